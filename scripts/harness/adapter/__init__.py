@@ -78,13 +78,7 @@ from harness.adapter.matmuls import (
     Rounding,
 )
 from harness.adapter.numerics import Numerics
-from harness.adapter.own_models import (
-    FLOAT64,
-    OwnModels,
-    own_model_optimizer,
-    own_model_parts,
-    own_module,
-)
+from harness.adapter.own_models import FLOAT64, OwnDefinition, OwnModels
 from harness.adapter.training import (
     Accumulation,
     EagerTraining,

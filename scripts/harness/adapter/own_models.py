@@ -9,9 +9,9 @@ import os
 import sys
 import types
 from abc import abstractmethod
-from typing import Any, Callable, ContextManager, Dict, Optional, Sequence, Tuple, TypeVar
+from typing import Any, ContextManager, Dict, Optional, Sequence, Tuple, TypeVar
 
-from harness.adapter.base import Mismatch
+from harness.adapter.base import Case, Mismatch, RankContext
 from harness.adapter.numerics import Numerics
 
 #: The precision of a run that one in another is compared with; no case has it.
@@ -62,10 +62,67 @@ class OwnModels(Numerics):
         return list(self._definition.arrays())
 
 
-def own_module(model_config: Dict[str, Any]) -> Any:
+class OwnDefinition:
+    """What the definitions of users' models share. A framework's own has the functions that a
+    module of the project's models has.
+
+    ``OPTIMIZERS``: type, or types, of its optimizers; ``LIBRARY``: where they are from."""
+
+    OPTIMIZERS: Any
+    LIBRARY: str
+
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        self._case, self._model_config, self._rank_context = case, model_config, rank_context
+        self._own = model_config["own"]
+        self._module = self._library_model() if self._own["library"] else own_module(self._own)
+
+    def _library_model(self) -> Any:
+        """Return an object with the function ``make`` of a user's file."""
+        raise NotImplementedError(self._own["library"])
+
+    def _first(self, inputs: Any) -> Any:
+        """Return an array among the inputs."""
+        raise NotImplementedError
+
+    def _made(self, *arguments: Any) -> Tuple[Any, Any, Any, Any]:
+        """Return model, inputs, targets and loss. Raises TypeError where ``make`` returns anything
+        else, :class:`Mismatch` where the inputs are not the batch."""
+        batch = self._case.batch_per_device
+        parts = self._module.make(batch, *arguments)
+        try:
+            model, (inputs, targets), loss = parts
+        except (TypeError, ValueError):
+            raise TypeError("make must return model, (inputs, targets), loss") from None
+        if not callable(loss):
+            raise TypeError(f"make returned {type(loss).__name__} as the loss, not a function")
+        try:
+            shape = tuple(self._first(inputs).shape)
+        except (AttributeError, IndexError):
+            raise TypeError(
+                f"make returned {type(inputs).__name__} as the inputs; allowed: an array whose "
+                "first axis is the batch, or several"
+            ) from None
+        if shape[:1] != (batch,):
+            raise Mismatch(
+                f"make was asked for {batch} samples; its inputs have the shape {shape}; allowed: "
+                "the batch as their first axis"
+            )
+        return model, inputs, targets, loss
+
+    def _own_optimizer(self, *arguments: Any) -> Any:
+        """Return the optimizer of the user's file; None where it has none."""
+        if not hasattr(self._module, "optimizer"):
+            return None
+        optimizer = self._module.optimizer(*arguments)
+        if not isinstance(optimizer, self.OPTIMIZERS):
+            kind = type(optimizer).__name__
+            raise TypeError(f"optimizer returned {kind}; allowed: one of {self.LIBRARY}")
+        return optimizer
+
+
+def own_module(declaration: Dict[str, Any]) -> Any:
     """Run the user's file as a module, from the content that the model config was made of. Raises
     what running it raises."""
-    declaration = model_config["own"]
     new = [root for root in declaration["roots"] if root not in sys.path]
     sys.path[1:1] = new  # before the environment's modules, behind the harness's own
     module = types.ModuleType("own_model")
@@ -99,39 +156,3 @@ def check_own_files(declaration: Dict[str, Any]) -> None:
             )
         if declaration["files"][known[path]] != digest:
             raise Mismatch(f"{path} has changed since the model was read")
-
-
-def own_model_parts(
-    parts: Any, batch: int, first: Callable[[Any], Any]
-) -> Tuple[Any, Any, Any, Any]:
-    """Return model, inputs, targets and loss from what ``make`` returned.
-
-    ``first``: returns an array among the inputs. Raises TypeError for anything else,
-    :class:`Mismatch` where the inputs are not ``batch`` samples."""
-    try:
-        model, (inputs, targets), loss = parts
-    except (TypeError, ValueError):
-        raise TypeError("make must return model, (inputs, targets), loss") from None
-    if not callable(loss):
-        raise TypeError(f"make returned {type(loss).__name__} as the loss, not a function")
-    try:
-        shape = tuple(first(inputs).shape)
-    except (AttributeError, IndexError):
-        raise TypeError(
-            f"make returned {type(inputs).__name__} as the inputs; allowed: an array whose first "
-            "axis is the batch, or several"
-        ) from None
-    if shape[:1] != (batch,):
-        raise Mismatch(
-            f"make was asked for {batch} samples; its inputs have the shape {shape}; allowed: "
-            "the batch as their first axis"
-        )
-    return model, inputs, targets, loss
-
-
-def own_model_optimizer(optimizer: Any, kind: Any, library: str) -> Any:
-    """Return the result of the file's ``optimizer``. Raises TypeError unless it is of the
-    ``library``'s type ``kind``."""
-    if not isinstance(optimizer, kind):
-        raise TypeError(f"optimizer returned {type(optimizer).__name__}; allowed: one of {library}")
-    return optimizer

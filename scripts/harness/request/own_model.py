@@ -67,8 +67,8 @@ def absolute(text: str) -> str:
 def model_config(text: str) -> Dict[str, Any]:
     """Return the model config of a user's own model.
 
-    Its ``name`` is ``NAME`` in the file, else the name of the file or folder. Eight digits of the
-    digest of all its files follow. Raises :class:`NotAModel`.
+    Its ``name`` is that of the file or folder, followed by eight digits of the digest of all its
+    files. Raises :class:`NotAModel`.
     """
     if library(text):
         return _model_config(text, _of_library(text))
@@ -177,12 +177,6 @@ def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
             f"{path!r} without make",
             "a function make at its top level, which returns model, (inputs, targets), loss",
         )
-    for given in _constants(tree, "NAME"):
-        if not isinstance(given, str) or not _NAME.fullmatch(given):
-            raise NotAModel(
-                f"{path!r} with NAME = {given!r}", "a text of letters, digits, '_', '-' and '.'"
-            )
-        name = given
     try:
         return name, _own("", framework, path, text, *_modules_beside(path, text))
     except (OSError, ValueError) as error:
@@ -191,24 +185,18 @@ def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
 
 def _framework(tree: ast.Module, path: str) -> str:
     known = ", ".join(_known())
-    for value in _constants(tree, "FRAMEWORK"):
-        if value not in _known():
-            raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
-        return str(value)
-    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
-
-
-def _constants(tree: ast.Module, name: str) -> Iterator[Any]:
-    """Yield the values that a file assigns to ``name``; None for one that is computed."""
     for node in tree.body:
-        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+        if not isinstance(node, ast.Assign):
             continue
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+        if any(getattr(target, "id", "") == "FRAMEWORK" for target in node.targets):
             try:
-                yield ast.literal_eval(node.value)
-            except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                yield None
+                value = ast.literal_eval(node.value)
+            except ValueError:  # it is computed
+                value = None
+            if value not in _known():
+                raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
+            return str(value)
+    raise NotAModel(f"{path!r} without FRAMEWORK", f'FRAMEWORK = "..", one of {known}')
 
 
 def _known() -> Any:

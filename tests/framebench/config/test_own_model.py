@@ -115,13 +115,6 @@ def test_a_folder_with_a_config_is_a_model_of_transformers(tmp_path: Path) -> No
     assert checked.model.name.startswith("tiny@")
 
 
-def test_a_file_may_name_its_model(tmp_path: Path) -> None:
-    named = own_model.model_config(file(tmp_path, f'NAME = "my.net"\n{GOOD}'))["name"]
-    assert re.fullmatch("my.net@[0-9a-f]{8}", named)
-    with pytest.raises(own_model.NotAModel, match=r"with NAME = 'my net'; allowed: a text of let"):
-        own_model.model_config(file(tmp_path, f'NAME = "my net"\n{GOOD}'))
-
-
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
     source = file(tmp_path)
     of_others = {**SUITE, "variants": {"theirs": {"source": "torchvision"}}}

@@ -9,16 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from harness.adapter import (
-    FLOAT64,
-    Case,
-    RankContext,
-    Unsupported,
-    is_mixed,
-    own_model_optimizer,
-    own_model_parts,
-    own_module,
-)
+from harness.adapter import FLOAT64, Case, OwnDefinition, RankContext, Unsupported, is_mixed
 from jax import Array
 
 from .. import optimizers
@@ -26,27 +17,26 @@ from . import own_flax
 from .layers import Arrays
 
 
-class Definition:
-    """Functions that other models have as modules.
+class Definition(OwnDefinition):
+    """Parameters and batch are dictionaries by the paths of their arrays."""
 
-    Parameters and batch are dictionaries by the paths of their arrays."""
+    OPTIMIZERS, LIBRARY = optax.GradientTransformation, "Optax"
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         if is_mixed(case.precision):
             raise Unsupported("JAX has no mixed precision of its own: the model itself must say it")
-        self._case, self._model_config, self._rank_context = case, model_config, rank_context
-        self._module = own_module(model_config)
+        super().__init__(case, model_config, rank_context)
 
-    def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
+    def _first(self, inputs: Any) -> Any:
+        return jax.tree.leaves(inputs)[0]
+
+    def _drawn(self, seed: int) -> Tuple[Any, Any, Any, Any]:
         with jax.enable_x64(False):  # in float64 it would draw other numbers
-            parts = self._module.make(self._case.batch_per_device, jax.random.PRNGKey(seed))
-        return own_model_parts(
-            parts, self._case.batch_per_device, lambda some: jax.tree.leaves(some)[0]
-        )
+            return self._made(jax.random.PRNGKey(seed))
 
     def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """Return this rank's batch, drawn with the seed in ``drawn``."""
-        _, inputs, targets, _ = self._made(int(drawn["seed"]))
+        _, inputs, targets, _ = self._drawn(int(drawn["seed"]))
         self._arrays, self._batch_tree = self._flat((inputs, targets))
         return dict(self._arrays)
 
@@ -56,8 +46,8 @@ class Definition:
     def parameters(
         self, model_config: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
-        seed, dropout = self._rank_context.seed, model_config["own"].get("dropout", True)
-        model, inputs, _, self._loss = self._made(seed)
+        seed, dropout = self._rank_context.seed, self._own.get("dropout", True)
+        model, inputs, _, self._loss = self._drawn(seed)
         with jax.enable_x64(False):  # as above
             parts = own_flax.parts(model, inputs, seed, dropout)
         self._apply = parts.apply
@@ -119,11 +109,7 @@ class Definition:
 
     def optimizer(self) -> Any:
         """Return the optimizer of the user's file, or the default one."""
-        if hasattr(self._module, "optimizer"):
-            return own_model_optimizer(
-                self._module.optimizer(), optax.GradientTransformation, "Optax"
-            )
-        return optimizers.from_model_config(self._model_config)
+        return self._own_optimizer() or optimizers.from_model_config(self._model_config)
 
     def arrays(self) -> List[np.ndarray]:
         """Return this rank's inputs and targets."""

@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import mindspore
-from harness.adapter import (
-    FLOAT64,
-    Case,
-    Mismatch,
-    RankContext,
-    Variable,
-    own_model_optimizer,
-    own_model_parts,
-    own_module,
-)
+from harness.adapter import FLOAT64, Mismatch, OwnDefinition, Variable
 from mindspore import Parameter, Tensor, mint, nn
 from mindspore.experimental.optim import Optimizer as ExperimentalOptimizer
 
@@ -51,24 +42,19 @@ class Given:
         return parameters
 
 
-class Definition:
-    """Functions that other models have as modules.
-
-    A batch is a tuple: the inputs in the order of the model's arguments, and the targets as the
+class Definition(OwnDefinition):
+    """A batch is a tuple: the inputs in the order of the model's arguments, and the targets as the
     file made them."""
 
-    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
-        self._case, self._model_config, self._rank_context = case, model_config, rank_context
-        self._module = own_module(model_config)
+    OPTIMIZERS, LIBRARY = (nn.Optimizer, ExperimentalOptimizer), "mindspore.nn"
 
-    def _made(self, seed: int) -> Tuple[Any, Any, Any, Any]:
-        mindspore.set_seed(seed)
-        parts = self._module.make(self._case.batch_per_device)
-        return own_model_parts(parts, self._case.batch_per_device, _first)
+    def _first(self, inputs: Any) -> Any:
+        return next(_leaves(inputs), None)
 
     def batch(self, drawn: Dict[str, Any]) -> Tuple[Any, Any]:
         """Return this rank's batch, drawn with the seed in ``drawn``."""
-        model, inputs, targets, _ = self._made(int(drawn["seed"]))
+        mindspore.set_seed(int(drawn["seed"]))
+        model, inputs, targets, _ = self._made()
         self._inputs = _mapped(self._widened, _in_order(model, inputs))
         tensors = tuple(entry for entry in self._inputs if entry is not None)
         # mutable: else a graph takes its values for constants
@@ -81,12 +67,13 @@ class Definition:
         return tensor.astype(mindspore.float64) if is_exact else tensor
 
     def build(self, model_config: Dict[str, Any], training: bool) -> nn.Cell:
-        model, _, _, self._loss = self._made(self._rank_context.seed)
+        mindspore.set_seed(self._rank_context.seed)
+        model, _, _, self._loss = self._made()
         if not isinstance(model, nn.Cell):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Cell")
         if training and not model.trainable_params():
             raise TypeError("make returned a model without a parameter that is trained")
-        if not model_config["own"].get("dropout", True):
+        if not self._own.get("dropout", True):
             _without_dropout(model)
         if self._case.precision == FLOAT64:
             for parameter in model.get_parameters():
@@ -122,11 +109,10 @@ class Definition:
 
     def optimizer(self, parameters: Dict[str, Parameter]) -> Any:
         """Return the optimizer of the user's file, or the default one."""
-        if not hasattr(self._module, "optimizer"):
-            return optimizers.Optimizer(parameters, self._model_config["hyperparameters"])
         given = [*parameters.values()]
-        kinds = (nn.Optimizer, ExperimentalOptimizer)
-        made = own_model_optimizer(self._module.optimizer(given), kinds, "mindspore.nn")
+        made = self._own_optimizer(given)
+        if made is None:
+            return optimizers.Optimizer(parameters, self._model_config["hyperparameters"])
         return Given(made, given)
 
     def flat(self, outputs: Any) -> Tuple[Tensor, ...]:
@@ -171,10 +157,6 @@ def _leaves(nest: Any) -> Iterator[Tensor]:
     elif isinstance(nest, (Mapping, list, tuple)):
         for part in nest.values() if isinstance(nest, Mapping) else nest:
             yield from _leaves(part)
-
-
-def _first(inputs: Any) -> Any:
-    return next(_leaves(inputs), None)
 
 
 def _mapped(function: Callable[[Tensor], Tensor], nest: Any) -> Any:

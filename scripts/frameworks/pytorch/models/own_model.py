@@ -7,16 +7,7 @@ from dataclasses import is_dataclass
 from typing import Any, Dict, List, Sequence, Tuple
 
 import torch
-from harness.adapter import (
-    FLOAT64,
-    Case,
-    Mismatch,
-    RankContext,
-    Variable,
-    own_model_optimizer,
-    own_model_parts,
-    own_module,
-)
+from harness.adapter import FLOAT64, Case, Mismatch, OwnDefinition, RankContext, Variable
 from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
@@ -48,22 +39,20 @@ class Flat(Tuple[Tensor, ...]):
     nest: Any
 
 
-class Definition:
-    """A user's model with the functions that a module of the project's models has."""
+class Definition(OwnDefinition):
+    OPTIMIZERS, LIBRARY = torch.optim.Optimizer, "torch.optim"
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
-        self._case, self._model_config, self._rank_context = case, model_config, rank_context
         importing.install()  # the user's file, or what it imports, may import torchvision
-        self.MEMORY_FORMAT = torch.contiguous_format
-        if model_config["own"]["library"]:
-            self._module = library_model(model_config["own"], case.mode == "train")
-            self.MEMORY_FORMAT = self._module.MEMORY_FORMAT
-        else:
-            self._module = own_module(model_config)
+        super().__init__(case, model_config, rank_context)
+        self.MEMORY_FORMAT = getattr(self._module, "MEMORY_FORMAT", torch.contiguous_format)
 
-    def _made(self) -> Tuple[Any, Any, Any, Any]:
-        parts = self._module.make(self._case.batch_per_device)
-        return own_model_parts(parts, self._case.batch_per_device, _first)
+    def _library_model(self) -> Any:
+        return library_model(self._own, self._case.mode == "train")
+
+    def _first(self, inputs: Any) -> Any:
+        leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
+        return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
 
     def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Any, ...]:
         """Return the inputs of this rank; keep its targets for :meth:`loss`."""
@@ -94,7 +83,7 @@ class Definition:
             parameter.requires_grad for parameter in model.parameters()
         ):
             raise TypeError("make returned a model without a parameter that is trained")
-        if not model_config["own"].get("dropout", True):
+        if not self._own.get("dropout", True):
             without_dropout(model)
         if any(map(is_lazy, model.parameters())):  # the first pass gives lazy modules their shapes
             with torch.no_grad():
@@ -118,17 +107,11 @@ class Definition:
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
-        if not hasattr(self._module, "optimizer"):
-            hyper = self._model_config["hyperparameters"]
-            # not fused: that fails where a parameter has its first gradient after the others
-            return torch.optim.SGD(
-                model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]
-            )
-        optimizer = self._module.optimizer(model.parameters())
-        own: torch.optim.Optimizer = own_model_optimizer(
-            optimizer, torch.optim.Optimizer, "torch.optim"
+        hyper = self._model_config["hyperparameters"]
+        # not fused: that fails where a parameter has its first gradient after the others
+        return self._own_optimizer(model.parameters()) or torch.optim.SGD(
+            model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]
         )
-        return own
 
     def flat(self, outputs: Any) -> Flat:
         """Return the tensors among ``outputs``. Raises :class:`Mismatch` where there is none."""
@@ -167,11 +150,6 @@ def _one_by_one(inputs: Any) -> Tuple[List[str], Tuple[Any, ...]]:
     if isinstance(inputs, Mapping):
         return list(inputs), tuple(inputs.values())
     return [], (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-
-
-def _first(inputs: Any) -> Any:
-    leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
-    return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
 
 
 def _widened(tensor: Tensor) -> Tensor:

@@ -4,19 +4,12 @@ keras.applications."""
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List
 
 import keras
 import numpy as np
 import tensorflow as tf
-from harness.adapter import (
-    FLOAT64,
-    Case,
-    RankContext,
-    own_model_optimizer,
-    own_model_parts,
-    own_module,
-)
+from harness.adapter import FLOAT64, OwnDefinition
 
 from .. import optimizers
 
@@ -59,21 +52,14 @@ class Classifier:
         return model, (images, labels), keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
 
-class Definition:
-    """Functions that other models have as modules."""
+class Definition(OwnDefinition):
+    OPTIMIZERS, LIBRARY = keras.optimizers.Optimizer, "keras.optimizers"
 
-    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
-        self._case, self._model_config = case, model_config
-        declaration = model_config["own"]
-        self._module = (
-            Classifier(declaration) if declaration["library"] else own_module(model_config)
-        )
+    def _library_model(self) -> Any:
+        return Classifier(self._own)
 
-    def _made(self) -> Tuple[Any, Any, Any, Any]:
-        parts = self._module.make(self._case.batch_per_device)
-        return own_model_parts(
-            parts, self._case.batch_per_device, lambda some: tf.nest.flatten(some)[0]
-        )
+    def _first(self, inputs: Any) -> Any:
+        return tf.nest.flatten(inputs)[0]
 
     def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """Return this rank's batch, drawn with the seed in ``drawn``."""
@@ -102,7 +88,7 @@ class Definition:
         model, inputs, _, self._loss = self._made()
         if not isinstance(model, keras.Model):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a keras.Model")
-        if not self._model_config["own"].get("dropout", True):
+        if not self._own.get("dropout", True):
             for layer in model._flatten_layers():
                 if isinstance(layer, _DROPPING):
                     layer.rate = 0.0
@@ -142,10 +128,8 @@ class Definition:
 
     def optimizer(self) -> keras.optimizers.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
-        if hasattr(self._module, "optimizer"):
-            optimizer = self._module.optimizer()
-            return own_model_optimizer(optimizer, keras.optimizers.Optimizer, "keras.optimizers")
-        return optimizers.from_model_config(self._model_config, self.name)
+        own: Any = self._own_optimizer()
+        return own or optimizers.from_model_config(self._model_config, self.name)
 
     def arrays(self) -> List[np.ndarray]:
         """Return this rank's inputs and targets."""
