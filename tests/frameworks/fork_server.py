@@ -42,13 +42,6 @@ QUICK_XLA = {
     "tensorflow": "--xla_cpu_use_fusion_emitters=false",
 }
 
-# Matmuls in a layer of the small BERT (4 projections, 2 in attention, 2 after it), and in
-# two layers and the two heads.
-LAYER_PRODUCTS = 4 + 2 + 2
-BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
-# Matmuls of the small ResNet: 3 and a shortcut per block, the first and last layer.
-RESNET_PRODUCTS = 4 * (3 + 1) + 2
-
 
 def compiling_quickly(framework: str) -> dict[str, str]:
     """Return variables that speed up XLA's compilation in ``framework``."""

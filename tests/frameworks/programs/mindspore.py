@@ -1,16 +1,17 @@
-"""Programs of MindSpore's tests."""
+"""Features special to MindSpore."""
 
 import ctypes
 import os
 import time
 
+import numpy as np
 from harness.measuring.synthetic import make_batch
 
 from .prelude import RANK, built, module_of, started
 from .small import model_config_of, small_bert, small_images
 
 
-def convolve():
+def check_no_convolution_runs_in_the_reference_code_of_onednn():
     os.environ["ONEDNN_VERBOSE"] = "1"
     adapter = built(small_images(), mode="inference")
     output = os.dup(1)
@@ -21,11 +22,19 @@ def convolve():
         os.dup2(output, 1)
     with open("kernels") as file:
         lines = [line.split(",") for line in file if ",exec,cpu,convolution," in line]
-    return {"kernels": [line[line.index("convolution") + 1] for line in lines]}
+    kernels = [line[line.index("convolution") + 1] for line in lines]
+    assert kernels
+    assert not [kernel for kernel in kernels if "ref:any" in kernel]
 
 
-def dispatch(compiler):
-    adapter = built(small_bert(), compiler=compiler)
+def check_nothing_of_a_graph_is_left_to_python():
+    assert not dispatched("jit")
+    assert dispatched("none")
+
+
+def dispatched(compiler):
+    """Return the operations that Python dispatches in passes that are compiled already."""
+    adapter, names = built(small_bert(), compiler=compiler), []
 
     class Calls(module_of("matmuls").Watch):
         def __ms_dispatch__(self, func, args, kwargs=None):
@@ -37,11 +46,10 @@ def dispatch(compiler):
         adapter.logits()
         adapter.synchronize()
 
-    names = []
     evaluate()  # which compiles
     with Calls():
         evaluate()
-    return {"names": names}
+    return names
 
 
 def leave():
@@ -53,14 +61,15 @@ def leave():
     return {"begun": begun, "left": time.monotonic()}
 
 
-def feed():
+def check_a_graph_learns_of_each_batch_as_operations_do():
     model_config = model_config_of("digits_resnet")
-    values, graphs = {}, []
+    values = {}
     for compiler in ("none", "jit"):
         adapter = built(model_config, compiler=compiler)
         values[compiler] = []
         for seed in range(3):
             adapter.put(make_batch(model_config["inputs"], 2, None, seed=seed, rank=0))
             values[compiler].append(adapter.read(adapter.step()))
-            graphs.append(adapter.compiled().get("graphs"))
-    return {"values": values, "graphs": graphs}
+            assert adapter.compiled().get("graphs") == (1 if compiler == "jit" else None)
+    assert len({*values["none"]}) == 3
+    assert np.allclose(values["jit"], values["none"], rtol=1e-4)

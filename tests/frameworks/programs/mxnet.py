@@ -1,4 +1,4 @@
-"""Programs of MXNet's tests."""
+"""Features special to MXNet."""
 
 import multiprocessing
 import os
@@ -9,64 +9,73 @@ import numpy as np
 from harness.adapter import Mismatch, Unsupported
 from mxnet.contrib import amp
 
+from ..processors import NO_BFLOAT16, onednn_has_bfloat16
+from .common import refuse
 from .prelude import batch_of, built, library, module_of, raised, started
 from .ranks import answer
-from .small import small_bert, small_images
+from .small import BERT_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 
-def trace(model_config, mode, compiler):
+def check_products_are_observed_without_changing_the_model():
+    for model_config, count in ((small_bert(), BERT_PRODUCTS), (small_images(), RESNET_PRODUCTS)):
+        for mode, compiler in (("train", "none"), ("train", "hybridize"), ("inference", "none")):
+            observe_products(model_config, mode, compiler, count)
+    observe_products(small_bert(), "inference", "hybridize", BERT_PRODUCTS)
+
+
+def observe_products(model_config, mode, compiler, count):
     adapter = built(model_config, mode=mode, compiler=compiler)
 
     def state():
         return [p.data().asnumpy() for p in adapter._model.collect_params().values()]
 
     before = state()
-    products = adapter.matmul_dtypes()
-    kept = all(map(np.array_equal, before, state()))
+    assert adapter.matmul_dtypes() == {"float32": count}
+    assert all(map(np.array_equal, before, state()))
     adapter.step()
-    return {
-        "matmul_dtypes": products,
-        "again": adapter.matmul_dtypes(),
-        "kept": kept,
-        "compiled": compiler != "none" and adapter.compiled(),
-        "fused": adapter._hybridize.get("backend"),
-    }
+    assert adapter.matmul_dtypes() == {"float32": count}
+    assert compiler == "none" or adapter.compiled()
+    assert (adapter._hybridize.get("backend") == "MKLDNN") == (mode == "inference")
 
 
-def train_in_bfloat16(compiler):
-    adapter = built(small_images(), precision="amp", compiler=compiler)
-    return {
-        "matmul_dtypes": adapter.matmul_dtypes(),
-        "loss": adapter.read(adapter.step()),
-        "logits": str(adapter.logits()[0].dtype),
-        "amp": adapter.settings()["amp_dtype"],
-    }
+def check_amp_runs_in_bfloat16_where_the_processor_has_it():
+    """The matmuls of attention, which MXNet lacks in bfloat16, stay in float32."""
+    for compiler in ("none", "hybridize"):
+        if not onednn_has_bfloat16():
+            assert NO_BFLOAT16 in refuse(precision="amp", compiler=compiler)["reason"]
+            continue
+        adapter = built(small_images(), precision="amp", compiler=compiler)
+        assert adapter.matmul_dtypes() == {"bfloat16": RESNET_PRODUCTS}
+        assert np.isfinite(adapter.read(adapter.step()))
+        assert "bfloat16" in str(adapter.logits()[0].dtype)
+        assert adapter.settings()["amp_dtype"] == "bfloat16"
+        adapter = built(small_bert(), precision="amp", compiler=compiler)
+        losses = [adapter.read(adapter.step()) for _ in range(8)]
+        assert adapter.matmul_dtypes() == {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}
+        assert np.isfinite(losses[-1])
 
 
-def lose_amp(compiler):
+def check_amp_without_effect_is_seen():
     amp.init = lambda *arguments, **options: None
-    return {
-        "matmul_dtypes": built(small_images(), precision="amp", compiler=compiler).matmul_dtypes()
-    }
+    for compiler in ("none", "hybridize") if onednn_has_bfloat16() else ():
+        adapter = built(small_images(), precision="amp", compiler=compiler)
+        assert adapter.matmul_dtypes() == {"float32": RESNET_PRODUCTS}
 
 
-def train_bert_in_bfloat16(compiler):
-    adapter = built(small_bert(), precision="amp", compiler=compiler)
-    losses = [adapter.read(adapter.step()) for _ in range(8)]
-    return {"matmul_dtypes": adapter.matmul_dtypes(), "losses": losses}
+def check_a_model_without_any_product_in_bfloat16_is_unsupported():
+    context = started(small_bert())._context
+    reason = raised(
+        Unsupported, lambda: module_of("devices").set_precision("amp", context, ("batch_dot",))
+    )
+    assert "on cpu in bfloat16" in reason
+    assert "float32/float64 for CPU" in reason, "not MXNet's own words"
 
 
-def refuse_bfloat16():
-    adapter = started(small_bert())
-    return {
-        "reason": raised(
-            Unsupported,
-            lambda: module_of("devices").set_precision("amp", adapter._context, ("batch_dot",)),
-        )
-    }
+def check_float16_scales_its_loss_and_skips_what_overflows():
+    """No CPU has float16 matmuls: the gradients are those of bfloat16."""
+    if not onednn_has_bfloat16():
+        return
 
-
-def scale_loss():
     def gradients(dtype):
         adapter._dtype = dtype
         adapter.build(batch_of(adapter.model_config))
@@ -74,39 +83,36 @@ def scale_loss():
 
     adapter = started(small_images(), precision="amp")
     plain, scaled = gradients("bfloat16"), gradients("float16")
+    norms = [[float(np.linalg.norm(g)) for g in each.values()] for each in (plain, scaled)]
+    assert np.allclose(*norms, rtol=1e-2)
     start = adapter.weights_checksum()
     scaler = adapter._trainer._amp_loss_scaler
     scaler._loss_scale = scaler._next_loss_scale = 3e38
     adapter.step()
-    kept = adapter.weights_checksum() == start
+    assert adapter.weights_checksum() == start, "an overflow reached the weights"
     scaler._loss_scale = scaler._next_loss_scale = 2.0**16
     adapter.step()
-    return {
-        "plain": [float(np.linalg.norm(g)) for g in plain.values()],
-        "kept": kept,
-        "scaled": [float(np.linalg.norm(g)) for g in scaled.values()],
-        "trained": adapter.weights_checksum() != start,
-    }
+    assert adapter.weights_checksum() != start
 
 
-def compile_parts():
+def check_compiled_raises_where_the_model_is_not_one_graph():
     adapter = built(small_bert(), mode="inference", compiler="hybridize")
-    early = raised(Mismatch, adapter.compiled)
+    assert raised(Mismatch, adapter.compiled), "a model that did not run yet counts as compiled"
     adapter._model.hybridize(active=False)
     adapter._model.layers.hybridize()
     adapter.step()
-    return {"early": early, "parts": raised(Mismatch, adapter.compiled)}
+    assert raised(Mismatch, adapter.compiled), "a model compiled in parts counts as compiled"
 
 
-def load_fused():
+def check_a_fused_graph_takes_new_weights():
     adapter = built(small_bert(), mode="inference", compiler="hybridize")
-    first = adapter.read(adapter.step())
+    adapter.step()
     changed = {name: array * 2 for name, array in adapter.weights().items()}
     adapter.load_weights(changed)
-    again = adapter.read(adapter.step())
     other = built(small_bert(), mode="inference")
     other.load_weights(changed)
-    return {"first": first, "again": again, "imperative": other.read(other.step())}
+    values = adapter.read(adapter.step()), other.read(other.step())
+    assert np.isclose(*values, rtol=1e-4), values
 
 
 def kill_ranks(folder):
@@ -119,7 +125,8 @@ def kill_ranks(folder):
     os.kill(os.getpid(), 9)
 
 
-def run_out_of_memory():
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
+    """A record keeps the first line, which is not one of a C++ trace."""
     adapter = started(small_bert())
     nd = library().nd
 
@@ -129,16 +136,16 @@ def run_out_of_memory():
         except Exception as error:
             return adapter.out_of_memory(error), str(error).splitlines()[0]
 
-    shape = judge(lambda: nd.ones((2, 3)).reshape((7, 7)))
+    is_memory, line = judge(lambda: nd.ones((2, 3)).reshape((7, 7)))
+    assert not is_memory
+    assert "Traceback" not in line
     resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))
-    return {
-        "memory": judge(lambda: nd.zeros((1 << 29, 3))),
-        "shape": shape,
-        "host": adapter.out_of_memory(MemoryError()),
-    }
+    assert judge(lambda: nd.zeros((1 << 29, 3))) == (True, "Failed to allocate CPU Memory")
+    assert adapter.out_of_memory(MemoryError())
 
 
-def end_workers(to_the_end):
+def check_workers_of_a_loader_end_by_themselves():
+    """One killed while handing a batch over would block the end of the pool forever."""
     started(small_bert())
     from framework_under_test import loader
 
@@ -150,10 +157,14 @@ def end_workers(to_the_end):
             time.sleep(0.3 * (number > 1))
             return (np.float32([number]),)
 
-    given = loader.batches(Samples(), 2, 2, "cpu")
-    first = next(given)[0].tolist()
-    workers = multiprocessing.active_children()
-    rest = [entry[0].tolist() for entry in given] if to_the_end else given.close()
-    for worker in workers:
-        worker.join(120)
-    return {"first": first, "rest": rest, "codes": [worker.exitcode for worker in workers]}
+    for to_the_end in (True, False):
+        given = loader.batches(Samples(), 2, 2, "cpu")
+        assert next(given)[0].tolist() == [[0.0], [1.0]]
+        workers = multiprocessing.active_children()
+        if to_the_end:
+            rest = [entry[0].tolist() for entry in given]
+            assert rest == [[[2.0], [3.0]], [[4.0], [5.0]], [[6.0], [7.0]]]
+        given.close()
+        for worker in workers:
+            worker.join(120)
+        assert [worker.exitcode for worker in workers] == [0, 0]

@@ -10,6 +10,13 @@ SCRIPTS = os.path.join(os.path.abspath(__file__ + 4 * "/.."), "scripts")
 #: Frameworks in which each computation of a network is compiled or traced.
 SLOW = ("jax", "tensorflow", "tensorflow1")
 
+# Matmuls in a layer of the small BERT (4 projections, 2 in attention, 2 after it), and in
+# two layers and the two heads.
+LAYER_PRODUCTS = 4 + 2 + 2
+BERT_PRODUCTS = 2 * LAYER_PRODUCTS + 4
+# Matmuls of the small ResNet: 3 and a shortcut per block, the first and last layer.
+RESNET_PRODUCTS = 4 * (3 + 1) + 2
+
 
 def model_config_of(model: str) -> Dict[str, Any]:
     return read_model(f"{SCRIPTS}/models/{model}.json")

@@ -1,91 +1,79 @@
-"""Programs of TensorFlow 1's tests."""
+"""Features special to TensorFlow 1."""
 
 import numpy as np
 from harness.adapter import Mismatch, Unsupported
 
-from .common import flat
+from .common import flat, refuse
 from .prelude import batch_of, built, judged, library, module_of, raised, started
-from .small import small_bert, small_images
+from .small import BERT_PRODUCTS, LAYER_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 
 def state(adapter):
     return flat(adapter._run.run(adapter._run.graph.get_collection("variables")))
 
 
-def nodes(adapter, kind):
-    return [op for op in adapter._run.graph.get_operations() if op.type == kind]
-
-
-def move_statistics():
+def check_only_a_step_moves_running_statistics():
+    """They are not part of the loss: a session updates them only when told to."""
     adapter = built(small_images(blocks=1))
     before, names = state(adapter), [n for n in adapter._model if "running" in n]
-    products = adapter.matmul_dtypes()
+    convolutions = 1 + 3 + 1  # the first, those of a block and its shortcut
+    # Two in the backward pass for each in the forward pass, but none for the images' gradient.
+    assert adapter.matmul_dtypes() == {"float32": 3 * (convolutions + 1) - 1}
     adapter.gradients()
-    kept = bool(np.array_equal(before, state(adapter)))
+    assert np.array_equal(before, state(adapter)), "looking at the model changed it"
     old = adapter._run.run({name: adapter._model[name] for name in names})
     adapter.step()
     new = adapter._run.run({name: adapter._model[name] for name in names})
-    moved = sum(bool((old[name] != new[name]).all()) for name in names)
-    return {
-        "matmul_dtypes": products,
-        "kept": kept,
-        "statistics": len(names),
-        "moved": moved,
-        "trainable": len(adapter.weights()),
-        "running": any("running" in n for n in adapter.weights()),
-    }
+    moved = [name for name in names if (old[name] != new[name]).all()]
+    assert len(moved) == len(names) == 2 * convolutions
+    assert len(adapter.weights()) == 3 * convolutions + 2
+    assert not any("running" in n for n in adapter.weights())
 
 
-def trace(model_config):
-    adapter = built(model_config, mode="inference")
-    return {"matmul_dtypes": adapter.matmul_dtypes()}
+def check_products_in_fused_operations_are_counted():
+    for model_config, count in ((small_bert(), BERT_PRODUCTS), (small_images(), RESNET_PRODUCTS)):
+        assert built(model_config, mode="inference").matmul_dtypes() == {"float32": count}
 
 
-def infer():
+def check_an_inference_step_computes_everything_and_fetches_nothing():
     adapter = built(small_bert(), mode="inference")
     adapter.step()
     executed = module_of("matmuls").matmul_dtypes(adapter._executed)
-    first, fetched = adapter.outputs(), adapter._step()
+    assert sum(executed.values()) == BERT_PRODUCTS
+    first = float(flat(adapter.outputs()).mean())
+    assert str(adapter._step()) == "[None]", "the outputs are copied to the host in every step"
     bias = {"pooler.bias": adapter._model["pooler.bias"]}
     module_of("variables").load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
     before = adapter.read(adapter._outputs)
-    after = adapter.read(adapter.step())
+    assert np.isclose(before, first, rtol=1e-6)
+    assert adapter.read(adapter.step()) != before, "the step did not compute its outputs anew"
     expected = adapter._run.run(adapter._logits)
-    return {
-        "executed": sum(executed.values()),
-        "fetched": str(fetched),
-        "before": before,
-        "after": after,
-        "first": float(np.concatenate([array.ravel() for array in first]).mean()),
-        "right": all(np.array_equal(*pair) for pair in zip(adapter.outputs(), expected)),
-    }
+    assert all(np.array_equal(*pair) for pair in zip(adapter.outputs(), expected))
 
 
-def refuse_amp(mode):
-    adapter = started(small_bert(layers=0), mode=mode, precision="amp")
-    reason = raised(Unsupported, lambda: adapter.build(batch_of(adapter.model_config)))
-    matmuls = {"float16": 1, "float32": 1}
+def check_amp_without_a_gpu_is_unsupported_for_tensorflows_reason():
+    for mode in ("train", "inference"):
+        refused = refuse(small_bert(layers=0), build=True, mode=mode, precision="amp")
+        assert "No (suitable) GPUs detected" in refused["reason"]
     require = module_of("devices").require_halves
-    return {"reason": reason, "rewritten": raised(Unsupported, lambda: require(matmuls))}
+    assert raised(Unsupported, lambda: require({"float16": 1, "float32": 1})) is None, "refused on a GPU, too"
 
 
-def compile_all():
+def check_xla_compiles_all_products_of_the_step():
     def losses(compiler):
         adapter = built(small_bert(layers=1), compiler=compiler)
         return adapter, [adapter.read(adapter.step()) for _ in range(3)]
 
     _, plain = losses("none")
     adapter, compiled = losses("xla")
-    return {
-        "plain": plain,
-        "compiled": compiled,
-        "proof": adapter.compiled(),
-        "matmul_dtypes": adapter.matmul_dtypes(),
-        "remapping": adapter.settings()["grappler_remapping"],
-    }
+    assert np.allclose(compiled, plain, rtol=1e-5)
+    assert adapter.matmul_dtypes() == {"float32": 3 * (BERT_PRODUCTS - LAYER_PRODUCTS)}
+    # A layer, embeddings and heads, forward and backward.
+    assert adapter.compiled()["clusters"] >= 6
+    assert adapter.settings()["grappler_remapping"] is False
 
 
-def compile_parts():
+def check_compiled_raises_where_xla_left_something_out():
     adapter = started(small_bert(), mode="inference", compiler="xla")
     jit_scope, scopes = library().xla.experimental.jit_scope, []
 
@@ -99,18 +87,18 @@ def compile_parts():
         adapter.step()
         return raised(Mismatch, adapter.compiled)
 
-    return {"nothing": reason(lambda number: True), "layer": reason(lambda number: number == 5)}
+    assert "0 clusters" in reason(lambda number: True)
+    scopes.clear()
+    assert "MatMul" in reason(lambda number: number == 5), "a layer was left out"
 
 
-def run_out_of_memory():
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
     adapter = started(small_bert())
     tf = library()
 
     def judge(action):
         return judged(adapter, lambda: tf.Session(config=adapter._config).run(action()))
 
-    return {
-        "allocation": judge(lambda: tf.random.uniform([1 << 46])),
-        "host": adapter.out_of_memory(MemoryError()),
-        "missing": judge(lambda: tf.io.read_file("/no/such/file")),
-    }
+    assert judge(lambda: tf.random.uniform([1 << 46]))
+    assert adapter.out_of_memory(MemoryError())
+    assert not judge(lambda: tf.io.read_file("/no/such/file"))
