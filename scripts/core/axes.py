@@ -7,7 +7,7 @@ the filters of the page loop over this register.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from core import inputs, parallelism
 
@@ -20,7 +20,7 @@ MODES = (TRAIN, INFERENCE)
 GENERATE = "generate"
 VERIFIED = (*MODES, GENERATE)
 LARGEST_COUNT = 1000000
-#: Values of a user's axis, by name.
+#: Values of parameters of a benchmark, by name.
 Parameters = Tuple[Tuple[str, Any], ...]
 
 
@@ -60,18 +60,15 @@ class Axis:
     form : TEXT, COUNT or YES_NO: the type of its column
     default : meaning of an absent key, left out of labels, folder names and command lines; None for
         an axis without one
-    applies_to : of a user's axis, the benchmarks that have it; of a built-in axis, the modes in
-        which its value may differ from the default
+    applies_to : modes in which its value may differ from the default
     label : short text for folder names and labels, such as ``a4``
     values : allowed values, in Markdown, for the table of axes in the documentation
     words : text for lists of cases, such as ``accumulation 4``; by default name and value
-    computes : of a user's axis, whether it changes what is computed: verifications of a figure then
-        have its value
     observed : a condition of the measurement, which no suite sets as an axis
     setting : of a condition, its key in ``settings`` of a record
     of_variant : whether the variants of an A/B test may differ in it
-    verified_at : of a built-in axis, the value at which verifications of training cover every value
-        but the default; None for an axis without verifications of its own
+    verified_at : value at which verifications of training cover every value but the default; None
+        for an axis without verifications of its own
     of_own_model : whether a case with a user's own model, which makes its batch itself, may have
         another value than the default
     """
@@ -89,7 +86,6 @@ class Axis:
     words: Optional[Callable[[Any], str]] = None
     allowed: Tuple[str, ...] = ()
     pattern: str = ""
-    computes: bool = True
     observed: bool = False
     setting: str = ""
     of_variant: bool = False
@@ -179,30 +175,19 @@ _OPTIONAL = (
 )
 
 BUILT_IN: Tuple[Axis, ...] = (*_IDENTITY, *_OPTIONAL)
-#: Axes of a user, by name.
-REGISTERED: Dict[str, Axis] = {}
+_BY_NAME = {axis.name: axis for axis in BUILT_IN}
 
 
-def asked() -> List[Axis]:
-    """Return all axes that a suite may set, the project's before a user's."""
-    return [*BUILT_IN, *REGISTERED.values()]
+def asked() -> Tuple[Axis, ...]:
+    """Return all axes that a suite may set."""
+    return BUILT_IN
 
 
-def optional() -> List[Axis]:
+def optional() -> Tuple[Axis, ...]:
     """Return the axes that have a default."""
-    return [*_OPTIONAL, *REGISTERED.values()]
-
-
-def further() -> List[Axis]:
-    """Return the axes that a user has registered."""
-    return [*REGISTERED.values()]
-
-
-def computed(further: Parameters) -> Parameters:
-    """Return the values of a user's axes that change what is computed."""
-    return tuple((name, value) for name, value in further if named(name).computes)
+    return _OPTIONAL
 
 
 def named(name: str) -> Axis:
     """Return an axis. Raises KeyError for an unknown one."""
-    return next((axis for axis in BUILT_IN if axis.name == name), None) or REGISTERED[name]
+    return _BY_NAME[name]

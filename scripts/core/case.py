@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from typing import (
-    TYPE_CHECKING,
     Any,
     Collection,
     Dict,
@@ -46,7 +45,6 @@ class _Values(NamedTuple):
     parallelism: str = DATA
     node: str = ""
     input: str = inputs.SYNTHETIC
-    further: Parameters = ()
     framework_version: str = ""
     source: str = ""
 
@@ -60,28 +58,16 @@ class Case(_Values):
     sequences;
     ``variant``: of an A/B test, "" for none; ``parameters``: of the benchmark, sorted by name, ()
     for steps; ``accumulation``: micro-steps of a step; ``node``: node to measure, "" for any;
-    ``further``: values of axes of a user other than their defaults, sorted by name, which are
-    attributes too. ``framework_version`` and ``source`` (who measured) are those of a figure, ""
+    ``framework_version`` and ``source`` (who measured) are those of a figure, ""
     in a plan."""
 
     __slots__ = ()
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            for further, value in self.further:
-                if further == name:
-                    return value
-            try:
-                return axes.named(name).default
-            except KeyError:
-                raise AttributeError(name) from None
-
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Case:
         """Return the case with these values by name, as in JSON."""
-        pairs = {name: tuple(map(tuple, values[name])) for name in ("parameters", "further")}
-        return cls(**{**values, **pairs})
+        fields = {name: values[name] for name in cls._fields}
+        return cls(**{**fields, "parameters": tuple(map(tuple, fields["parameters"]))})
 
     @classmethod
     def from_record(cls, values: Mapping[str, Any], mode: str, **others: Any) -> Case:
@@ -89,18 +75,9 @@ class Case(_Values):
 
         ``others``: fields that are no axes. Raises ValueError for an unregistered axis.
         """
+        check_axes(values)
         known = {axis.name: values.get(axis.name) or _absent(axis) for axis in axes.BUILT_IN}
-        return cls(mode=mode, further=further_of(values), **known, **others)
-
-    def having(self, values: Mapping[str, Any]) -> Case:
-        """Return the case with other values of some axes."""
-        own = {name: value for name, value in values.items() if name in self._fields}
-        rest = {name: value for name, value in values.items() if name not in own}
-        if rest:
-            known = {**dict(self.further), **rest}
-            kept = [(n, value) for n, value in known.items() if value != axes.named(n).default]
-            own["further"] = tuple(sorted(kept))
-        return self._replace(**own)
+        return cls(mode=mode, **known, **others)
 
     @property
     def is_step(self) -> bool:
@@ -256,13 +233,12 @@ class Case(_Values):
         selected = {name: values.pop(name) for name in ("input",) if name in values}
         deciding += [{name: value} for name, value in values.items() if name in self._fields]
         deciding += [{"node": self.node}] if self.node else []
-        deciding += [{name: value} for name, value in (*selected.items(), *self.further)]
+        deciding += [{name: value} for name, value in selected.items()]
         text = json.dumps([deciding, request], sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:8]
         labels = self.labels()
         if not self.is_step:
-            more = [labels.get(axis.name, "") for axis in axes.further()]
-            parts = [self.mode, self.precision, self.compiler, self.topology, *more, self.variant]
+            parts = [self.mode, self.precision, self.compiler, self.topology, self.variant]
             folders = f"{self.framework or NONE}/{self.model or NONE}"
             return f"{folders}/{'-'.join(filter(None, parts))}-{digest}"
         parts = [self.mode, self.precision, self.compiler, self.topology]
@@ -295,21 +271,9 @@ def _absent(axis: Axis) -> Any:
     return "" if axis.form == axes.TEXT else 0
 
 
-def further_of(case: Mapping[str, Any]) -> Parameters:
-    """Return the values of a user's axes in ``case`` of a record, without defaults.
-
-    Raises ValueError for an unregistered axis.
-    """
-    found = []
-    known = {axis.name: axis for axis in axes.asked()}
-    for name, value in case.items():
-        if name in Case._fields:
-            continue
-        if name not in known:
-            raise ValueError(
-                f"case: found the axis {name!r}; allowed: {', '.join(known)}, and those that "
-                "axes.py in the folder kinds declares"
-            )
-        if value is not None and value != known[name].default:
-            found.append((name, value))
-    return tuple(sorted(found))
+def check_axes(case: Mapping[str, Any]) -> None:
+    """Raise ValueError for an unknown axis in ``case`` of a record."""
+    known = [axis.name for axis in axes.asked()]
+    for name in case:
+        if name not in Case._fields:
+            raise ValueError(f"case: found the axis {name!r}; allowed: {', '.join(known)}")

@@ -257,15 +257,6 @@ class Kind(ABC):
         """Names of the axes that a case of this kind has."""
         return TOPOLOGY if self.needs is None else USUAL_AXES
 
-    @property
-    def all_axes(self) -> Sequence[str]:
-        """Names of the kind's axes, and of a user's axes that apply to it or to the kind that it
-        stands in for."""
-        further = (
-            axis for axis in axes.further() if self.stands_in or self.name in axis.applies_to
-        )
-        return (*self.axes, *(axis.name for axis in further))
-
     def read_parameters(self, texts: Mapping[str, Sequence[str]]) -> Dict[str, List[Any]]:
         """Return the values of each parameter from its texts, the default of one without any.
         Raises :class:`ParameterError`."""

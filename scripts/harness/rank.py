@@ -15,7 +15,7 @@ import time
 from dataclasses import replace
 from typing import Any, Dict, List, Mapping, Optional
 
-from core import bounded, own_axes
+from core import bounded
 
 from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
@@ -138,7 +138,6 @@ def main(spec_path: str) -> int:
         if spec["preload"]:
             report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
         report.enter("start")
-        own_axes.load(options.kinds)
         kind = kinds.load(options.kind, options.kinds)
         context = Context(workload, rank_context, None, cores, report)
         of_adapter = rank_context
@@ -201,7 +200,6 @@ def load(request: Dict[str, Any]) -> None:
     os.environ.update(request["variables"])
     with contextlib.suppress(Exception):
         workload = Workload.from_json(spec["workload"])
-        own_axes.load(workload.options.kinds)
         rank_context = rank_context_from(os.environ, workload, spec["threads"])
         folder = workload.options.framework
         if getattr(load_environment(folder), "CAN_BE_FORKED", True):

@@ -65,7 +65,7 @@ def assemble(
         "format": RECORD_FORMAT,
         "source": "framebench",
         "kind": kind.name,
-        "case": workload.case.to_record(kind.all_axes),
+        "case": workload.case.to_record(kind.axes),
         "parameters": workload.parameters,
         "repeat": workload.options.repeat,
         "status": measured.status,

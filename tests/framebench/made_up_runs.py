@@ -57,8 +57,8 @@ def changed(one: Run, **changes: Any) -> Run:
     case = {name: changes.pop(name) for name in CASE if name in changes}
     # A run's environment is a digest, from which its label is made.
     labels = {*CONDITIONS} - {"machine", "environment"}
-    in_case = {**observed.IN_CASE, "further": "further"}
-    case |= {field: changes.pop(name) for name, field in in_case.items() if name in changes}
+    in_case = observed.IN_CASE.items()
+    case |= {field: changes.pop(name) for name, field in in_case if name in changes}
     conditions = {name: changes.pop(name) for name in labels if name in changes}
     if "input" in conditions:
         case["input"] = input_axis(case.get("mode", one.case.mode), conditions["input"])

@@ -28,14 +28,7 @@ def main(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command and return its exit status.
-    ``--kinds FOLDER`` before it names the folder of a user's axes, which are registered before
-    modules that list axes are imported."""
-    if arguments[:1] == ["--kinds"]:
-        from core import own_axes
-
-        own_axes.load(arguments[1])
-        arguments = arguments[2:]
+    """Run a command and return its exit status."""
     # Next to a benchmark, without libraries of other commands.
     if arguments[:1] == ["environment"]:
         from framebench.runs import ensure_environment

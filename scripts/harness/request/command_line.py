@@ -8,7 +8,7 @@ import re
 import shlex
 from typing import Callable, Dict, List, Sequence, Tuple, TypeVar
 
-from core import axes, bounded, inputs, own_axes
+from core import axes, bounded, inputs
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
@@ -43,10 +43,6 @@ def parse(arguments: Sequence[str]) -> Workload:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    try:
-        own_axes.load(asked.kinds)
-    except ValueError as error:
-        parser.error(f"--kinds {asked.kinds}: {error}")
     try:
         _add_options(parser)
         kind = kinds.load(asked.kind, asked.kinds) if asked.kind else None

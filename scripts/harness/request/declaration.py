@@ -147,12 +147,12 @@ def case_of(
         sequence_length=length,
     )
     optional = {axis.name: values[axis.name] for axis in axes.optional()}
-    return case.having({name: value for name, value in optional.items() if value is not None})
+    return case._replace(**{name: value for name, value in optional.items() if value is not None})
 
 
 def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
     """Return the values of all axes, with defaults; None for those that the kind does not have."""
-    values, own = {}, (*kind.all_axes, *TOPOLOGY)
+    values, own = {}, (*kind.axes, *TOPOLOGY)
     for axis in axes.asked():
         value, usual = getattr(options, axis.name), DEFAULTS.get(axis.name, axis.default)
         if axis.name not in own and value is not None:

@@ -172,10 +172,6 @@ def test_a_call_for_a_part_of_the_suite_forgets_none_of_the_others(
     actual, problems = expected.load(tmp_path)
     assert not problems
     assert sorted(actual, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
-    further = cases[0].case._replace(further=(("batch_order", "reversed"),))
-    expected.note(tmp_path, "third", [replace(cases[0], case=further)], is_whole=True)
-    assert further in [case.case for case in expected.load(tmp_path)[0]]
-    expected.note(tmp_path, "third", [], is_whole=True)
     expected.note(tmp_path, "small", cases[:3], is_whole=True)
     assert len(expected.load(tmp_path)[0]) == 4
     assert json.loads((tmp_path / expected.FILE).read_text())

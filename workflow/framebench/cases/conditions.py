@@ -12,7 +12,7 @@ from dataclasses import make_dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from core import axes, inputs, observed
+from core import inputs, observed
 from core.axes import MODES as MODES
 from core.axes import Parameters as Parameters
 from core.case import INPUT, Case
@@ -91,7 +91,7 @@ CASE = (
 )  # fmt: skip
 #: Counts among them; 0 if an imported file does not state them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
-CONDITIONS = tuple(axis.name for axis in (*observed.CONDITIONS, *axes.further()))
+CONDITIONS = tuple(axis.name for axis in observed.CONDITIONS)
 #: Conditions in which the variants of an A/B test may differ.
 OF_VARIANT = tuple(axis.name for axis in observed.CONDITIONS if axis.of_variant)
 _OF_VARIANT = {
@@ -106,7 +106,7 @@ KEYS = (*CASE, *CONDITIONS)
 def path_of(name: str) -> str:
     """Return the dotted path of the attribute of :class:`Key` that holds the column ``name`` of
     KEYS, for example ``case.batch_per_device``."""
-    if name in CASE or name in axes.REGISTERED:
+    if name in CASE:
         return f"case.{name}"
     field = observed.IN_CASE.get(name)
     return f"case.{field}" if field else f"conditions.{name}"

@@ -189,7 +189,7 @@ def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
             compiler = catalog.compiler(framework, compiler)
             case = Case(framework, model, mode, nodes, devices, batch, precision, compiler, length)
             chosen = zip(optional, further, strict=True)
-            case = case.having({own.name: one for own, one in chosen if mode in own.applies_to})
+            case = case._replace(**{own.name: one for own, one in chosen if mode in own.applies_to})
             if case.devices == 1:
                 case = case._replace(parallelism=DATA)
             if axis == "batch_total":
@@ -223,7 +223,7 @@ def _measured(measurement: Measurement, catalog: Catalog) -> Iterator[Case]:
     parameters = {name: measurement.parameters[name] for name in sorted(measurement.parameters)}
     nothing = Case("", "", measurement.kind, 1, 1, 0, "", "", None)
     for values in itertools.product(*values_of):
-        case = nothing.having(dict(zip(names, values, strict=True)))
+        case = nothing._replace(**dict(zip(names, values, strict=True)))
         case = case._replace(input=input_axis(case.mode, case.input))
         if case.model and not catalog.models[case.model]["sequence_lengths"]:
             case = case._replace(sequence_length=None)

@@ -105,10 +105,10 @@ def measurement(
         allowed = error.allowed if error.name in names else _listed(declared, names)
         raise NotAllowed(allowed, error.found, error.name) from None
     for axis in chosen:
-        if axis not in declared.all_axes:
+        if axis not in declared.axes:
             found = f"an axis that {kind} does not have"
             raise NotAllowed(_listed(declared, parameters), found, axis)
-    axes = {axis: {**usual, **chosen}.get(axis, []) for axis in declared.all_axes}
+    axes = {axis: {**usual, **chosen}.get(axis, []) for axis in declared.axes}
     for axis, values in axes.items():
         if not values or not isinstance(values, list) or "max" in values:
             allowed = "a list of values, as the suite's axes have none for this"
@@ -122,7 +122,7 @@ def measurement(
 
 
 def _listed(declared: Kind, parameters: Iterable[str]) -> str:
-    return ", ".join([*declared.all_axes, *parameters])
+    return ", ".join([*declared.axes, *parameters])
 
 
 def _declaration(kind: str, folder: Path | None) -> Kind:

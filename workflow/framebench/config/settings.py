@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from core import own_axes
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from . import values
@@ -44,16 +43,6 @@ CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 FOLDERS = ("runs", "logs", "tables", "verification", "peak_flops", "reference", "largest_batch")
 
 
-def _kinds(written: Any) -> Path:
-    folder = values.existing_folder(written)
-    try:
-        own_axes.load(str(folder))
-    except Exception as error:
-        shown = f"{show(written)}: {type(error).__name__}: {error}"
-        raise NotAllowed("a folder whose axes.py can be imported", shown) from None
-    return folder
-
-
 def _suite(written: Any, info: ValidationInfo[Catalog]) -> Suite:
     if not isinstance(written, str) or not written:
         raise NotAllowed("a text: the name of a suite, or the path of a YAML file")
@@ -80,7 +69,7 @@ else:
 class Configuration(KeysFromTexts):
     """Keys of the configuration."""
 
-    kinds: Annotated[Path, read_as(_kinds)] | None = None
+    kinds: Annotated[Path, read_as(values.existing_folder)] | None = None
     storage: Annotated[Path, read_as(values.existing_folder)] | None = None
     data: Folder | None = None
     results: Annotated[Folder, AfterValidator(_results)] = default("results")

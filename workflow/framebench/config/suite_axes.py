@@ -66,7 +66,7 @@ def _with_optional_axes(schema: dict[str, Any]) -> None:
 class AxesKeys(Keys):
     """Axes of the matrix, of a block that is added to it, or of a pattern that is excluded.
 
-    Axes with a default, the project's and a user's, are read as the register declares them.
+    Axes with a default are read as the register declares them.
     """
 
     model_config = ConfigDict(extra="allow", json_schema_extra=_with_optional_axes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core import axes, surroundings
+from core import surroundings
 
 from .. import PROJECT
 from ..cases import fitting
@@ -60,8 +60,7 @@ class Lookups:
         self.cores = described.cores_per_node if described else cores
         self._cores_here = cores
         self.threads = self._share_of_cores if settings.side_by_side else self.cores
-        kinds = ["--kinds", str(settings.kinds)] if axes.further() else []
-        entry = [str(PROJECT / "workflow" / "framebench"), *kinds]
+        entry = [str(PROJECT / "workflow" / "framebench")]
         # Isolated: our packages ignore PYTHONPATH and PYTHONHOME.
         self.framebench = [sys.executable, "-I", *entry]
         self.python = "python" if settings.deployment == "conda" else sys.executable

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import jsonschema_rs
 from core import RECORD_FORMAT, bounded, parallelism
-from core.case import further_of
+from core.case import check_axes
 from core.parallelism import DATA
 
 from ..cases.conditions import MODES, THROUGHPUT, of_record
@@ -177,7 +177,7 @@ def _check_case(record: Mapping[str, Any]) -> None:
         needed = ("framework", "model", "precision")
     missing = [key for key in needed if record["case"][key] is None]
     missing += [key for key in steps if key not in record["settings"]]
-    further_of(record["case"])
+    check_axes(record["case"])
     if record["case"].get("parallelism"):
         parallelism.checked(record["case"]["parallelism"])
     if missing:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core import axes, bounded, observed
-from core.case import Case, further_of
+from core.case import Case
 from core.inputs import NATIVE
 from core.text import printable
 
@@ -183,7 +183,6 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
             # An unnamed pipeline counts as the native one.
             input=input_axis(mode, row["input_pipeline"] or NATIVE),
             **in_case,
-            further=_further(row),
         ),
         conditions=Conditions(
             input=row["input_pipeline"] or NATIVE, source_variant=row["variant"], **known
@@ -288,13 +287,6 @@ def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
                 0 if row[condition.name] == "0" else _count(row, condition.name)
             )
     return results
-
-
-def _further(row: Mapping[str, str]) -> Parameters:
-    """Return the values of a user's axes in a row."""
-    known = {axis.name: axis for axis in axes.further()}
-    written = {name: axis.type(row[name]) for name, axis in known.items() if row.get(name)}
-    return further_of(written)
 
 
 def _parameters(row: Mapping[str, str], mode: str) -> Parameters:

@@ -168,7 +168,6 @@ def subject_of(case: Case, accelerator: str, labels: str) -> tuple[Any, ...]:
         case.mode,
         case.precision,
         case.compiler,
-        axes.computed(case.further),
     )
 
 
@@ -219,7 +218,7 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
         record["case"], _mode(record), variant=variant, framework_version=version
     )
     return VerificationResult(
-        case=case._replace(further=axes.computed(case.further)),
+        case=case,
         accelerator=record["settings"]["accelerator"],
         dropout=case.mode == "train" and bool(record["settings"].get("dropout")),
         status=record["status"],

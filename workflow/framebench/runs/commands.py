@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from core import axes
 from core.case import Case
 
 from ..config.catalog import Catalog
@@ -139,7 +138,7 @@ def axis_options(plan: Plan, case: Case) -> dict[str, object]:
     """Return arguments of the harness for benchmark, axes and variant of a case, by name."""
     return {
         "kind": case.mode,
-        "kinds": plan.settings.kinds if not case.is_step or axes.further() else None,
+        "kinds": plan.settings.kinds if not case.is_step else None,
         **{name.replace("_", "-"): value for name, value in case.arguments().items()},
         "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
         "model": model_of(plan, case.model) if case.model else None,

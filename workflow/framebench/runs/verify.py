@@ -120,7 +120,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             if case.devices > 1:
                 compared = compared._replace(**_several(case.parallelism))
             fewest = {axis.name: axis.verified_at for axis in case.differing() if axis.verified_at}
-            verification = verification._replace(case=compared.having(fewest))
+            verification = verification._replace(case=compared._replace(**fewest))
         add(verification)
         if case.mode == "train" and catalog.models[case.model]["hyperparameters"].get("dropout"):
             add(_with_dropout(verification, catalog))
@@ -148,7 +148,6 @@ def alone(case: Case, variant: str = "") -> Case:
         case.compiler,
         case.sequence_length,
         variant,
-        further=axes.computed(case.further),
     )
 
 

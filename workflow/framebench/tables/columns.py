@@ -157,7 +157,7 @@ def _load() -> dict[str, Column]:
     """Return all columns by name: those of axes and conditions, and those of columns.yaml."""
     columns = {
         axis.name: Column(axis.name, _OF_AXES[axis.form], axis.help, axis.unit, axis.title)
-        for axis in (*observed.CONDITIONS, *axes.further())
+        for axis in observed.CONDITIONS
     }
     for name, settings in read_mapping(Path(__file__).with_name("columns.yaml")).items():
         columns[name] = with_settings(Column(name, NUMBER, ""), settings)

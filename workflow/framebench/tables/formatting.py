@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from core import axes, observed
+from core import observed
 from core.text import counted as counted
 
 from ..cases.conditions import CONDITIONS, COUNTS
@@ -70,7 +70,7 @@ def rounded(value: Any, spec: str) -> str:
 
 # ---- conditions and parameters ------------------------------------------------------------------
 
-_REGISTER = {axis.name: axis for axis in (*observed.CONDITIONS, *axes.further())}
+_REGISTER = {axis.name: axis for axis in observed.CONDITIONS}
 #: Short forms for labels without a title that differ from those of lists of cases.
 _SHORT: dict[str, Callable[[Any], str]] = {
     **{name: axis.text for name, axis in _REGISTER.items()},

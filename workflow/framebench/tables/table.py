@@ -11,8 +11,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from core import axes
-
 from ..cases.conditions import KEYS
 from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
@@ -127,10 +125,7 @@ class Crosstab:
 
 
 #: Axes that readers can filter by; ``devices`` is nodes and devices per node.
-AXES = (
-    *("framework", "model", "mode", "precision", "devices", "compiler"),
-    *(axis.name for axis in axes.further()),
-)
+AXES = ("framework", "model", "mode", "precision", "devices", "compiler")
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from core import axes
-
 from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
 from ...records.fields.flags import OWN
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 _OUTCOMES = {flag: outcome for outcome, flag in EXCLUDING.items()}
 _PERCENTILES = ("p50_ms", "p90_ms", "p99_ms")
 #: Axes that distinguish combinations, besides batch and devices.
-_TRIED = ("precision", "compiler", "suite_variant", *(axis.name for axis in axes.further()))
+_TRIED = ("precision", "compiler", "suite_variant")
 
 
 def rows(inputs: Inputs) -> pd.DataFrame:
