@@ -56,7 +56,9 @@ def check_amp_without_a_gpu_is_unsupported_for_tensorflows_reason():
         refused = refuse(small_bert(layers=0), build=True, mode=mode, precision="amp")
         assert "No (suitable) GPUs detected" in refused["reason"]
     require = module_of("devices").require_halves
-    assert raised(Unsupported, lambda: require({"float16": 1, "float32": 1})) is None, "refused on a GPU, too"
+    assert raised(Unsupported, lambda: require({"float16": 1, "float32": 1})) is None, (
+        "refused on a GPU, too"
+    )
 
 
 def check_xla_compiles_all_products_of_the_step():
