@@ -20,8 +20,6 @@ RANK, ADDRESSES = int(os.environ["RANK"]), os.environ["FRAMEBENCH_ADDRESSES"].sp
 LOCAL_RANK = int(os.environ["LOCAL_RANK"])
 WORLD = len(ADDRESSES)
 SEQUENCE = 16
-#: The rank's GPU where no test has one.
-NO_GPU = RankContext(0, 99, ["rank:0"], "cuda", 1, 0)
 
 if FRAMEWORK == "pytorch":  # which raises in a second adapter of a process
     import torch
