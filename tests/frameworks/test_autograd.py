@@ -54,7 +54,7 @@ def test_the_core_and_the_operators_are_enough_to_be_timed(
     [
         ({"devices_per_node": 2}, "autograd brings no collectives: one device only"),
         ({"precision": "amp"}, "autograd has no precision amp (it has: fp32)"),
-        (PEAK, "autograd offers no plain matmul"),
+        (PEAK, "autograd runs no single operations"),
     ],
 )
 def test_what_needs_more_is_unsupported(
