@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 from harness.request.declaration import read_framework
 
 from ..conftest import ROOT
-from .comparing import Mistake, beyond, compared
+from .comparing import beyond, compared
 from .fork_server import ForkServer, served
 from .models import model_config_of, small
 from .optimizers import BRANCHES, UNCHANGED, ZERO
@@ -33,18 +35,28 @@ run = served(*sorted(path.parent.name for path in ADAPTERS.glob("*/framework.jso
 pytorch, paddle, oneflow = served("pytorch"), served("paddle"), served("oneflow")
 
 
+def with_wrong_hyperparameters(folder: Path, into: Path, optimizer: str) -> Path:
+    """Return a copy of a reference whose model config is not the one that it was made with."""
+    shutil.copytree(folder, into / optimizer)
+    path = into / optimizer / "model_config.json"
+    model_config = json.loads(path.read_text())
+    model_config["hyperparameters"].update(WRONG[optimizer])
+    path.write_text(json.dumps({**model_config, "name": f"wrong {optimizer}"}))
+    return into / optimizer
+
+
 def test_every_branch_is_the_references_and_a_wrong_one_is_found(
-    run: ForkServer, branch_references: Path
+    run: ForkServer, branch_references: Path, tmp_path: Path
 ) -> None:
     declared = read_framework(str(ADAPTERS / run.framework))["optimizers"]
-    folders = {optimizer: branch_references / BRANCHES[optimizer] for optimizer in declared}
+    right = {optimizer: branch_references / BRANCHES[optimizer] for optimizer in declared}
     wrong = [
-        Mistake(f"wrong {optimizer}", folder, hyperparameters=WRONG[optimizer])
-        for optimizer, folder in folders.items()
+        with_wrong_hyperparameters(folder, tmp_path, optimizer)
+        for optimizer, folder in right.items()
     ]
-    found = beyond(compared(run, [*folders.values()], modes=("train",), mistakes=wrong))
-    assert {computation.rpartition(", ")[2] for computation, *_ in found} == {
-        mistake.about for mistake in wrong
+    found = beyond(compared(run, [*right.values(), *wrong], modes=("train",)))
+    assert {computation.partition(",")[0] for computation, *_ in found} == {
+        f"wrong {optimizer}" for optimizer in declared
     }
 
 
