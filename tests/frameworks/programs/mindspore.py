@@ -70,6 +70,7 @@ def check_a_graph_learns_of_each_batch_as_operations_do():
         for seed in range(3):
             adapter.put(make_batch(model_config["inputs"], 2, None, seed=seed, rank=0))
             values[compiler].append(adapter.read(adapter.step()))
-            assert adapter.compiled().get("graphs") == (1 if compiler == "jit" else None)
+            if compiler == "jit":
+                assert adapter.compiled() == {"graphs": 1}
     assert len({*values["none"]}) == 3
     assert np.allclose(values["jit"], values["none"], rtol=1e-4)
