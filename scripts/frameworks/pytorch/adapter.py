@@ -395,6 +395,8 @@ class PyTorchAdapter(
 
     def stop(self) -> None:
         if torch.distributed.is_initialized():
+            # Freed after its group, DistributedDataParallel sometimes waits for ever (2.13).
+            self._wrapped = None
             torch.distributed.destroy_process_group()
 
 
