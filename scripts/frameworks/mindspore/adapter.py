@@ -7,10 +7,6 @@ import contextlib
 import os
 from typing import Any, Callable, Dict, Iterator, List, Sequence
 
-# With AVX-512, oneDNN 3.10 runs MindSpore's layout of weights in its reference code. Below, it has
-# a kernel for it. MindSpore's matmuls are its own.
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
-os.environ.setdefault("GLOG_v", "3")
 import mindspore
 import numpy as np
 from harness.adapter import (
