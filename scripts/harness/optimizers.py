@@ -52,7 +52,7 @@ def declared_name(hyper: Mapping[str, Any]) -> str:
 
 
 class UpdateRule(NamedTuple):
-    """How an optimizer updates a parameter: its weight decay, whether LAMB scales its update by the
+    """Rule for the update of a parameter: its weight decay, whether LAMB scales its update by the
     trust ratio, and the factor of its learning rate."""
 
     weight_decay: float

@@ -1,5 +1,5 @@
-"""What the transformers and the LSTM are made of in every framework: names, shapes and initial
-values of their arrays, and constants. Linear layers are (in, out)."""
+"""Arrays of the transformers and the LSTM in every framework: their names, shapes and initial
+values, and the constants of these models. Linear layers are (in, out)."""
 
 from __future__ import annotations
 

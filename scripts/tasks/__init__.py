@@ -57,7 +57,7 @@ class Data(NamedTuple):
 
 
 class Scoring(NamedTuple):
-    """How outputs are scored.
+    """Scores of a task, and the function that computes them.
 
     ``names``: of the scores, from 0 to 1, the principal one first; ``score``: function of outputs
     and their batch that returns the scored values of each sample by name, and the ``loss`` of each,

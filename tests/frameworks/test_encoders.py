@@ -1,4 +1,4 @@
-"""What ELECTRA samples in the reference, and in half precision."""
+"""Words that ELECTRA samples in the reference: no rounding decides them, and each is compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be so before MindSpore is imported."""
+"""Set up the process before MindSpore is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be so before MXNet is imported."""
+"""Set up the process before MXNet is imported."""
 
 from __future__ import annotations
 

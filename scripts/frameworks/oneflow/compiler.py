@@ -22,7 +22,7 @@ OPTIONS = {
 
 
 class Source(NamedTuple):
-    """What a graph is made of; ``amp``: dtype of mixed precision, None without it."""
+    """Parts of a graph. ``amp``: dtype of mixed precision, None without it."""
 
     definition: Any
     model: nn.Module

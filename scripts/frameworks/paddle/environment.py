@@ -1,4 +1,4 @@
-"""What must be so before Paddle is imported."""
+"""Set up the process before Paddle is imported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must be so before TensorFlow is imported."""
+"""Set up the process before TensorFlow is imported."""
 
 from __future__ import annotations
 

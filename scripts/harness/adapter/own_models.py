@@ -63,8 +63,8 @@ class OwnModels(Numerics):
 
 
 class OwnDefinition:
-    """What the definitions of users' models share. A framework's own has the functions that a
-    module of the project's models has.
+    """Common base of the definitions of users' models. A framework's subclass has the functions
+    that a module of the project's models has.
 
     ``OPTIMIZERS``: type, or types, of its optimizers; ``LIBRARY``: where they are from."""
 

@@ -41,7 +41,7 @@ NO_REFERENCE, NOT_COMPARABLE = "there is no reference", "it cannot be compared"
 
 
 class VerificationKey(NamedTuple):
-    """What a verification covers, and a figure needs.
+    """Key of a verification: equal for a figure and the verifications that count for it.
 
     ``subject``: as :func:`subject_of`. ``by``: parallelism of several devices, each group of the
     smallest size; "" for one device. ``axis``: axis with a verification of its own, "" for none.
