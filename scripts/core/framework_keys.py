@@ -30,6 +30,16 @@ _REASONS: _Form = (
     ),
 )
 _OBJECT: _Form = ("an object", lambda value: isinstance(value, dict))
+_FASTER: _Form = (
+    "cases, each with model, mode, compiler and percent",
+    lambda value: (
+        isinstance(value, list)
+        and all(
+            isinstance(entry, dict) and entry.keys() == {"model", "mode", "compiler", "percent"}
+            for entry in value
+        )
+    ),
+)
 #: ``none_is``: execution without a compiler: each operation by itself, by a dispatcher made for
 #: that, or as a graph that the framework always optimizes.
 _REQUIRED: Dict[str, _Form] = {
@@ -52,6 +62,7 @@ _OPTIONAL: Dict[str, Tuple[_Form, Any]] = {
     "start_seconds": (_OBJECT, {}),  # as START_SECONDS
     "processors": (_OBJECT, {}),  # vendor and instruction_set by compiler
     "slow_rates": (_OBJECT, {}),  # by train or inference, and definition of the model
+    "official_faster": (_FASTER, []),  # by how much its official code is faster on a CPU, in fp32
 }
 
 

@@ -256,6 +256,7 @@ def _entrant(result: CaseResult, top: float, with_precision: bool, is_slow: bool
     repeats = len(result.values)
     notes += [] if result.interval else [formatting.counted(repeats, "repeat")]
     notes += ["slow library"] if is_slow else []
+    notes += result.official_code
     return Entrant(
         result.case.framework,
         title_of(result),

@@ -103,6 +103,20 @@ class CaseResult:
             else ""
         )
 
+    @property
+    def official_code(self) -> list[str]:
+        """Return by how much the framework's official code was faster than ours on a CPU in fp32,
+        in words; [] where it was not."""
+        case = self.case
+        if not self._is_ours or case.variant or case.precision != precisions.default():
+            return []
+        measured = {"model": case.model, "mode": case.mode, "compiler": case.compiler}
+        return [
+            f"official code {entry['percent']} % faster"
+            for entry in catalog.framework_declaration(case.framework).get("official_faster", ())
+            if self.conditions.accelerator == "cpu" and {**entry, **measured} == entry
+        ]
+
     def in_unit(self, unit: str) -> CaseResult:
         """Return the case with its figures in ``unit``; unchanged if that is another quantity."""
         factor = units.factor(self.unit, unit)
