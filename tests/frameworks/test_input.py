@@ -66,7 +66,7 @@ def test_steps_are_fed_from_files_and_a_bad_one_is_named(data: Path, tmp_path: P
     bad.unlink()
     record = measured(bench, "pytorch", data, **more)
     assert refused["status"] == "failed"
-    assert "BadData: train/c1/z.JPEG: OSError: image file is truncated" in refused["reason"]
+    assert "BadData: train/c1/z.JPEG: ValueError: the JPEG file is truncated" in refused["reason"]
     assert record["status"] == "ok", record["reason"]
     assert record["case"]["input"] == "data"
     (rank,) = record["ranks"]
@@ -96,7 +96,6 @@ def test_steps_are_fed_from_tokens(tmp_path: Path) -> None:
     (rank,) = record["ranks"]
     assert (rank["data_set"]["tokens"], rank["data_set"]["vocabulary"]) == (1000, 257)
     assert rank["loader_output"]["sequences"] == 4
-    assert rank["loader_output"]["window_labels_crc32"] > 0
     assert rank["input_pipeline"]["loader_samples"] == 4 * len(
         rank["input_pipeline"]["compute_step_seconds"]
     )
@@ -113,8 +112,7 @@ def test_every_image_comes_once(framework: str, data: Path, tmp_path: Path) -> N
     (rank,) = record["ranks"]
     for name, metric in record["metrics"].items():
         assert metric["value"] > 0, name
-    counts = [rank[name]["images"] for name in ("loader_output", "loaded", "decoded_alone")]
-    assert counts == [13, 13, 13]
+    assert [rank[name]["images"] for name in ("loader_output", "loaded")] == [13, 13]
     assert abs(rank["loader_output"]["mean"]) < 2, "normalised"
 
 

@@ -27,6 +27,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [np.asarray(values) for values in arrays]
 
 
-load, load_tokens, pixels, settings = pillow.loader_of(
+load, load_tokens, settings = pillow.loader_of(
     pillow.PillowImages, batches, f"grain.MapDataset, Grain {grain.__version__}", "Pillow"
 )

@@ -14,20 +14,13 @@ from harness.loader.encoded import whole_image
 from mxnet.gluon.data import DataLoader
 
 
-def decode(content: bytes) -> Any:
-    """Decode an image file to uint8 (height, width, 3). Raises ValueError for a truncated file,
-    which OpenCV would fill up silently."""
-    return mx.image.imdecode(whole_image(content))
-
-
 class Images(one_by_one.ImageSamples):
     """Images of a request as arrays of MXNet, until they are normalised."""
 
     def decoded(self, path: str) -> Any:
-        return decode(content_of(path))
-
-    def pixel(self, image: Any) -> Any:
-        return image[0, 0].asnumpy().astype(np.float32)
+        """Decode an image file to uint8 (height, width, 3). Raises ValueError for a truncated file,
+        which OpenCV would fill up silently."""
+        return mx.image.imdecode(whole_image(content_of(path)))
 
     def extents(self, image: Any) -> Sequence[int]:
         return tuple(image.shape[:2])
@@ -77,11 +70,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
 
 
 load, load_tokens = one_by_one.loading(Images, batches)
-
-
-def pixels(content: bytes) -> Any:
-    """Decode a JPEG file, see :class:`harness.loader.Loading`."""
-    return decode(content).asnumpy()
 
 
 def settings(accelerator: str) -> Dict[str, Any]:

@@ -22,6 +22,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens, pixels, settings = pillow.loader_of(
+load, load_tokens, settings = pillow.loader_of(
     pillow.PillowImages, batches, "oneflow.utils.data.DataLoader", "Pillow"
 )

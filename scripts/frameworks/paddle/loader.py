@@ -77,6 +77,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         raise guarded.error
 
 
-load, load_tokens, pixels, settings = pillow.loader_of(
+load, load_tokens, settings = pillow.loader_of(
     Images, batches, "paddle.io.DataLoader", "paddle.vision.transforms"
 )

@@ -47,7 +47,7 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [tensor.numpy() for tensor in tensors]
 
 
-load, load_tokens, pixels, common_settings = pillow.loader_of(
+load, load_tokens, common_settings = pillow.loader_of(
     Images, batches, "torch.utils.data.DataLoader", "torchvision.transforms.v2"
 )
 

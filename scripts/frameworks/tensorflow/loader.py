@@ -3,7 +3,7 @@ its guide to the performance of input pipelines has them."""
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Iterator
 
 import tensorflow as tf
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
@@ -28,12 +28,6 @@ def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
         parts = _constants(tensorflow_data.token_arrays(loads))
         for tokens, numbers in tensorflow_data.token_dataset(loads, parts):
             yield LoadedTokens(tokens.numpy(), numbers.numpy())
-
-
-def pixels(content: bytes) -> Any:
-    """Decode a JPEG file, see :class:`harness.loader.Loading`."""
-    with tf.device("/CPU:0"):
-        return tensorflow_data.decode(content).numpy()
 
 
 settings = tensorflow_data.settings

@@ -4,23 +4,15 @@ JPEG decoder and image operations. Resizing is TensorFlow 2's, which this versio
 from __future__ import annotations
 
 import contextlib
-import threading
 from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
 import tensorflow as tf
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
 
 Arrays = tensorflow_data.Arrays
-_LOCK = threading.Lock()
-_DECODER: Dict[str, Any] = {}
 #: For each form of a request a function that begins it with its arrays, and one that returns the
 #: next batch. To build them takes as long as to decode hundreds of images.
 _PIPELINES: Dict[Any, Tuple[Callable[..., Any], Callable[[], Sequence[Any]]]] = {}
-
-
-def _session(graph: Any) -> Any:
-    """Return a session on the host, whatever device the model runs on."""
-    return tf.Session(graph=graph, config=tf.ConfigProto(device_count={"GPU": 0}))
 
 
 def _batches(
@@ -33,7 +25,8 @@ def _batches(
             holders = {name: _holder(array) for name, array in arrays.items()}
             iterator = tf.data.make_initializable_iterator(dataset(form, holders))
             following = iterator.get_next()
-        session = _session(graph)
+        # on the host, whatever device the model runs on
+        session = tf.Session(graph=graph, config=tf.ConfigProto(device_count={"GPU": 0}))
         _PIPELINES[form] = (
             session.make_callable(iterator.initializer, list(holders.values())),
             session.make_callable(following),
@@ -64,17 +57,6 @@ def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
     form, arrays = loads._replace(starts=None), tensorflow_data.token_arrays(loads)
     for batch in _batches(form, arrays, tensorflow_data.token_dataset):
         yield LoadedTokens(*batch)
-
-
-def pixels(content: bytes) -> Any:
-    """Decode a JPEG file, see :class:`harness.loader.Loading`."""
-    with _LOCK:
-        if not _DECODER:
-            with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-                holder = tf.placeholder(tf.string, ())
-                image = tensorflow_data.decode(holder)
-            _DECODER["of"] = _session(graph).make_callable(image, [holder])
-    return _DECODER["of"](content)
 
 
 settings = tensorflow_data.settings

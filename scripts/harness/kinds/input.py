@@ -1,10 +1,9 @@
 """The data loader alone: images or token sequences per second, without computation.
 
 1. All samples of an epoch are loaded once and checked: each came once, in the requested order, with
-   its label or tokens, as a whole batch. A checksum is kept.
-2. Epochs are timed in which images are read and decoded, and nothing else.
-3. Epochs are timed in which images are also cropped, resized, flipped, normalized and batched, or
-   sequences read, cut or masked, and batched.
+   its label or tokens, as a whole batch.
+2. Epochs are timed in which images are read, decoded, cropped, resized, flipped, normalized and
+   batched, or sequences read, cut or masked, and batched.
 
 Files lie in the page cache by then, so this is the cost of the processor, not of a disk
 (:mod:`harness.kinds.storage`).
@@ -13,7 +12,7 @@ Files lie in the page cache by then, so this is the cost of the processor, not o
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Mapping
+from typing import Any, Callable, Dict, Mapping
 
 from core.inputs import READING, SYNTHETIC_HOST
 
@@ -21,7 +20,7 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.loader import Loading
 from harness.measuring.checks import check_cores
-from harness.measuring.file_sources import FileSource, ImageSource, file_source
+from harness.measuring.file_sources import file_source
 from harness.measuring.steps import peak_host_memory
 from harness.samples import folder
 
@@ -52,20 +51,11 @@ class Input(Kind):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         length = workload.case.sequence_length
-        if length is not None:
-            return {
-                "throughput": Metric("sequences/s", "higher", "sum", _rate("loaded", "sequences")),
-                "token_throughput": Metric(
-                    "tokens/s", "higher", "sum", _rate("loaded", "sequences", length)
-                ),
-            }
+        if length is None:
+            return {"throughput": Metric("images/s", "higher", "sum", _rate("images"))}
         return {
-            # read, decoded, cropped, resized, flipped, normalised, in batches
-            "throughput": Metric("images/s", "higher", "sum", _rate("loaded", "images")),
-            # read and decoded only
-            "decode_throughput": Metric(
-                "images/s", "higher", "sum", _rate("decoded_alone", "images")
-            ),
+            "throughput": Metric("sequences/s", "higher", "sum", _rate("sequences")),
+            "token_throughput": Metric("tokens/s", "higher", "sum", _rate("sequences", length)),
         }
 
     def measure(self, context: Context) -> None:
@@ -79,31 +69,19 @@ class Input(Kind):
         fields["data_set"]["identity"] = folder.identity(source.root)
         epochs = [source.epoch(number) for number in range(parameters["epochs"])]
         fields["loader_output"] = context.phase("check", lambda: source.output(epochs[0]))
-        if isinstance(source, ImageSource):
-            context.report.enter("decoding window")
-            context.barrier()
-            alone = [epoch._replace(decodes_only=True) for epoch in epochs]
-            fields["decoded_alone"] = _timed(source, alone)
         context.report.enter("timed window")
         context.barrier()
-        start = time.perf_counter()
-        fields["loaded"] = _timed(source, epochs)
-        fields["window_start"], fields["window_seconds"] = start, fields["loaded"]["seconds"]
+        fields["window_start"], count, each = time.perf_counter(), 0, []
+        for number, request in enumerate(epochs):  # with the start of the workers
+            start = time.perf_counter()
+            for batch in source.batches(request, number):
+                count += len(batch[source.noted])
+            each.append(time.perf_counter() - start)
+        seconds = fields["window_seconds"] = sum(each)
+        fields["loaded"] = {source.unit: count, "seconds": seconds, "epoch_seconds": each}
         fields["peak_host_memory_bytes"] = peak_host_memory()
         context.report.enter("end")
 
 
-def _timed(source: FileSource, epochs: List[Any]) -> Dict[str, Any]:
-    """Return ``{"images" or "sequences": loaded in all, "seconds": in all, "epoch_seconds": of
-    each}``, including the start of the workers."""
-    count, each = 0, []
-    for number, request in enumerate(epochs):
-        start = time.perf_counter()
-        for batch in source.batches(request, number):
-            count += len(batch[source.noted])
-        each.append(time.perf_counter() - start)
-    return {source.unit: count, "seconds": sum(each), "epoch_seconds": each}
-
-
-def _rate(name: str, unit: str, times: int = 1) -> Callable[[Mapping[str, Any]], float]:
-    return lambda rank: float(times * rank[name][unit] / rank[name]["seconds"])
+def _rate(unit: str, times: int = 1) -> Callable[[Mapping[str, Any]], float]:
+    return lambda rank: float(times * rank["loaded"][unit] / rank["loaded"]["seconds"])

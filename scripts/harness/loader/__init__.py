@@ -37,8 +37,7 @@ class Loads(NamedTuple):
 
     ``paths``: JPEG files. ``labels``: int64 (samples,). ``draws``: float64 (samples, DRAWS) from 0
     to 1, None in validation. ``batch``: samples of each batch, of which the last may have fewer.
-    ``size``: pixels of a side. ``workers``: processes or threads besides the caller.
-    ``decodes_only``: files are only read and decoded to RGB, and one pixel of each is returned."""
+    ``size``: pixels of a side. ``workers``: processes or threads besides the caller."""
 
     paths: Sequence[str]
     labels: Any
@@ -46,7 +45,6 @@ class Loads(NamedTuple):
     batch: int
     size: int
     workers: int
-    decodes_only: bool = False
 
 
 class Loaded(NamedTuple):
@@ -112,9 +110,9 @@ class LoadedTokens(NamedTuple):
 class Loading(Capability):
     """Samples come through the loader that the framework recommends.
 
-    The module ``loader`` in its folder has the functions ``load``, ``load_tokens``, ``pixels`` (of
-    the bytes of a JPEG file) and ``settings``, like the methods here. They are called
-    after :meth:`start`, without :meth:`build`."""
+    The module ``loader`` in its folder has the functions ``load``, ``load_tokens`` and
+    ``settings``, like the methods here. They are called after :meth:`start`, without
+    :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
     #: Function in the framework that takes an array by DLPack.
@@ -189,13 +187,6 @@ class Loading(Capability):
         loader, accelerator = self._loader(), self.rank_context.accelerator
         batches: Iterator[LoadedTokens] = loader.load_tokens(loads, accelerator)
         return batches
-
-    def decode_file(self, path: str) -> Any:
-        """Return the pixels of a file as :meth:`load` decodes them.
-
-        They are a numpy array of uint8 (height, width, 3). Called from several threads. Raises
-        errors of the file."""
-        return self._loader().pixels(content_of(path))
 
     def loader_settings(self) -> Dict[str, Any]:
         """Return what the loader is and how it is set up, as JSON values for the record."""

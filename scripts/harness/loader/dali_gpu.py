@@ -13,14 +13,9 @@ from typing import Any, Dict, Iterator
 from harness.loader import DeviceArray, Loaded, Loads, dali
 
 
-def pixels(content: bytes) -> Any:
-    """Decode a JPEG file, uint8 (height, width, 3); see :class:`harness.loader.Loading`."""
-    return dali.pixels(content, _gpu())
-
-
 def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
     """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
-    for images, labels, numbers in dali.batches(loads, _gpu()):
+    for images, labels, numbers in dali.batches(loads, int(os.environ["LOCAL_RANK"])):
         yield Loaded(DeviceArray(images.as_tensor()), labels, numbers)
 
 
@@ -28,8 +23,3 @@ def settings(accelerator: str) -> Dict[str, Any]:
     """Return the settings of the loader for the record; see
     :meth:`harness.loader.Loading.loader_settings`."""
     return dali.settings(accelerator, "GPU")
-
-
-def _gpu() -> int:
-    """Return the number of the rank's GPU."""
-    return int(os.environ["LOCAL_RANK"])

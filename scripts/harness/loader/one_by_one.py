@@ -62,8 +62,6 @@ class ImageSamples(ABC):
         """Return a sample like one of a batch of :class:`harness.loader.Loaded`."""
         asked, label = self._asked, int(self._asked.labels[number])
         image = self.decoded(asked.paths[number])
-        if asked.decodes_only:
-            return self.pixel(image), label, number
         (height, width), size = self.extents(image), asked.size
         if asked.draws is None:
             tall, wide, top, left = centre(height, width, size)
@@ -78,10 +76,6 @@ class ImageSamples(ABC):
     @abstractmethod
     def decoded(self, path: str) -> Any:
         """Return the image in a file."""
-
-    @abstractmethod
-    def pixel(self, image: Any) -> Any:
-        """Return the first pixel, float32 (3,)."""
 
     @abstractmethod
     def extents(self, image: Any) -> Sequence[int]:

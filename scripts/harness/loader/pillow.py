@@ -5,10 +5,8 @@ A framework adds its loader, and transforms where it has some.
 
 from __future__ import annotations
 
-import io
 from typing import Any, Callable, Dict, NamedTuple, Sequence
 
-import numpy as np
 import PIL
 from PIL import Image, features
 
@@ -16,25 +14,12 @@ from harness.loader import Loads
 from harness.loader.one_by_one import Batches, ImageSamples, LoadImages, LoadTokens, loading
 
 
-def decode(file: Any) -> Any:
-    """Return an RGB image of Pillow from a path or an open file."""
-    with Image.open(file) as image:
-        return image.convert("RGB")
-
-
-def pixels(content: bytes) -> Any:
-    """Return the pixels of a JPEG file; see :class:`harness.loader.Loading`."""
-    return np.asarray(decode(io.BytesIO(content)))
-
-
 class PillowImages(ImageSamples):
     """Images of Pillow, transformed by Pillow; a framework may override the transforms."""
 
     def decoded(self, path: str) -> Any:
-        return decode(path)
-
-    def pixel(self, image: Any) -> Any:
-        return np.array(image.getpixel((0, 0)), np.float32)
+        with Image.open(path) as image:
+            return image.convert("RGB")
 
     def extents(self, image: Any) -> Sequence[int]:
         return image.height, image.width
@@ -54,7 +39,6 @@ class Loader(NamedTuple):
 
     load: LoadImages
     load_tokens: LoadTokens
-    pixels: Callable[[bytes], Any]
     settings: Callable[[str], Dict[str, Any]]
 
 
@@ -73,4 +57,4 @@ def loader_of(
             "interpolation": "bilinear, antialiased",
         }
 
-    return Loader(*loading(images, batches), pixels, settings)
+    return Loader(*loading(images, batches), settings)

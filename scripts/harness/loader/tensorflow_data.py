@@ -13,14 +13,6 @@ import tensorflow as tf
 from harness.loader import AREA, DRAWS, RATIO, SHORTER, TRIES, Loads, TokenLoads
 from harness.loader.one_by_one import normalization
 
-
-def decode(content: Any) -> Any:
-    """Decode a file to uint8 (height, width, 3), exactly like Pillow and others.
-
-    TensorFlow's default decoder is faster and slightly off."""
-    return tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
-
-
 #: Numpy arrays, or tensors of them, by name: a row for each sample.
 Arrays = Dict[str, Any]
 #: Where of the room beside it a part lies in the middle, rounded down.
@@ -113,18 +105,14 @@ def settings(accelerator: str) -> Dict[str, Any]:
 
 
 def _of_file(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
-    image = _sample(loads, decode(tf.io.read_file(part["path"])), part)
-    return image, part["label"], part["number"]
-
-
-def _sample(loads: Loads, image: Any, part: Dict[str, Any]) -> Any:
-    if loads.decodes_only:
-        return tf.cast(image[0, 0], tf.float32)
-    size = loads.size
-    random = loads.draws is not None
-    image = _augmented(image, part, size) if random else _centre(image, size)
+    """Return image, label and number of a sample."""
+    size, content = loads.size, tf.io.read_file(part["path"])
+    # exactly like Pillow and others; TensorFlow's default decoder is faster and slightly off
+    image = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
+    image = _centre(image, size) if loads.draws is None else _augmented(image, part, size)
     scale, offset = map(tf.constant, normalization(size))
-    return tf.ensure_shape(image * scale - offset, (size, size, 3))
+    image = tf.ensure_shape(image * scale - offset, (size, size, 3))
+    return image, part["label"], part["number"]
 
 
 def _rounded(value: Any) -> Any:

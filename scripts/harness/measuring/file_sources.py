@@ -11,7 +11,7 @@ from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context
 from harness.loader import LoadedTokens, Loads, TokenLoads
 from harness.measuring.synthetic import predictions
-from harness.samples import folder, masking, order, supply, tokens
+from harness.samples import folder, masking, order, tokens
 
 Batch = Dict[str, Any]
 Batches = Generator[Batch, None, None]
@@ -30,7 +30,7 @@ class FileSource(ABC):
 
     #: Name of the samples in the record.
     unit: str
-    #: Name of the array whose checksum identifies what was loaded.
+    #: Name of an array whose length is the number of samples of a batch.
     noted: str
 
     def __init__(self, context: Context, split: str, workers: int, most: int = 0) -> None:
@@ -112,10 +112,10 @@ class ImageSource(FileSource):
         return order.beginning(request, count)._replace(workers=0)
 
     def output(self, request: Loads) -> Dict[str, Any]:
-        return supply.checked(self.adapter, request, self.root)
+        return order.checked(self.adapter, request, self.root)
 
     def batches(self, request: Loads, number: int) -> Iterator[Batch]:
-        for loaded in supply.batches(self.adapter, request, self.root):
+        for loaded in order.batches(self.adapter, request, self.root):
             yield {"images": loaded.images, "labels": loaded.labels}
 
 

@@ -9,7 +9,7 @@ records the time until the next batch was ready, and until it was copied.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, List, NamedTuple, Optional
 
 from core.inputs import READING, SYNTHETIC
 
@@ -20,7 +20,7 @@ from harness.measuring import model
 from harness.measuring.file_sources import Batch, Batches, ImageSource, file_source, workers_of
 from harness.measuring.step_counts import synchronous_steps
 from harness.measuring.window import Window, measure
-from harness.samples import folder, order
+from harness.samples import folder
 
 #: Batches to discard before timing a loader, which has prepared some.
 _READY = 2
@@ -30,13 +30,12 @@ class PipelineSteps:
     """Steps of an adapter, each with the next of ``batches``.
 
     ``wait_seconds``: of each step until its batch was ready. ``copy_seconds``: of each step until
-    the call that copies it returned. ``noted``: of each batch the array called ``name``."""
+    the call that copies it returned."""
 
-    def __init__(self, adapter: BatchInput, batches: Batches, name: str = "labels") -> None:
-        self._adapter, self._batches, self._name = adapter, batches, name
+    def __init__(self, adapter: BatchInput, batches: Batches) -> None:
+        self._adapter, self._batches = adapter, batches
         self.wait_seconds: List[float] = []
         self.copy_seconds: List[float] = []
-        self.noted: List[Any] = []
 
     def stop(self) -> None:
         """Stop the loader, which works ahead."""
@@ -58,18 +57,16 @@ class PipelineSteps:
         self._adapter.feed(batch)
         self.wait_seconds.append(there - start)
         self.copy_seconds.append(clock() - there)
-        self.noted.append(batch.get(self._name))
         return self._adapter.step()
 
 
-class BatchSource:
-    """Batches for the steps of a rank; :func:`batch_source` makes it."""
+class BatchSource(NamedTuple):
+    """Batches for the steps of a rank; :func:`batch_source` makes it.
 
-    def __init__(self, first: Batch, batches: Callable[[], Batches], noted: str = "labels") -> None:
-        #: Batch that the model is built with; ``batches()`` starts over with it.
-        self.first, self.batches = first, batches
-        #: Name of the array whose checksum identifies what was loaded.
-        self.noted = noted
+    ``first``: the batch that the model is built with; ``batches()`` starts over with it."""
+
+    first: Batch
+    batches: Callable[[], Batches]
 
 
 def batch_source(context: Context) -> Optional[BatchSource]:
@@ -83,7 +80,7 @@ def batch_source(context: Context) -> Optional[BatchSource]:
         source = file_source(context, split, workers_of(context))
         if isinstance(source, ImageSource):
             model.check_classes(context.workload.model_config, len(source.images.classes))
-        return BatchSource(source.first(), source.endless, source.noted)
+        return BatchSource(source.first(), source.endless)
     batch = model.batch_of_rank(context)
 
     def repeated() -> Batches:
@@ -113,27 +110,26 @@ def time_separately(
         "compute_step_seconds": without_loading.step_seconds,
     }
     if context.workload.case.input in READING:
-        crc = 0
-        for array in feed.noted[-steps:]:
-            crc = order.checksum(array, crc)
-        fields["loader_output"][f"window_{source.noted}_crc32"] = crc
         context.report.enter("loader without steps")
-        fields["input_pipeline"].update(_loader_alone(source, count))
-        fields["phases"]["loader_seconds"] = fields["input_pipeline"]["loader_seconds"]
+        seconds = fields["phases"]["loader_seconds"] = _loader_alone(source, count)
+        samples = count * context.workload.case.samples_of_replica
+        fields["input_pipeline"].update(loader_samples=samples, loader_seconds=seconds)
     if fields["run_ahead"]:  # synchronous steps with loading follow
         feed.begin(source.batches())
 
 
-def _loader_alone(source: BatchSource, count: int) -> Dict[str, Any]:
-    """Time ``count`` batches of the loader, after the first ones, which it had prepared."""
+def _loader_alone(source: BatchSource, count: int) -> float:
+    """Return the seconds of ``count`` batches of the loader, after the first ones, which it had
+    prepared."""
     batches = source.batches()
     for _ in range(_READY):
         next(batches)
     start = time.perf_counter()
-    samples = sum(len(next(batches)[source.noted]) for _ in range(count))
+    for _ in range(count):
+        next(batches)
     seconds = time.perf_counter() - start
     batches.close()
-    return {"loader_samples": samples, "loader_seconds": seconds}
+    return seconds
 
 
 def capabilities(input_name: str) -> List[type]:

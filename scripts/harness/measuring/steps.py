@@ -102,7 +102,7 @@ def run(context: Context) -> None:
     require(adapter, *input_pipeline.capabilities(workload.case.input))
     source = input_pipeline.batch_source(context)
     model.build(context, source.first if source else model.batch_of_rank(context))
-    feed = input_pipeline.PipelineSteps(adapter, source.batches(), source.noted) if source else None
+    feed = input_pipeline.PipelineSteps(adapter, source.batches()) if source else None
     step = feed.step if feed else None
     counts = (workload.warmup_steps, workload.warmup_limit)
     warmed = context.phase(

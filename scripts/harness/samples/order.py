@@ -1,4 +1,5 @@
-"""Order and crops of samples, the same in every framework by the seed.
+"""Order and crops of samples, the same in every framework by the seed, and the check that a loader
+gives each sample once, whole and in this order; errors name the image.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -7,12 +8,17 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, Iterator
+from typing import Any, Dict, Iterator
 
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Loads
+from harness.loader import DRAWS, Loaded, Loading, Loads, content_of
+from harness.loader.encoded import size_of, whole_image
 from harness.messages.report import error_text
 from harness.samples.folder import TRAIN, BadData, Images
+
+#: Batches per worker, and as many more, after the last good one, among which the image that broke
+#: a loader is looked for. Loaders prepare two batches per worker.
+LOOKED_AT = 4
 
 
 def places_of(
@@ -100,8 +106,52 @@ def in_order(loaded: Iterator[Any], count: int, unit: str) -> Iterator[Any]:
         raise Mismatch(f"the loader gave {done} {unit} of {count}")
 
 
-def checksum(array: Any, before: int = 0) -> int:
-    """Return the CRC-32 of an array's bytes, continuing from ``before``."""
+def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
+    """Yield all batches of images of the framework's loader.
+
+    Raises :class:`BadData` for an image that broke the loader, and :class:`Mismatch` where it broke
+    otherwise, and where samples are missing, in another order, or have another label."""
     import numpy as np
 
-    return zlib.crc32(np.ascontiguousarray(array).tobytes(), before)
+    done = 0
+    try:
+        for batch in in_order(adapter.load(loads), len(loads.paths), "images"):
+            numbers = np.asarray(batch.numbers)
+            if not np.array_equal(np.asarray(batch.labels), loads.labels[numbers]):
+                found = numbers.tolist()
+                raise Mismatch(f"the loader gave other labels than those of samples {found}")
+            done += len(numbers)
+            yield batch
+    except Mismatch as error:
+        for path in loads.paths[done : done + loads.batch * LOOKED_AT * (loads.workers + 1)]:
+            try:
+                size_of(whole_image(content_of(path)))
+            except (OSError, ValueError) as broken:
+                reason = f"{os.path.relpath(path, root)}: {error_text(broken)}"
+                raise BadData(f"{reason}; remove it from the data") from error
+        raise
+
+
+def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
+    """Load all requested images once and check them.
+
+    Returns their number, the CRC-32 of their paths, and the mean of their values, for the record.
+    Raises what :func:`batches` raises, and :class:`Mismatch` for another shape."""
+    import numpy as np
+
+    count, total = 0, 0.0
+    for batch in batches(adapter, loads, root):
+        images, numbers = np.asarray(batch.images), np.asarray(batch.numbers)
+        shape = (len(numbers), loads.size, loads.size, 3)
+        if images.shape != shape or images.dtype != np.float32:
+            raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")
+        if not np.isfinite(images).all():
+            raise Mismatch(f"the loader gave values that are not finite in {numbers.tolist()}")
+        total += float(images.sum(dtype=np.float64))
+        count += len(numbers)
+    names = "".join(f"{os.path.relpath(path, root)}\0" for path in loads.paths)
+    return {
+        "images": count,
+        "order_crc32": zlib.crc32(names.encode("utf-8", "surrogateescape")),
+        "mean": total / (count * loads.size * loads.size * 3),
+    }

@@ -113,7 +113,7 @@ def stand_for_dali():
             yield Loaded(DeviceArray(Tensor(images)) if DLPACK else images, labels, numbers)
 
     sys.modules["harness.loader.dali_gpu"] = SimpleNamespace(
-        load=load, pixels=own.pixels, settings=lambda accelerator: {"loader": "double"}
+        load=load, settings=lambda accelerator: {"loader": "double"}
     )
 
 

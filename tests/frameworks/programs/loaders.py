@@ -7,7 +7,7 @@ import signal
 import time
 
 import numpy as np
-from harness.samples import folder, order, supply, tokens
+from harness.samples import folder, order, tokens
 
 from .prelude import started
 from .ranks import answer
@@ -22,9 +22,9 @@ def load(roots, size, batch, seed, several):
         images = folder.scan(root, split)
         places = order.places_of(len(images.paths), split, 0, seed, 0, 1)
         loads = order.loads(images, places, split, 0, seed, batch, size, workers)
-        fed = supply.checked(adapter, loads, root)
+        fed = order.checked(adapter, loads, root)
         if name:
-            whole = [np.asarray(batch.images) for batch in supply.batches(adapter, loads, root)]
+            whole = [np.asarray(batch.images) for batch in order.batches(adapter, loads, root)]
             np.save(name, np.concatenate(whole))
         return fed
 
@@ -54,7 +54,7 @@ def load(roots, size, batch, seed, several):
         """Return a loader with one worker that has much to do."""
         images = folder.scan(root, "train")
         places = np.tile(order.places_of(len(images.paths), "train", 0, seed, 0, 1), 40)
-        given = supply.batches(
+        given = order.batches(
             adapter, order.loads(images, places, "train", 0, seed, 1, size, 1), root
         )
         next(given)

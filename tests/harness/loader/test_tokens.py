@@ -34,7 +34,7 @@ def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert first.tolist() == whole[loads[0].starts[0] :][:17].tolist()
     fed = [tokens.checked(NumpyTokenLoader(), entry) for entry in loads]
     assert fed[0]["sequences"] == fed[1]["sequences"] == 31
-    assert fed[0]["tokens_crc32"] != fed[1]["tokens_crc32"]
+    assert fed[0]["order_crc32"] != fed[1]["order_crc32"]
 
 
 def _other(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
