@@ -15,7 +15,7 @@ import statistics
 import subprocess
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least, one_of
@@ -27,6 +27,7 @@ DIRECTIONS: Dict[str, Tuple[str, ...]] = {"forward": (), "reverse": ("--reverse"
 PATIENCE, _AGAIN = 60.0, 0.05
 #: What iperf3 says until its server is ready.
 _NOT_YET = ("Connection refused", "Connection reset", "server is busy")
+Address = Tuple[str, int]
 
 
 class Network(Kind):
@@ -51,19 +52,27 @@ class Network(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        fields, rank_context, case = context.fields, context.rank_context, context.workload.case
-        check_ranks(case.nodes, case.devices_per_node, context.workload.parameters["loopback"])
+        fields, here, case = context.fields, context.rank_context, context.workload.case
+        parameters = context.workload.parameters
+        if case.devices != 2:
+            raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
+        if case.nodes == 1 and parameters["loopback"] == "no":
+            raise Unsupported(
+                "one node has no network between its devices; loopback: yes measures what its "
+                "kernel does instead"
+            )
         if shutil.which("iperf3") is None:
             raise Unsupported(
                 "there is no iperf3 here: install it (Debian: apt-get install iperf3)"
             )
         context.report.enter("timed window")
+        hosts = [address.rpartition(":") for address in here.addresses]
+        (local, _), remote = ((host, int(port)) for host, _, port in hosts)
         start = time.perf_counter()
-        arguments = (rank_context.addresses, context.workload.parameters)
-        if rank_context.rank == 0:
-            fields["network"] = ask(*arguments)
+        if here.rank == 0:
+            fields["network"] = ask(local, remote, parameters)
         else:
-            answer(*arguments)
+            answer(remote, parameters)
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
         fields["cores"] = check_cores(context.cores)
 
@@ -76,31 +85,16 @@ def _connect_time(rank: Mapping[str, Any]) -> float:
     return 1e6 * float(statistics.median(rank["network"]["connect_seconds"]))
 
 
-def check_ranks(nodes: int, devices_per_node: int, loopback: str) -> None:
-    """Raise Unsupported unless there are two ranks on different nodes."""
-    if nodes * devices_per_node != 2:
-        raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
-    if nodes == 1 and loopback == "no":
-        raise Unsupported(
-            "one node has no network between its devices; loopback: yes measures what its kernel "
-            "does instead"
-        )
-
-
-def ask(addresses: Sequence[str], parameters: Mapping[str, Any]) -> Dict[str, Any]:
-    """Measure as the rank of the first of two ``addresses``.
-
-    Returns the seconds of each connection, and iperf3's results of each direction. Raises Mismatch
-    where iperf3 fails."""
-    (local, _), remote = map(_split, addresses)
+def ask(local: str, remote: Address, parameters: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the seconds of each connection, and iperf3's results of each direction. Raises
+    Mismatch where iperf3 fails."""
 
     def connect_seconds() -> float:
-        with socket.socket(_family(local)) as connection:
+        with socket.socket() as connection:
             connection.bind((local, 0))
             return elapsed(lambda: connection.connect(remote))
 
-    first = _retried(connect_seconds)
-    seconds = [first, *(connect_seconds() for _ in range(parameters["connections"] - 1))]
+    seconds = [_retried(connect_seconds) for _ in range(parameters["connections"])]
     results: Dict[str, Any] = {"connect_seconds": seconds}
     for direction, options in DIRECTIONS.items():
         arguments = [
@@ -113,47 +107,31 @@ def ask(addresses: Sequence[str], parameters: Mapping[str, Any]) -> Dict[str, An
     return results
 
 
-def answer(addresses: Sequence[str], parameters: Mapping[str, Any]) -> None:
+def answer(own: Address, parameters: Mapping[str, Any]) -> None:
     """Serve the measurements of the other rank."""
-    host, port = _split(addresses[1])
-    with socket.create_server((host, port), family=_family(host)) as server:
+    with socket.create_server(own) as server:
         server.settimeout(PATIENCE)
         for _ in range(parameters["connections"]):
             server.accept()[0].close()
     for _ in DIRECTIONS:
-        arguments = ("--server", "--one-off", "--bind", host, "--port", str(port))
+        arguments = ("--server", "--one-off", "--bind", own[0], "--port", str(own[1]))
         _iperf3(parameters["seconds"], *arguments)
 
 
 def parse_iperf3(text: str) -> Dict[str, Any]:
-    """Parse iperf3's JSON: received bytes per second, over all and by interval, and retransmitted
-    segments. Raises Mismatch where it failed or nothing arrived."""
+    """Parse version and received bytes per second from iperf3's JSON. Raises Mismatch where it
+    failed or nothing arrived."""
     try:
         output = json.loads(text)
         if "error" in output:
             raise Mismatch(f"iperf3 failed: {output['error']}")
-        results = {
-            "version": output["start"]["version"],
-            "bytes_per_second": output["end"]["sum_received"]["bits_per_second"] / 8,
-            "interval_bytes_per_second": [
-                interval["sum"]["bits_per_second"] / 8 for interval in output["intervals"]
-            ],
-            "retransmits": output["end"]["sum_sent"].get("retransmits"),
-        }
+        bits = output["end"]["sum_received"]["bits_per_second"]
+        results = {"version": output["start"]["version"], "bytes_per_second": bits / 8}
     except (ValueError, KeyError, TypeError) as error:
         raise Mismatch(f"iperf3's output is not a result: {error!r}") from None
-    if not results["bytes_per_second"] > 0:
+    if not bits > 0:
         raise Mismatch("iperf3 has transferred nothing")
     return results
-
-
-def _split(address: str) -> Tuple[str, int]:
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def _retried(work: Callable[[], Any]) -> Any:

@@ -46,6 +46,11 @@ class Loads(NamedTuple):
     size: int
     workers: int
 
+    def beginning(self, count: int) -> Loads:
+        """Return the request for the first ``count`` samples only."""
+        draws = None if self.draws is None else self.draws[:count]
+        return self._replace(paths=self.paths[:count], labels=self.labels[:count], draws=draws)
+
 
 class Loaded(NamedTuple):
     """Batch of images from a loader, as arrays that numpy takes without a copy where possible.
@@ -95,6 +100,10 @@ class TokenLoads(NamedTuple):
     length: int
     batch: int
     workers: int
+
+    def beginning(self, count: int) -> TokenLoads:
+        """Return the request for the first ``count`` sequences only."""
+        return self._replace(starts=self.starts[:count])
 
 
 class LoadedTokens(NamedTuple):

@@ -50,10 +50,6 @@ class FileSource(ABC):
         few."""
 
     @abstractmethod
-    def beginning(self, request: Any, count: int) -> Any:
-        """Return the request for the first ``count`` samples only."""
-
-    @abstractmethod
     def output(self, request: Any) -> Dict[str, Any]:
         """Load all requested samples once and compare them with the request; return their number
         and checksums for the record."""
@@ -78,7 +74,7 @@ class FileSource(ABC):
         """Return the first batch of the first epoch; store the check of it as ``loader_output``."""
         import numpy as np
 
-        alone = self.beginning(self.epoch(0), self.samples)
+        alone = self.epoch(0).beginning(self.samples)._replace(workers=0)
         output = self.context.phase("check", lambda: self.output(alone))
         self.context.fields["loader_output"] = output
         (batch,) = self.batches(alone, 0)
@@ -107,9 +103,6 @@ class ImageSource(FileSource):
         places = order.places_of(len(images.paths), *of_rank)
         size_and_workers = (samples or self.samples, self.size, self.workers)
         return order.loads(images, places, split, number, self.seed, *size_and_workers)
-
-    def beginning(self, request: Loads, count: int) -> Loads:
-        return order.beginning(request, count)._replace(workers=0)
 
     def output(self, request: Loads) -> Dict[str, Any]:
         return order.checked(self.adapter, request, self.root)
@@ -161,9 +154,6 @@ class TokenSource(FileSource):
         of_rank = (self.split, number, self.seed, self.rank, self.ranks, self._length - marks)
         of_batches = (samples or self.samples, self.workers, beyond, self.most)
         return tokens.loads(self._tokens, *of_rank, *of_batches)
-
-    def beginning(self, request: TokenLoads, count: int) -> TokenLoads:
-        return tokens.beginning(request, count)
 
     def output(self, request: TokenLoads) -> Dict[str, Any]:
         return tokens.checked(self.adapter, request)

@@ -72,15 +72,6 @@ def loads(
     )
 
 
-def beginning(loads: Loads, count: int) -> Loads:
-    """Return the request for the first ``count`` samples only."""
-    return loads._replace(
-        paths=loads.paths[:count],
-        labels=loads.labels[:count],
-        draws=None if loads.draws is None else loads.draws[:count],
-    )
-
-
 def in_order(loaded: Iterator[Any], count: int, unit: str) -> Iterator[Any]:
     """Yield the batches of a loader of ``count`` samples. ``unit``: name of the samples.
 

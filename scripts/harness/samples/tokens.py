@@ -159,11 +159,6 @@ def loads(
     return TokenLoads(tokens.path, tokens.dtype, starts, length + beyond, batch, workers)
 
 
-def beginning(loads: TokenLoads, count: int) -> TokenLoads:
-    """Return the request for the first ``count`` sequences only."""
-    return loads._replace(starts=loads.starts[:count])
-
-
 def batches(adapter: Loading, loads: TokenLoads) -> Iterator[LoadedTokens]:
     """Yield all batches of the framework's loader. Raises :class:`Mismatch` where it breaks, and
     where sequences are missing."""

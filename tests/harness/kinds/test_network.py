@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch
 from harness.kinds import network
 
 from ...bench import Bench
@@ -21,9 +21,9 @@ from ..validity import assert_valid
 SHORT = {"seconds": 1, "connections": 3}
 
 
-def tried(toy: Bench, path: str = "", **parameters: object) -> Any:
-    """Return the record of a run on two devices; ``path``: PATH of programs."""
-    options: dict[str, Any] = {**WITHOUT_FRAMEWORK, "kind": "network", "devices_per_node": 2}
+def tried(toy: Bench, path: str = "", devices: int = 2, **parameters: object) -> Any:
+    """Return the record of a run on devices of one node; ``path``: PATH of programs."""
+    options: dict[str, Any] = {**WITHOUT_FRAMEWORK, "kind": "network", "devices_per_node": devices}
     settings = {**SHORT, "loopback": "yes", **parameters}
     variables = {"PATH": path} if path else {}
     return toy.run("", **options, parameters=settings, variables=variables).record
@@ -49,9 +49,6 @@ def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> No
     metrics = {name: metric["value"] for name, metric in record["metrics"].items()}
     for name, direction in (("bandwidth", "forward"), ("reverse_bandwidth", "reverse")):
         assert metrics[name] == pytest.approx(1e-9 * first[direction]["bytes_per_second"])
-        seconds = first[direction]["interval_bytes_per_second"]
-        # a busy machine may end late; bits for bytes would be a factor of eight
-        assert 0.5 < np.mean(seconds) / (1e9 * metrics[name]) < 2
     assert metrics["connect_time"] == 1e6 * np.median(first["connect_seconds"])
 
 
@@ -88,28 +85,28 @@ def test_an_iperf3_that_fails_is_quoted(
 def test_what_carried_nothing_is_no_result() -> None:
     said: dict[str, Any] = {
         "start": {"version": "iperf 3.12"},
-        "intervals": [{"sum": {"bits_per_second": 80.0}}],
-        "end": {"sum_sent": {"retransmits": 2}, "sum_received": {"bits_per_second": 160.0}},
+        "end": {"sum_received": {"bits_per_second": 160.0}},
     }
-    assert network.parse_iperf3(json.dumps(said)) == {
-        "version": "iperf 3.12",
-        "bytes_per_second": 20.0,
-        "interval_bytes_per_second": [10.0],
-        "retransmits": 2,
-    }
+    read = network.parse_iperf3(json.dumps(said))
+    assert read == {"version": "iperf 3.12", "bytes_per_second": 20.0}
     said["end"]["sum_received"]["bits_per_second"] = 0.0
     with pytest.raises(Mismatch, match="iperf3 has transferred nothing"):
         network.parse_iperf3(json.dumps(said))
 
 
-def test_one_node_has_no_network_unless_its_loopback_is_asked_for() -> None:
-    network.check_ranks(2, 1, "no")
-    network.check_ranks(1, 2, "yes")
-    with pytest.raises(Unsupported, match="one node has no network between its devices"):
-        network.check_ranks(1, 2, "no")
-    for nodes, devices in ((1, 1), (2, 2), (3, 1)):
-        with pytest.raises(Unsupported, match="say nodes: 2, devices_per_node: 1"):
-            network.check_ranks(nodes, devices, "yes")
+@pytest.mark.parametrize(
+    ("devices", "reason"),
+    [
+        (1, "it is measured between two ranks: say nodes: 2, devices_per_node: 1"),
+        (2, "one node has no network between its devices; loopback: yes measures"),
+    ],
+)
+def test_one_node_has_no_network_unless_its_loopback_is_asked_for(
+    toy: Bench, devices: int, reason: str
+) -> None:
+    record = tried(toy, devices=devices, loopback="no")
+    assert record["status"] == "unsupported"
+    assert record["reason"].startswith(reason)
 
 
 def test_without_iperf3_it_is_unsupported_with_what_to_install(toy: Bench) -> None:
