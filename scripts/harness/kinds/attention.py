@@ -8,14 +8,11 @@ results are checked against float64. Standard library and numpy.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.kind import Workload
-from harness.measuring.micro import samples
 from harness.measuring.micro.layer_kernels import ModelKernels
 from harness.operations import AttentionShape
-
-NAMES = ("the result", "the query's gradient", "the key's gradient", "the value's gradient")
 
 
 class Attention(ModelKernels[AttentionShape]):
@@ -26,6 +23,9 @@ class Attention(ModelKernels[AttentionShape]):
         "sequence_length",
     )  # fmt: skip
     lacking = "{} has no attention"
+    results = (
+        "the result", "the query's gradient", "the key's gradient", "the value's gradient"
+    )  # fmt: skip
 
     def shapes(self, workload: Workload) -> Dict[AttentionShape, int]:
         case = workload.case
@@ -47,29 +47,15 @@ class Attention(ModelKernels[AttentionShape]):
         shapes = (shape.query_shape, shape.key_shape, shape.key_shape, shape.query_shape)
         return [random.standard_normal(extents).astype(np.float32) for extents in shapes]
 
-    def check_results(
-        self,
-        shape: AttentionShape,
-        arrays: Sequence[Any],
-        results: Sequence[Any],
-        dtype: str,
-        random: Any,
-    ) -> float:
-        """Check one sample's heads that share a key-value head. ``results``: result and gradients
-        of query, key and value."""
+    def compared(
+        self, shape: AttentionShape, arrays: Sequence[Any], results: Sequence[Any], random: Any
+    ) -> Tuple[List[Any], List[Any]]:
+        """Return one sample's heads that share a key-value head."""
         n, group = random.randint(shape.batch), random.randint(shape.key_value_heads)
         sharing = shape.heads // shape.key_value_heads
         heads = slice(group * sharing, (group + 1) * sharing)
-        names = [f"{name} of an attention" for name in NAMES]
-        shapes = (shape.query_shape, shape.query_shape, shape.key_shape, shape.key_shape)
-        for array, extents, name in zip(results, shapes, names):
-            samples.check_shape(array, extents, name)
-        compared = [array[n, part] for array, part in zip(results, (heads, heads, group, group))]
-        expected = exact(shape, arrays, n, group, heads)
-        return max(
-            samples.check(part, of_part, dtype, name)
-            for part, of_part, name in zip(compared, expected, names)
-        )
+        parts = [array[n, part] for array, part in zip(results, (heads, heads, group, group))]
+        return parts, exact(shape, arrays, n, group, heads)
 
 
 def layer_counts(

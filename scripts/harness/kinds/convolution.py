@@ -7,16 +7,14 @@ result is checked against float64. Standard library and numpy.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 import networks
 
 from harness.kind import Workload
-from harness.measuring.micro import samples
 from harness.measuring.micro.layer_kernels import ModelKernels
 from harness.operations import ConvolutionShape
 
-NAMES = ("the result", "the images' gradient", "the kernel's gradient")
 #: Channels, and filters, that are recomputed.
 _COMPARED = 4
 
@@ -26,6 +24,7 @@ class Convolution(ModelKernels[ConvolutionShape]):
 
     axes = ("framework", "model", "nodes", "devices_per_node", "batch_per_device", "precision")
     lacking = "no convolutions of {} are described"
+    results = ("the result", "the images' gradient", "the kernel's gradient")
 
     def shapes(self, workload: Workload) -> Dict[ConvolutionShape, int]:
         return layer_counts(workload.model_config, workload.case.batch_per_device)
@@ -58,34 +57,20 @@ class Convolution(ModelKernels[ConvolutionShape]):
             for extents, scale in zip(shapes, scales)
         ]
 
-    def check_results(
-        self,
-        shape: ConvolutionShape,
-        arrays: Sequence[Any],
-        results: Sequence[Any],
-        dtype: str,
-        random: Any,
-    ) -> float:
-        """Check some channels and filters of one image and group, and of the kernel. ``results``:
-        result and gradients of images and kernel."""
+    def compared(
+        self, shape: ConvolutionShape, arrays: Sequence[Any], results: Sequence[Any], random: Any
+    ) -> Tuple[Sequence[Any], List[Any]]:
+        """Return some channels and filters of one image and group, and of the kernel."""
         n, group = random.randint(shape.batch), random.randint(shape.groups)
         inputs, outputs = shape.channels // shape.groups, shape.filters // shape.groups
         own = random.randint(0, inputs, _COMPARED)
         filters = group * outputs + random.randint(0, outputs, _COMPARED)
-        names = [f"{name} of a convolution of {_text(shape.images_shape)}" for name in NAMES]
-        shapes = (shape.result_shape, shape.images_shape, shape.kernel_shape)
-        for array, extents, name in zip(results, shapes, names):
-            samples.check_shape(array, extents, name)
-        compared = (
+        parts = (
             results[0][n][..., filters],
             results[1][n][..., group * inputs + own],
             results[2].take(own, 2).take(filters, 3),
         )
-        expected = exact(shape, arrays, n, group, own, filters)
-        return max(
-            samples.check(part, of_part, dtype, name)
-            for part, of_part, name in zip(compared, expected, names)
-        )
+        return parts, exact(shape, arrays, n, group, own, filters)
 
 
 def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[ConvolutionShape, int]:

@@ -16,15 +16,8 @@ from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.checks import check_cores
-from harness.measuring.micro.host_memory import (
-    ITEM,
-    LINE,
-    TIMES_CACHE,
-    aligned,
-    compiled,
-    default_bytes,
-    largest_cache,
-)
+from harness.measuring.micro import host_memory
+from harness.measuring.micro.host_memory import ITEM, LINE, TIMES_CACHE
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, bandwidth
 
 #: Arrays that each kernel of STREAM moves.
@@ -64,11 +57,12 @@ class Memory(Sweep):
 
     def run(self, context: Context, subject: None) -> Iterator[Block]:
         fields, parameters = context.fields, context.workload.parameters
-        fields["last_cache_bytes"] = largest_cache()
+        fields["last_cache_bytes"] = host_memory.largest_cache()
         devices = context.workload.case.devices_per_node
-        size = parameters["array_bytes"] or default_bytes("array_bytes", _ARRAYS) // devices
+        default = partial(host_memory.default_bytes, "array_bytes", _ARRAYS)
+        size = parameters["array_bytes"] or default() // devices
         threads = fields["threads"] = max(1, len(check_cores(context.cores)))
-        kernels = context.phase("compile", compiled)
+        kernels = context.phase("compile", host_memory.compiled)
         held = Stream(kernels, max(1, size // ITEM), threads, blocks.random_of(context))
         before = held.a.copy()
         seconds: Dict[str, List[float]] = {kernel: [] for kernel in MOVED}
@@ -90,7 +84,7 @@ class Stream:
 
     def __init__(self, kernels: Any, elements: int, threads: int, random: Any) -> None:
         self._kernels = kernels
-        self.a, self.b, self.c = (aligned(elements) for _ in range(_ARRAYS))
+        self.a, self.b, self.c = (host_memory.aligned(elements) for _ in range(_ARRAYS))
         per_line = LINE // ITEM
         ends = [elements * number // threads // per_line * per_line for number in range(threads)]
         self._parts = list(zip(ends, [*ends[1:], elements]))

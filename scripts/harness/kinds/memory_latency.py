@@ -15,14 +15,8 @@ from typing import Any, Dict, Iterator, List
 from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.host_memory import (
-    LINE,
-    TIMES_CACHE,
-    aligned,
-    compiled,
-    default_bytes,
-    largest_cache,
-)
+from harness.measuring.micro import host_memory
+from harness.measuring.micro.host_memory import LINE, TIMES_CACHE
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
 
 #: Bytes of the smallest working set.
@@ -44,24 +38,26 @@ class MemoryLatency(Sweep):
     summaries = (("memory_latency", "latency", last),)  # of the largest: what no cache hides
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        largest = workload.parameters["largest_bytes"] or TIMES_CACHE * largest_cache()
+        caches = TIMES_CACHE * host_memory.largest_cache()
+        largest = workload.parameters["largest_bytes"] or caches
         return [GridPoint({"bytes": size}, size) for size in working_sets(largest)]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
         return {"latency": PointFigure("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
-        context.fields["last_cache_bytes"] = largest_cache()
+        context.fields["last_cache_bytes"] = host_memory.largest_cache()
         size = self.grid(context.workload)[-1].subject
         if not context.workload.parameters["largest_bytes"]:
-            most = default_bytes("largest_bytes", context.workload.case.devices_per_node)
+            devices = context.workload.case.devices_per_node
+            most = host_memory.default_bytes("largest_bytes", devices)
             if size > most:
                 raise Mismatch(
                     f"{TIMES_CACHE} times the last cache is more than an eighth of the free "
                     f"memory: set largest_bytes to at most {most}"
                 )
-        self._kernels: Any = context.phase("compile", compiled)
-        self._room: Any = aligned(size // 8)
+        self._kernels: Any = context.phase("compile", host_memory.compiled)
+        self._room: Any = host_memory.aligned(size // 8)
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from functools import partial
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from core import precisions
 from core.matmuls import MatmulShape
@@ -23,7 +23,7 @@ from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.verification import rounding
-from harness.operations import SingleOperations
+from harness.operations import Operation, SingleOperations
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 #: Blocks of matmuls that are timed together, each of at least so many seconds, so that neither the
@@ -92,7 +92,7 @@ def measure(adapter: SingleOperations, check: Callable[[str], Any]) -> List[Dict
     for size in SIZES:
         if points and 8 * once * (BLOCKS + 2) > left:  # twice the rows are 8 times the work
             break
-        product = adapter.layer_matmul(*square_matrices(adapter, size))
+        product, *_ = square_matmul(adapter, size)
         check(product.dtype)
         time_together(adapter, product.run, 1)  # compiles, and makes room for the result
         once = time_together(adapter, product.run, 1)
@@ -120,25 +120,22 @@ def sustain(
 
     Returns such a block, with the whole time as its only one. Each block is synchronized, so that
     no queue grows."""
-    left, right = square_matrices(adapter, fastest["size"])
-    product = adapter.layer_matmul(left, right)
+    product, left, right, random = square_matmul(adapter, fastest["size"])
     time_together(adapter, product.run, 1)
     start, count = time.perf_counter(), 0
     while time.perf_counter() - start < seconds:
         time_together(adapter, product.run, fastest["count"])
         count += fastest["count"]
     taken = time.perf_counter() - start
-    check_matmul(product.result(), left, right, check(product.dtype), random_of(adapter))
+    check_matmul(product.result(), left, right, check(product.dtype), random)
     return {"size": fastest["size"], "count": count, "seconds": [taken]}
 
 
-def square_matrices(adapter: SingleOperations, size: int) -> Sequence[Any]:
-    """Return two random matrices with ``size`` rows."""
-    return operands(MatmulShape(1, size, size, size), random_of(adapter))
-
-
-def random_of(adapter: SingleOperations) -> Any:
-    """Return a generator of random operands."""
+def square_matmul(adapter: SingleOperations, size: int) -> Tuple[Operation, Any, Any, Any]:
+    """Prepare a matmul of two random matrices with ``size`` rows. Return it with both, and with the
+    random numbers that follow."""
     import numpy as np
 
-    return np.random.RandomState(adapter.rank_context.seed)
+    random = np.random.RandomState(adapter.rank_context.seed)
+    left, right = operands(MatmulShape(1, size, size, size), random)
+    return adapter.layer_matmul(left, right), left, right, random

@@ -93,7 +93,7 @@ def test_a_wrong_result_or_gradient_of_a_convolution_is_found(toy: Bench, number
     record = convolved(toy, f"empty,spoil_result={number}").record
     assert record["status"] == "failed", "it was taken for a good one"
     name = ["the result", "the images' gradient", "the kernel's gradient"][number]
-    assert f"{name} of a convolution of 4x8x6x4" in record["reason"]
+    assert f"{name} of convolution at images 4x8x6x4" in record["reason"]
 
 
 @pytest.mark.parametrize(

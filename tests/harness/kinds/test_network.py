@@ -106,7 +106,7 @@ def test_one_node_has_no_network_unless_its_loopback_is_asked_for(
 ) -> None:
     record = tried(toy, devices=devices, loopback="no")
     assert record["status"] == "unsupported"
-    assert record["reason"].startswith(reason)
+    assert reason in record["reason"]
 
 
 def test_without_iperf3_it_is_unsupported_with_what_to_install(toy: Bench) -> None:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import partial
-from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence, TypeVar
+from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Metric, Workload
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
+from harness.measuring.micro import samples
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
 from harness.operations import LayerOperations
@@ -30,6 +31,8 @@ class ModelKernels(Sweep, Generic[Shape]):
     parameters = blocks.parameters("a pass of a shape")
     #: Reason for models without such layers.
     lacking: str
+    #: Names of the result and of the gradient of each operand.
+    results: Sequence[str]
 
     @abstractmethod
     def shapes(self, workload: Workload) -> Mapping[Shape, int]:
@@ -49,6 +52,11 @@ class ModelKernels(Sweep, Generic[Shape]):
         """Return float32 operands, and last the gradient of the result."""
 
     @abstractmethod
+    def compared(
+        self, shape: Shape, arrays: Sequence[Any], results: Sequence[Any], random: Any
+    ) -> Tuple[Sequence[Any], Sequence[Any]]:
+        """Return parts of the result and of each gradient, and the same parts in float64."""
+
     def check_results(
         self,
         shape: Shape,
@@ -57,8 +65,17 @@ class ModelKernels(Sweep, Generic[Shape]):
         dtype: str,
         random: Any,
     ) -> float:
-        """Return the largest error of ``results`` against float64, the result and the gradients of
-        the operands. Raises Mismatch where it exceeds rounding."""
+        """Return the largest error of ``results`` against float64: the result, and the gradients of
+        the operands. Raises Mismatch where it exceeds rounding, and for another shape."""
+        where = ", ".join(f"{name} {value}" for name, value in self.at(shape).items())
+        names = [f"{name} of {self.name} at {where}" for name in self.results]
+        for array, like, name in zip(results, (arrays[-1], *arrays[:-1]), names):
+            samples.check_shape(array, like.shape, name)
+        parts, expected = self.compared(shape, arrays, results, random)
+        return max(
+            samples.check(part, exact, dtype, name)
+            for part, exact, name in zip(parts, expected, names)
+        )
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         return [
