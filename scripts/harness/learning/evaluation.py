@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from tasks import Arrays, Scored, means
 
@@ -39,20 +39,13 @@ class Evaluator:
         batch = trained.case.batch_per_device
         self._model.build({name: array[:batch] for name, array in first.items()})
 
-    def scores(self) -> Dict[str, float]:
-        """Return each score over all samples, and the loss, with the weights of the trained
-        model."""
-        self.load({**self._trained.weights(), **self._trained.statistics()})
-        return self.scores_as_loaded()
-
-    def load(self, weights: Dict[str, Any]) -> None:
-        """Load weights and running statistics of any framework."""
-        self._model.load_weights(weights)
-
-    def scores_as_loaded(self) -> Dict[str, float]:
-        """Return the scores with the weights loaded last."""
+    def scores(self, weights: Optional[Dict[str, Any]] = None) -> Dict[str, float]:
+        """Return each score over all samples, and the loss. ``weights``: with running statistics, of
+        any framework; by default those of the trained model."""
         import numpy as np
 
+        trained = self._trained
+        self._model.load_weights(weights or {**trained.weights(), **trained.statistics()})
         scored: Dict[str, List[Any]] = {}
         for batch, count in self._held_out():
             self._model.feed(batch)

@@ -16,22 +16,17 @@ def _half_cosine(begin: float, end: float) -> Part:
 #: Begin and end of one cycle as parts of its peak, as in PyTorch's OneCycleLR (whose momentum cycle
 #: is left out).
 FIRST, LAST = 1 / 25, 1 / 25 / 1e4
-#: Rise and fall by name. "cosine": Loshchilov and Hutter 2016 (arXiv:1608.03983) after a linear
-#: warm-up; "linear": as BERT is fine-tuned (Devlin et al. 2018, arXiv:1810.04805);
+ONE_CYCLE = "one_cycle"
+#: Fall by name, after a linear rise but for one cycle. "cosine": Loshchilov and Hutter 2016
+#: (arXiv:1608.03983); "linear": as BERT is fine-tuned (Devlin et al. 2018, arXiv:1810.04805);
 #: "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
-RISING: Mapping[str, Part] = {
-    "constant": lambda done: done,
-    "cosine": lambda done: done,
-    "linear": lambda done: done,
-    "one_cycle": _half_cosine(FIRST, 1.0),
-}
 FALLING: Mapping[str, Part] = {
     "constant": lambda done: 1.0,
     "cosine": _half_cosine(1.0, 0.0),
     "linear": lambda done: 1.0 - done,
-    "one_cycle": _half_cosine(1.0, LAST),
+    ONE_CYCLE: _half_cosine(1.0, LAST),
 }
-SCHEDULES = tuple(RISING)
+SCHEDULES = tuple(FALLING)
 #: Schedule with parameters after colons: the power of the fall, and the part of the peak at the
 #: end. It is TensorFlow's PolynomialDecay after a linear warm-up.
 POLYNOMIAL = "polynomial"
@@ -60,14 +55,6 @@ def _power_and_end(schedule: str) -> Optional[Tuple[float, float]]:
     return (power, end) if name == POLYNOMIAL and 0 < power < math.inf and 0 <= end <= 1 else None
 
 
-def _falling(schedule: str) -> Part:
-    polynomial = _power_and_end(schedule)
-    if polynomial is None:
-        return FALLING[schedule]
-    power, end = polynomial
-    return lambda done: end + (1 - end) * (1 - done) ** power
-
-
 def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) -> float:
     """Return the learning rate of ``step``, from 0, of ``steps``.
 
@@ -75,6 +62,12 @@ def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) ->
     the others."""
     rising = round(warmup * steps)
     if step < rising:
-        rise = RISING.get(schedule, RISING["constant"])
-        return peak * rise((step + 1) / rising)
-    return peak * _falling(schedule)((step - rising) / (steps - rising))
+        done = (step + 1) / rising
+        return peak * (_half_cosine(FIRST, 1.0)(done) if schedule == ONE_CYCLE else done)
+    done = (step - rising) / (steps - rising)
+    polynomial = _power_and_end(schedule)
+    if polynomial is None:
+        return peak * FALLING[schedule](done)
+    power, end = polynomial
+    left: float = (1 - done) ** power
+    return peak * (end + (1 - end) * left)

@@ -126,14 +126,12 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
         frozen = {
             name: np.full_like(array, "var" in name) for name, array in adapter.statistics().items()
         }
-        evaluator.load({**learned, **frozen})
-        actual["without statistics"] = evaluator.scores_as_loaded()
+        actual["without statistics"] = evaluator.scores({**learned, **frozen})
         if teacher == FRAMEWORK:
             files.leave(adapter, *os.path.split(weights))
     shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
     start = files.read(weights + ".safetensors", shapes)
-    evaluator.load(start.weights)
-    actual["taught"] = evaluator.scores_as_loaded()
+    actual["taught"] = evaluator.scores(start.weights)
     soft.load_weights(start.weights)
     actual["left"] = files.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
     fresh.load_weights({name: array + 1 for name, array in start.weights.items()})
