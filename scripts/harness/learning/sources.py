@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import tasks
 from core.inputs import DATA, READING, SYNTHETIC
@@ -25,7 +25,6 @@ from tasks.scoring import classes, replaced
 
 from harness.adapter import Mismatch, Unsupported, require
 from harness.kind import Context, Workload
-from harness.learning import batches
 from harness.learning.evaluation import Evaluator, total_of_ranks
 from harness.learning.targets import Softening, softened
 from harness.loader import Loading, Loads
@@ -112,7 +111,7 @@ def _arrays_of_task(context: Context) -> TrainingData:
     # the model's random numbers are drawn later
     inputs = [entry for entry in model_config["inputs"] if entry["name"] not in masking.DRAWN]
     for arrays in (data.train, data.held_out):
-        batches.check_inputs(arrays, inputs, length or 0)
+        check_inputs(arrays, inputs, length or 0)
     counts = tasks.size(data.train), tasks.size(data.held_out)
     context.fields["task"] = _task(task.name, tasks.checksum(data), counts)
     if data.notes:
@@ -124,14 +123,12 @@ def _arrays_of_task(context: Context) -> TrainingData:
     def of_epoch(epoch: int) -> Iterator[Arrays]:
         seed, rank = rank_context.seed, rank_context.rank
         of_rank = (case.samples_of_replica, rank, case.devices, seed * 100003 + epoch)
-        for number, batch in enumerate(batches.epoch_batches(data.train, *of_rank)):
+        for number, batch in enumerate(epoch_batches(data.train, *of_rank)):
             yield masked(batch, seed, rank, epoch, number)
 
-    first, _ = next(batches.evaluation_batches(data.train, case.samples_of_replica))
+    first, _ = next(evaluation_batches(data.train, case.samples_of_replica))
     first = masked(first, rank_context.seed)
-    held_out = partial(
-        batches.evaluation_batches, masked(data.held_out, _HELD_OUT), case.batch_per_device
-    )
+    held_out = partial(evaluation_batches, masked(data.held_out, _HELD_OUT), case.batch_per_device)
     total = data.total
     if is_pretrained(model_config):
         total = partial(replaced.total, model_config["hyperparameters"])
@@ -141,6 +138,51 @@ def _arrays_of_task(context: Context) -> TrainingData:
         of_epoch,
         lambda: Evaluator(adapter, task.scoring.score, first, held_out, total),
     )
+
+
+def epoch_batches(
+    arrays: Arrays, batch: int, replica: int, replicas: int, seed: int
+) -> Iterator[Arrays]:
+    """Yield the batches of one of several ``replicas`` in an epoch.
+
+    All replicas draw the same order by ``seed`` and take different parts of it. The rest after the
+    last whole step is dropped."""
+    import numpy as np
+
+    (samples,) = {len(array) for array in arrays.values()}
+    # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+    order = np.random.RandomState(seed % 2**32).permutation(samples)
+    together = batch * replicas
+    for first in range(0, samples - together + 1, together):
+        begin = first + replica * batch
+        chosen = order[begin : begin + batch]
+        yield {name: array[chosen] for name, array in arrays.items()}
+
+
+def evaluation_batches(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int]]:
+    """Yield all samples in order, in batches of one size, with the number of samples that count.
+
+    The last batch is filled up with the first samples."""
+    import numpy as np
+
+    (samples,) = {len(array) for array in arrays.values()}
+    for first in range(0, samples, batch):
+        chosen = np.arange(first, first + batch) % samples
+        yield {name: array[chosen] for name, array in arrays.items()}, min(batch, samples - first)
+
+
+def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: int) -> None:
+    """Raise :class:`Mismatch` for numbers beyond those of the model's ``declared`` inputs.
+
+    ``length``: of its sequences, 0 for a model without."""
+    for entry in declared:
+        array, below = arrays[entry["name"]], entry.get("below")
+        limit = length if below == "sequence" else below
+        if limit is not None and len(array) and not 0 <= array.min() <= array.max() < limit:
+            raise Mismatch(
+                f"{entry['name']} of the task are {array.min()} to {array.max()}, those of the "
+                f"model 0 to {limit - 1}"
+            )
 
 
 def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:

@@ -16,8 +16,7 @@ from harness.machine import cores as cores_of
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
 from harness.request import own_model
-from harness.telemetry import watch_summary
-from harness.telemetry.watcher import Watcher
+from harness.telemetry.watcher import Watcher, summary
 
 
 class Devices(NamedTuple):
@@ -139,5 +138,5 @@ def run_ranks(
         outcome.rank_outcome(rank, folder, name(), out_of_memory, options.time_limit)
         for rank in ranks
     ]
-    seen = watch_summary.summary(watcher, [judged.fields for judged in outcomes])
+    seen = summary(watcher, [judged.fields for judged in outcomes])
     return NodeResult(outcomes, seen, held.fields())

@@ -6,7 +6,7 @@ import os
 import numpy as np
 import tasks
 from harness.kind import Context, Workload
-from harness.learning import batches
+from harness.learning import sources
 from harness.learning import weights as files
 from harness.learning.evaluation import Evaluator
 from harness.learning.sources import TrainingData
@@ -104,10 +104,10 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     actual["went on"] = float(abs(wanted - go_on(soft, (8,))).max())
 
     adapter = started(model_config, compiler=compiler, batch=32)
-    held_out = functools.partial(batches.evaluation_batches, data.held_out, 32)
+    held_out = functools.partial(sources.evaluation_batches, data.held_out, 32)
     evaluator = Evaluator(adapter, task.scoring.score, data.train, held_out)
     if learns:
-        first = next(batches.epoch_batches(data.train, 32, 0, 1, 0))
+        first = next(sources.epoch_batches(data.train, 32, 0, 1, 0))
         adapter.build(first)
         workload = Workload(adapter.case, model_config, {}, 1, None, 1)
         context = Context(workload, adapter.rank_context, adapter, [], SilentReport("", 0, ""))
@@ -115,7 +115,7 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
         source = TrainingData(
             len(data.train["labels"]),
             first,
-            lambda epoch: batches.epoch_batches(data.train, 32, 0, 1, epoch),
+            lambda epoch: sources.epoch_batches(data.train, 32, 0, 1, epoch),
             lambda: evaluator,
             len(data.train["labels"]) // 32,
         )

@@ -15,7 +15,7 @@ from harness import kinds
 from harness.adapter import Case, Mismatch
 from harness.kind import ParameterError, TargetMissed, Workload, combined
 from harness.kinds import converge
-from harness.learning import batches, curve
+from harness.learning import curve, sources
 from harness.learning.rates import FIRST, LAST, SCHEDULES, rate_at, schedule_of
 from harness.learning.training import Recipe, is_done, train
 from tasks.scoring import classes
@@ -106,19 +106,19 @@ def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
 
 def test_every_sample_is_fed_once_an_epoch_and_ranks_share_them() -> None:
     arrays = {"x": np.arange(103), "y": np.arange(103) * 2}
-    fed = [list(batches.epoch_batches(arrays, 10, rank, 2, seed=5)) for rank in range(2)]
+    fed = [list(sources.epoch_batches(arrays, 10, rank, 2, seed=5)) for rank in range(2)]
     assert [len(entry) for entry in fed] == [5, 5]
     seen = np.concatenate([batch["x"] for entry in fed for batch in entry])
     assert len({*seen.tolist()}) == len(seen) == 100
     assert all((batch["y"] == 2 * batch["x"]).all() for entry in fed for batch in entry)
-    again = next(batches.epoch_batches(arrays, 10, 0, 2, seed=5))
+    again = next(sources.epoch_batches(arrays, 10, 0, 2, seed=5))
     assert (again["x"] == fed[0][0]["x"]).all()
-    other = next(batches.epoch_batches(arrays, 10, 0, 2, seed=6))
+    other = next(sources.epoch_batches(arrays, 10, 0, 2, seed=6))
     assert (other["x"] != fed[0][0]["x"]).any()
 
 
 def test_held_out_samples_count_once() -> None:
-    actual = list(batches.evaluation_batches({"x": np.arange(25)}, 10))
+    actual = list(sources.evaluation_batches({"x": np.arange(25)}, 10))
     assert [count for _, count in actual] == [10, 10, 5]
     assert [x for batch, count in actual for x in batch["x"][:count].tolist()] == [*range(25)]
     assert all(len(batch["x"]) == 10 for batch, _ in actual)

@@ -13,7 +13,7 @@ import pytest
 from framebench.records.fields.disturbance import disturbed
 from harness.machine import cores
 from harness.processes.own_time import RUN_VARIABLE
-from harness.telemetry import watch_summary, watcher
+from harness.telemetry import watcher
 
 from ...bench import Bench
 from ...hog import hog
@@ -27,8 +27,8 @@ def test_the_window_spans_all_ranks() -> None:
         {"window_start": 4.0, "window_seconds": 1.0},
         {"status": "failed"},
     ]
-    assert watch_summary.window_of(ranks) == (4.0, 7.0)
-    assert watch_summary.window_of(ranks[2:]) is None
+    assert watcher.window_of(ranks) == (4.0, 7.0)
+    assert watcher.window_of(ranks[2:]) is None
 
 
 def load(seconds: float, busy: float, own: float, **more: Any) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyP
     with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         pass
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
-    actual = watch_summary.summary(watching, ranks)
+    actual = watcher.summary(watching, ranks)
     assert actual is not None
     assert_valid(actual, "watch")
     assert actual["absent"] == {"watcher": "RuntimeError: no sensors today"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.telemetry import watch_summary, watcher
+from harness.telemetry import watcher
 
 from ..validity import assert_valid
 
@@ -26,6 +26,6 @@ def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
 
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
     """Return the valid summary of samples for a timed region from ``start`` to ``end``."""
-    actual = watch_summary.summarize(samples, 0.5, watched_sources(gpus), (start, end))
+    actual = watcher.summarize(samples, 0.5, watched_sources(gpus), (start, end))
     assert_valid(actual, "watch")
     return actual
