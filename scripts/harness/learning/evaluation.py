@@ -40,8 +40,9 @@ class Evaluator:
         self._model.build({name: array[:batch] for name, array in first.items()})
 
     def scores(self, weights: Optional[Dict[str, Any]] = None) -> Dict[str, float]:
-        """Return each score over all samples, and the loss. ``weights``: with running statistics, of
-        any framework; by default those of the trained model."""
+        """Return each score over all samples, and the loss.
+
+        ``weights``: with running statistics; by default those of the trained model."""
         import numpy as np
 
         trained = self._trained
