@@ -79,7 +79,7 @@ _SETTINGS = (
     ),
     _condition(
         "huge_pages",
-        "whether the ranks' own allocator asks for huge pages",
+        "whether the ranks' own allocator was asked for huge pages, in records of before",
         False,
         form=YES_NO,
         words=lambda _: "huge pages",

@@ -129,7 +129,6 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         or node.too_few_cores(workload, len(setup.cores))
         or software.missing(options, setup.common)
         or allocator.missing(options.preload)
-        or (allocator.no_huge_pages() if options.huge_pages else None)
         or node.elsewhere(options.node)
         or (precisions.contradicted(case.precision, setup.common) if case.precision else None)
     )

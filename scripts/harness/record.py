@@ -106,7 +106,6 @@ def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
         "side_by_side": options.side_by_side,
         "variables": recorded(options.variables),
         "preload": options.preload,
-        "huge_pages": options.huge_pages,
     }
     if kind.counts_steps:
         names = ("warmup_steps", "warmup_limit", "timed_steps")

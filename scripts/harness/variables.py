@@ -42,7 +42,7 @@ _DROPPED = re.compile(
             r"TORCHELASTIC_.*|TF_CONFIG|PADDLE_(TRAINER|CURRENT_ENDPOINT|MASTER).*|DMLC_.*",
             r"JAX_(COORDINATOR|NUM_PROCESSES|PROCESS|LOCAL_DEVICE_IDS).*|OMPI_COMM_.*|PMIX?_.*",
             # The interpreter runs as it does without any option, the C library with its allocator,
-            # which is asked for by preload or huge_pages.
+            # which is asked for by preload.
             r"PYTHON(?!HASHSEED$).*|GLIBC_TUNABLES|LD_(PRELOAD|AUDIT|PROFILE|DEBUG|BIND|DYNAMIC).*",
             r"(MALLOC|TCMALLOC|MIMALLOC)_.*|HEAPPROFILE|CPUPROFILE.*",
             # Texts are read and written as UTF-8, numbers with a point.

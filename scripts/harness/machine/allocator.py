@@ -1,5 +1,5 @@
-"""Memory allocator of the ranks: a preloaded library, or glibc's own with huge pages. Each rank
-checks with the kernel that it is in use.
+"""Memory allocator of the ranks: glibc's, or a preloaded library. Each rank checks with the kernel
+that it is in use.
 
 ``scripts/allocators.json`` has the allocators by name: the ``library``, as linkers call it, and the
 Debian ``package`` that provides it.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes.util
 import os
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Optional
 
 from core import bounded
 
@@ -19,10 +19,6 @@ from harness.machine.sources import file_text
 FILE = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "allocators.json"
 )
-#: Kernel file that says when huge pages are granted: always, on request (madvise), or never.
-GRANTED = "/sys/kernel/mm/transparent_hugepage/enabled"
-#: Tunable of glibc 2.35 and later that makes its allocator request huge pages.
-_TUNABLE = "glibc.malloc.hugetlb=1"
 
 
 def _known() -> Dict[str, Dict[str, str]]:
@@ -58,28 +54,6 @@ def missing(requested: Optional[str]) -> Optional[str]:
     )
 
 
-def no_huge_pages(granted: str = GRANTED) -> Optional[str]:
-    """Return why the kernel grants no huge pages; None where it does."""
-    text = file_text(granted)
-    if text is None:
-        return "huge pages: this kernel has no transparent ones"
-    return "huge pages: the kernel grants none, never" if "[never]" in text else None
-
-
-def variables(
-    preload: Optional[str], huge_pages: bool, environment: Mapping[str, str]
-) -> Dict[str, str]:
-    """Return the variables that ranks get besides those of their ``environment``."""
-    additions = {}
-    if preload is not None:
-        # Where the library is missing, the linker continues without it, and the rank reports that.
-        additions["LD_PRELOAD"] = library(preload) or preload
-    if huge_pages:
-        tunables = environment.get("GLIBC_TUNABLES", "").split(":")
-        additions["GLIBC_TUNABLES"] = ":".join(filter(None, dict.fromkeys([*tunables, _TUNABLE])))
-    return additions
-
-
 def check_preloaded(name: str, maps: str = "/proc/self/maps") -> str:
     """Return the path of the library ``name`` in this process. Raises Mismatch where it is not
     loaded."""
@@ -101,10 +75,3 @@ def huge_page_bytes(rollup: str = "/proc/self/smaps_rollup") -> Optional[int]:
         if line.startswith("AnonHugePages:"):
             return int(line.split()[1]) * 1024
     return None
-
-
-def check_huge_pages(held: Optional[int]) -> None:
-    """Raise Mismatch where a process that requested huge pages holds none."""
-    if not held:
-        observed = "the kernel does not tell of any" if held is None else "the process holds none"
-        raise Mismatch(f"huge pages were asked for, but {observed}")

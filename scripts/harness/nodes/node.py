@@ -68,7 +68,9 @@ def common_environment(options: Namespace) -> Dict[str, str]:
         os.environ, _keeps(options), options.accelerator, options.cores_per_device
     )
     common.update(options.variables)
-    common.update(allocator.variables(options.preload, options.huge_pages, common))
+    if options.preload is not None:
+        # Where the library is missing, the linker continues without it, and the rank reports that.
+        common["LD_PRELOAD"] = allocator.library(options.preload) or options.preload
     return common
 
 

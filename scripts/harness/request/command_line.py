@@ -250,11 +250,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "the path of a library",
     )
     add(
-        "--huge-pages",
-        action="store_true",
-        help="the ranks' own allocator, glibc's, asks for transparent huge pages",
-    )
-    add(
         "--side-by-side",
         action="store_true",
         help="on one of several GPUs while other such runs use the rest; without it a run waits "
@@ -315,8 +310,6 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
     texts = {name: [text] for name, text in options.parameters}
     parameters = {name: values[0] for name, values in kind.read_parameters(texts).items()}
     options.variables = {**(options.variables_file or {}), **dict(options.variables)}
-    if options.preload and options.huge_pages:
-        raise ValueError("--huge-pages is of glibc's allocator, which --preload replaces")
     limit, fewest = options.warmup_limit, max(FEWEST, options.warmup_steps)
     if limit is not None and limit < fewest:
         raise ValueError(f"--warmup-limit must be {fewest} or more, not {limit}")

@@ -77,10 +77,6 @@ BAD_SUITE = {
         {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
         ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],
     ),
-    "two allocators": (
-        {**SUITE, "variants": {"b": {"preload": "jemalloc", "huge_pages": True}}},
-        ["variants.b.huge_pages: found true", "glibc's allocator alone"],
-    ),
     "repeats as words": (
         {**SUITE, "repeats": "some"},
         ["repeats: found 'some'", "or auto, or a map"],

@@ -30,7 +30,6 @@ def with_variant(tmp_path: Path, **variant: Any) -> Plan:
     [
         ({"preload": "jemalloc"}, ["--preload", "jemalloc"]),
         ({"preload": "/opt/lib/own.so"}, ["--preload", "/opt/lib/own.so"]),
-        ({"huge_pages": True}, ["--huge-pages"]),
         ({"source": "torchvision"}, ["--source", "torchvision"]),
     ],
 )
@@ -40,7 +39,7 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(
     made = with_variant(tmp_path, **variant)
     arguments = {run.case.variant: commands.arguments(made, run) for run in made.runs}
     assert arguments["other"][-len(expected) :] == expected
-    assert not {"--preload", "--huge-pages", "--source"} & {*arguments["default"]}
+    assert not {"--preload", "--source"} & {*arguments["default"]}
     before = with_variant(tmp_path).folders
     after = made.folders
     changed = {case.variant for case in after if after[case] != before[case]}
@@ -51,7 +50,6 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(
     ("variant", "message"),
     [
         ({"preload": "mimalloc"}, "jemalloc, tcmalloc, or the absolute path of a library"),
-        ({"preload": "jemalloc", "huge_pages": True}, "glibc's allocator alone"),
         ({"source": "timm"}, "allowed: torchvision"),
     ],
 )

@@ -8,10 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from harness.adapter import Mismatch
 from harness.machine import allocator
-from harness.nodes import node
-from harness.request import command_line
 
 from ...bench import Bench
 from ..validity import assert_valid
@@ -65,46 +62,8 @@ def test_a_name_that_is_not_installed_names_the_package(
     assert allocator.missing(None) is None
 
 
-def test_huge_pages_join_what_is_set_of_glibc(toy: Bench) -> None:
-    own = ["--variable", "GLIBC_TUNABLES=glibc.malloc.top_pad=65536"]
-    workload = command_line.parse([*toy.command(*own, "--huge-pages")[2:]])
-    actual = node.common_environment(workload.options)["GLIBC_TUNABLES"]
-    assert actual == "glibc.malloc.top_pad=65536:glibc.malloc.hugetlb=1"
-    assert "GLIBC_TUNABLES" not in allocator.variables(None, False, {})
-
-
-def test_huge_pages_are_those_that_the_kernel_has_given(toy: Bench) -> None:
-    record = toy.run("fill=8", "--huge-pages").record
-    assert_valid(record)
-    assert record["settings"]["huge_pages"]
-    reason = allocator.no_huge_pages()
-    if reason:
-        assert (record["status"], record["reason"]) == ("failed", reason)
-        return
-    assert record["status"] == "ok", record["reason"]
-    assert record["ranks"][0]["huge_page_bytes"] >= 2**21
-
-
-@pytest.mark.parametrize(
-    ("granted", "is_refused"),
-    [("always [madvise] never", False), ("[always] madvise never", False), ("x [never]", True)],
-)
-def test_a_kernel_that_never_grants_huge_pages_is_known(
-    granted: str, is_refused: bool, tmp_path: Path
-) -> None:
-    file = tmp_path / "enabled"
-    assert allocator.no_huge_pages(str(file)), "a kernel without"
-    file.write_text(granted)
-    assert bool(allocator.no_huge_pages(str(file))) is is_refused
-
-
-def test_huge_pages_without_effect_are_no_measurement(tmp_path: Path) -> None:
+def test_a_rank_knows_what_it_holds_in_huge_pages(tmp_path: Path) -> None:
     rollup = tmp_path / "rollup"
     assert allocator.huge_page_bytes(str(rollup)) is None
     rollup.write_text("Rss:  9 kB\nAnonHugePages:  4096 kB\n")
-    held = allocator.huge_page_bytes(str(rollup))
-    assert held == 2**22
-    allocator.check_huge_pages(held)
-    for none in (0, None):
-        with pytest.raises(Mismatch, match="huge pages were asked for"):
-            allocator.check_huge_pages(none)
+    assert allocator.huge_page_bytes(str(rollup)) == 2**22

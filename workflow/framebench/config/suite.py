@@ -151,16 +151,8 @@ class Variant(Keys):
     variables: Variables = default({})
     tuned: FileName | None = None
     preload: Allocator | None = None
-    huge_pages: bool = False
     source: SourceName | None = None
     model: OwnModelKey | None = None
-
-    @model_validator(mode="after")
-    def _one_allocator(self) -> Self:
-        if self.preload and self.huge_pages:
-            allowed = "of glibc's allocator alone, which preload replaces"
-            raise NotAllowed(allowed, "true", "huge_pages")
-        return self
 
 
 _VariantName = Annotated[

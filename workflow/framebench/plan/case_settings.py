@@ -62,7 +62,7 @@ def variant_settings(case: Case, suite: Suite) -> dict[str, Any]:
         for condition in observed.CONDITIONS
         if condition.of_variant and condition.name != "suite_variant"
     )
-    return {name: value for name in names if (value := getattr(variant, name))}
+    return {name: value for name in names if (value := getattr(variant, name, None))}
 
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:
