@@ -44,8 +44,8 @@ _NAMES = (
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
 #: The encoder that is fine-tuned, of the two of a pre-trained model.
 _DISCRIMINATOR = "discriminator."
-#: Arrays that a file must have for a model with an encoder. All others belong to a head.
-_BODY = ("embeddings.", "layers.")
+#: Arrays of a head, which alone may be missing in a file: they are drawn.
+_HEADS = ("classifier.", "decoder_bias", "next_sentence.", "pooler.", "span.", "transform")
 
 Shapes = Mapping[str, Tuple[int, ...]]
 
@@ -101,7 +101,7 @@ def file_of(path: str, alike: str) -> str:
 def read(path: str, shapes: Shapes) -> Start:
     """Return what the file has of a model with arrays of these ``shapes``, by our names.
 
-    Raises :class:`TaskError` where it is not safetensors, lacks part of the encoder, or has another
+    Raises :class:`TaskError` where it is not safetensors, lacks more than a head, or has another
     shape."""
     try:
         arrays, is_own = _read_arrays(path)
@@ -123,7 +123,12 @@ def read(path: str, shapes: Shapes) -> Start:
             raise TaskError(f"{path}: {theirs} is {array.shape}, {ours} is {tuple(shapes[ours])}")
         weights[ours] = array
     lacking = [name for name in shapes if name not in weights]
-    _check_lacking(path, lacking, is_own and not _is_fine_tuned(arrays, shapes))
+    body = [name for name in lacking if not name.startswith(_HEADS)]
+    if body:
+        raise TaskError(
+            f"{path}: lacks {body[0]} and {len(body) - 1} others; allowed: weights of the same "
+            "model, or of BERT or ELECTRA with Hugging Face's names, where a head may be missing"
+        )
     notes = {"file": path, "sha256": digest, "taken": len(weights), "drawn": lacking, "left": left}
     return Start(weights, notes)
 
@@ -139,28 +144,6 @@ def our_name(theirs: str) -> Optional[str]:
         if match and kind in _KINDS:
             return f"{match.expand(ours)}.{_KINDS[kind]}"
     return None
-
-
-def _is_fine_tuned(stored: Mapping[str, Any], shapes: Shapes) -> bool:
-    """Return whether a file of ours has pre-trained ELECTRA, and the model is an encoder alone."""
-    theirs, own = (
-        any(name.startswith(_DISCRIMINATOR) for name in some) for some in (stored, shapes)
-    )
-    return theirs and not own
-
-
-def _check_lacking(path: str, lacking: List[str], is_same_model: bool) -> None:
-    """Raise :class:`TaskError` for a file that lacks arrays which are not those of a head."""
-    if is_same_model and lacking:
-        raise TaskError(
-            f"{path}: lacks {lacking[0]}, {len(lacking)} arrays in all: of another model"
-        )
-    body = [name for name in lacking if name.startswith(_BODY)]
-    if body:
-        raise TaskError(
-            f"{path}: lacks {body[0]} and {len(body) - 1} others of the encoder; it must be of "
-            "BERT or ELECTRA with Hugging Face's names"
-        )
 
 
 def write(path: str, arrays: Mapping[str, Any]) -> None:
