@@ -248,39 +248,16 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     assert squad.QuestionTotal(False, actual, parts).predictions(scored) == ["The"]
 
 
-def broken(change: Any) -> bytes:
-    created = content("1.1")
-    change(created)
-    return json.dumps(created).encode()
-
-
-def _of(created: dict[str, Any]) -> Any:
-    return created["data"][0]["paragraphs"][1]["qas"][0]
-
-
-#: Content of the 1.1 training file, and the message about it.
-BAD_FILES: dict[str, tuple[bytes | None, str]] = {
-    "missing": (None, "train-v1.1.json: No such file"),
-    "truncated": (broken(lambda created: None)[:150], r"is no JSON: .*line 1 column"),
-    "a wrong type": (
-        broken(lambda created: _of(created)["answers"][0].update(answer_start="4")),
-        r"paragraphs\[1\].qas\[0\]: TypeError.*; allowed: as SQuAD has it",
-    ),
-    "a misplaced answer": (
-        broken(lambda created: _of(created)["answers"][0].update(answer_start=5)),
-        r"paragraphs\[1\].qas\[0\]: .*'Rhine' is not at 5, where 'hine ' is",
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BAD_FILES)
-def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path, name: str) -> None:
-    written, message = BAD_FILES[name]
-    path = folder(tmp_path) / "train-v1.1.json"
-    path.unlink()
-    if written is not None:
-        path.write_bytes(written)
-    with pytest.raises(TaskError, match=message):
+def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path) -> None:
+    path, written = folder(tmp_path) / "train-v1.1.json", content("1.1")
+    (answer,) = written["data"][0]["paragraphs"][1]["qas"][0]["answers"]
+    for start, message in ((5, "'Rhine' is not at 5, where 'hine ' is"), ("4", "TypeError")):
+        answer["answer_start"] = start
+        path.write_text(json.dumps(written))
+        with pytest.raises(TaskError, match=rf"paragraphs\[1\].qas\[0\]: .*{message}"):
+            squad.data(DataOptions(96, str(tmp_path)))
+    path.write_text(json.dumps(written)[:150])
+    with pytest.raises(TaskError, match=r"is no JSON: .*line 1 column"):
         squad.data(DataOptions(96, str(tmp_path)))
 
 
@@ -314,8 +291,8 @@ def safetensors(arrays: dict[str, Any], dtype: str = "F32") -> bytes:
         raw = np.ascontiguousarray(array, np.float32)
         if dtype == "BF16":
             raw = (raw.view(np.uint32) >> 16).astype(np.uint16)
-        elif dtype != "F32":
-            raw = raw.astype({"F16": np.float16, "F64": np.float64}[dtype])
+        elif dtype == "F16":
+            raw = raw.astype(np.float16)
         offsets = [len(body), len(body) + raw.nbytes]
         header[name] = {"dtype": dtype, "shape": [*array.shape], "data_offsets": offsets}
         body += raw.tobytes()
@@ -343,8 +320,7 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize("prefix", ["bert.", "electra.", ""])
-@pytest.mark.parametrize("dtype", ["F32", "F16", "BF16", "F64"])
+@pytest.mark.parametrize(("prefix", "dtype"), [("bert.", "F32"), ("electra.", "F16"), ("", "BF16")])
 def test_weights_of_hugging_face_get_our_names_and_layout(
     tmp_path: Path, prefix: str, dtype: str
 ) -> None:
@@ -367,9 +343,7 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda raw: raw[:5], "is no file of safetensors"),
         (lambda raw: b"{}" + raw, "is no file of safetensors"),
-        (lambda raw: raw[:8] + b"x" + raw[9:], "is no file of safetensors"),
         (lambda raw: raw[:-3], "cannot be read"),
     ],
 )
@@ -399,27 +373,6 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
 # ---- whole runs ---------------------------------------------------------------------------------
 
 
-def their_name(ours: str) -> str:
-    """Return Hugging Face's name of a part of the encoder."""
-    for theirs in (
-        *(f"bert.embeddings.{n}_embeddings" for n in ("word", "position", "token_type")),
-        "bert.embeddings.LayerNorm",
-        *(
-            f"bert.encoder.layer.{number}.{part}"
-            for number in range(2)
-            for part in (
-                *("attention.self.query", "attention.self.key", "attention.self.value"),
-                *("attention.output.dense", "attention.output.LayerNorm", "intermediate.dense"),
-                *("output.dense", "output.LayerNorm"),
-            )
-        ),
-    ):
-        for kind in ("weight", "bias"):
-            if weights.our_name(f"{theirs}.{kind}") == ours:
-                return f"{theirs}.{kind}"
-    raise KeyError(ours)
-
-
 @pytest.fixture(scope="module")
 def pytorch() -> str:
     return build_environment("pytorch")
@@ -433,15 +386,10 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     data.mkdir()
     folder(data, "2.0")
     path, shapes = write_small_squad(tmp_path)
-    random = np.random.RandomState(0)
-    weights = {
-        their_name(name): random.standard_normal(shape[::-1] if len(shape) == 2 else shape) / 9
-        for name, shape in shapes.items()
-        if not name.startswith("span.")
-    }
-    weights = {n: a.T if "embeddings." in n and a.ndim == 2 else a for n, a in weights.items()}
-    start = tmp_path / "model.safetensors"
-    start.write_bytes(safetensors(weights))
+    random, start = np.random.RandomState(0), tmp_path / "model.safetensors"
+    body = {name: shape for name, shape in shapes.items() if not name.startswith("span.")}
+    arrays = {name: random.standard_normal(shape) / 9 for name, shape in body.items()}
+    weights.write(str(start), arrays)
     done = bench.run(
         framework=ROOT / "scripts/frameworks/pytorch",
         model=path,
@@ -456,7 +404,7 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     assert rank["task"]["notes"]["questions"] == {"train": 3, "held_out": 3}
     assert rank["task"]["notes"]["version"] == "2.0"
     assert rank["started_from"]["drawn"] == ["span.weight", "span.bias"]
-    assert rank["started_from"]["taken"] == len(weights)
+    assert rank["started_from"]["taken"] == len(body)
     assert {*rank["untrained"]} == {"f1", "exact_match", "loss"}
     losses = [epoch["loss"] for epoch in rank["curve"]]
     assert losses[-1] < losses[0] / 2, "it learns its three questions"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from harness.machine import cores
@@ -40,37 +41,25 @@ def alone(core: int) -> list[int]:
     return [core]
 
 
-def test_both_threads_of_a_core_go_to_the_same_gpu(gpus: Path) -> None:
-    def siblings(core: int) -> list[int]:
-        return [core % 4, core % 4 + 4]
-
-    actual = cores.near_gpus(ADDRESSES[:2], range(8), str(gpus), siblings)
-    assert actual == [[0, 1, 4, 5], [2, 3, 6, 7]]
-
-
-def test_a_gpu_gets_cores_of_its_own_socket_that_no_other_has(gpus: Path) -> None:
-    actual = cores.near_gpus(ADDRESSES, range(16), str(gpus), alone)
-    assert actual == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]
-
-
-def test_a_gpu_alone_gets_all_cores_of_its_socket(gpus: Path) -> None:
-    assert cores.near_gpus(ADDRESSES[2:3], range(16), str(gpus), alone) == [list(range(8, 16))]
-
-
-def test_only_cores_that_may_be_used_are_given(gpus: Path) -> None:
-    actual = cores.near_gpus(ADDRESSES[1:3], [1, 2, 9, 30], str(gpus), alone)
-    assert actual == [[1, 2], [9]]
-
-
-@pytest.mark.parametrize("usable", [[0], []])
-def test_no_gpu_is_pinned_where_one_would_be_left_without_a_core(
-    gpus: Path, usable: list[int]
+@pytest.mark.parametrize(
+    ("addresses", "usable", "siblings", "expected"),
+    [
+        # both threads of a core, of cores that no other GPU has
+        (ADDRESSES[:2], range(8), lambda core: [core % 4, core % 4 + 4],
+         [[0, 1, 4, 5], [2, 3, 6, 7]]),
+        (ADDRESSES, range(16), alone, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11],
+                                       [12, 13, 14, 15]]),
+        (ADDRESSES[2:3], range(16), alone, [[8, 9, 10, 11, 12, 13, 14, 15]]),
+        (ADDRESSES[1:3], [1, 2, 9, 30], alone, [[1, 2], [9]]),
+        # one would be left without a core
+        (ADDRESSES[:2], [0], alone, [[], []]),
+        (["00000000:99:00.0"], range(16), alone, [[]]),
+    ],
+)  # fmt: skip
+def test_a_gpu_gets_usable_cores_of_its_own_socket(
+    gpus: Path, addresses: list[str], usable: list[int], siblings: Any, expected: list[list[int]]
 ) -> None:
-    assert cores.near_gpus(ADDRESSES[:2], usable, str(gpus), alone) == [[], []]
-
-
-def test_nothing_is_pinned_where_the_kernel_does_not_tell(tmp_path: Path) -> None:
-    assert cores.near_gpus(ADDRESSES, range(16), str(tmp_path)) == [[]] * 4
+    assert cores.near_gpus(addresses, usable, str(gpus), siblings) == expected
 
 
 def test_numa_nodes_of_cores(tmp_path: Path) -> None:

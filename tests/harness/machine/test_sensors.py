@@ -28,13 +28,11 @@ def test_every_source_is_read(tmp_path: Path) -> None:
     energies = {name: value for name, value in sample.items() if name.endswith("joules")}
     assert energies == {"package-0_joules": 5, "dram-0_joules": 1}, "cores are in their package"
     assert list(sensors.absent) == ["throttling"], "core 1 has no throttle counts"
-
-
-def test_several_cores_make_a_median_and_a_sum(tmp_path: Path) -> None:
-    sample = Sensors([0, 1], *machine(tmp_path)).read()
-    assert sample["mhz"] == 2000
-    assert sample["busy_seconds"] == sample["machine_busy_seconds"] == 30
-    assert sample["throttle_events"] == 7
+    write(tmp_path, {"sys/class/hwmon/hwmon1/temp1_input": "none\n"})
+    assert sensors.read()["temperature_celsius"] is None, "it has stopped to answer"
+    both = Sensors([0, 1], str(tmp_path / "proc"), str(tmp_path / "sys")).read()
+    assert (both["mhz"], both["throttle_events"]) == (2000, 7), "a median and a sum"
+    assert both["busy_seconds"] == both["machine_busy_seconds"] == 30
 
 
 def test_a_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
@@ -62,22 +60,6 @@ def test_what_is_not_there_is_absent_and_not_zero(tmp_path: Path) -> None:
     assert all(sensors.absent.values()), "the reason is missing"
 
 
-def test_energy_that_may_not_be_read_says_why(tmp_path: Path) -> None:
-    proc, sys = machine(tmp_path)
-    for counter in Path(sys, "class/powercap").glob("*/energy_uj"):
-        counter.unlink()
-        counter.mkdir()  # root may read any file
-    sensors = Sensors([0], proc, sys)
-    assert "package-0_joules" not in sensors.read()
-    assert "energy_uj: Is a directory" in sensors.absent["processor energy"]
-
-
-def test_a_sensor_that_stops_answering_is_none(tmp_path: Path) -> None:
-    sensors = Sensors([0], *machine(tmp_path))
-    write(tmp_path, {"sys/class/hwmon/hwmon1/temp1_input": "none\n"})
-    assert sensors.read()["temperature_celsius"] is None
-
-
 def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     proc = str(tmp_path)
     process(proc, 10, 1, own=1.0, children=5.0)  # the launcher: what ran before is not the run's
@@ -97,22 +79,16 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     assert own_time.read() == {"ranks": 6, "launcher": 1.5}
 
 
-def test_a_process_that_nobody_waits_for_is_not_forgotten(tmp_path: Path) -> None:
+def test_a_process_that_nobody_waits_for_and_one_that_starts_late_count(tmp_path: Path) -> None:
     process(str(tmp_path), 10, 1, own=1.0)
+    process(str(tmp_path), 20, 10, own=0.0)  # still with the launcher's environment
     process(str(tmp_path), 21, 1, own=3.0, run="R")  # its parent is gone
     own_time = OwnTime("R", 10, str(tmp_path))
     assert own_time.read()["ranks"] == 3
     shutil.rmtree(tmp_path / "21")
     assert own_time.read()["ranks"] == 3
-
-
-def test_a_rank_that_has_not_yet_executed_its_program_is_found_later(tmp_path: Path) -> None:
-    process(str(tmp_path), 10, 1, own=1.0)
-    process(str(tmp_path), 20, 10, own=0.0)  # still with the launcher's environment
-    own_time = OwnTime("R", 10, str(tmp_path))
-    own_time.read()
     process(str(tmp_path), 20, 10, own=2.0, run="R")
-    assert own_time.read()["ranks"] == 2
+    assert own_time.read()["ranks"] == 5
 
 
 def test_a_gpu_tells_everything() -> None:
@@ -159,29 +135,10 @@ def test_others_on_the_device_are_seen() -> None:
     assert gpus.read({20, 21})[name] == [7]
 
 
-@pytest.mark.parametrize(
-    ("visible", "devices", "found"),
-    [
-        (None, 2, ["0", "1"]),
-        ("2,0", 1, ["2"]),
-        ("1, GPU-a", 2, ["1", "GPU-a"]),
-    ],
-)
-def test_the_devices_of_the_run_are_watched(
-    visible: str | None, devices: int, found: list[str]
-) -> None:
-    arguments = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
-    assert nvml.chosen({**VARIABLES, **arguments}, 4, devices) == found
-
-
-@pytest.mark.parametrize(
-    "variables",
-    [
-        {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"},
-        {**VARIABLES, "CUDA_VISIBLE_DEVICES": "MIG-1"},
-        {**VARIABLES, "CUDA_VISIBLE_DEVICES": "4"},
-    ],
-)
-def test_devices_that_is_unknown_are_not_watched(variables: dict[str, str]) -> None:
-    with pytest.raises(nvml.Unwatchable):
-        nvml.chosen(variables, 4, 1)
+def test_the_devices_of_the_run_are_watched_and_unknown_ones_are_not() -> None:
+    assert nvml.chosen(VARIABLES, 4, 2) == ["0", "1"]
+    visible = {**VARIABLES, "CUDA_VISIBLE_DEVICES": "1, GPU-a"}
+    assert nvml.chosen(visible, 4, 2) == ["1", "GPU-a"]
+    for changed in ({"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {"CUDA_VISIBLE_DEVICES": "4"}):
+        with pytest.raises(nvml.Unwatchable):
+            nvml.chosen({**VARIABLES, **changed}, 4, 1)
