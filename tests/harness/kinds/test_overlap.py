@@ -81,13 +81,6 @@ def test_what_was_not_done_when_the_clock_was_read_is_found(
     assert reason in record["reason"]
 
 
-def test_one_device_has_nothing_beside_its_products(toy: Bench) -> None:
-    options: dict[str, Any] = {**BARE, "kind": "overlap"}
-    record = toy.run("", **options).record
-    assert record["status"] == "unsupported"
-    assert record["reason"] == "one device has no other to communicate with"
-
-
 def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]:
     """Return a rank's entry of three blocks; seconds are of two runs in each."""
     parts = zip(overlap.PARTS, (compute, communication, both), strict=True)

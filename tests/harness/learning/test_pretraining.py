@@ -13,7 +13,6 @@ import pytest
 import tasks
 from harness.kind import combined
 from harness.learning import curve, sources, weights
-from harness.learning.rates import rate_at
 from harness.samples import masking
 from tasks import topics
 from tasks.scoring import replaced
@@ -148,22 +147,6 @@ def test_epochs_of_updates_go_on_through_the_samples_also_when_taken_up() -> Non
     assert whole[2] == [(2, 2), (3, 0), (3, 1), (3, 2)]
     taken_up = sources.EpochsOfSteps(numbered, 3, 4)
     assert [list(taken_up(epoch)) for epoch in (1, 2)] == whole[1:]
-
-
-@pytest.mark.parametrize(
-    ("epochs", "steps", "warmup", "peak_at", "peak"),
-    [(100, 100, 0.2, 2000, 6e-3), (3, 311, 0.2144, 200, 4e-3)],
-)
-def test_the_suites_have_nvidias_updates_and_rates(
-    epochs: int, steps: int, warmup: float, peak_at: int, peak: float
-) -> None:
-    every = epochs * steps
-    assert every in (10_000, 933)
-    rates = [rate_at("polynomial:0.5:0", peak, warmup, n, every) for n in range(every)]
-    assert rates.index(max(rates)) + 1 == peak_at
-    assert max(rates) == peak
-    halfway = peak_at + (every - peak_at) // 2
-    assert rates[halfway] == pytest.approx(peak * 0.5**0.5, rel=0.01)
 
 
 # ---- one phase after the other ------------------------------------------------------------------

@@ -75,18 +75,6 @@ def test_the_second_part_goes_on_or_is_that_of_another(found: tokens.Tokens) -> 
     assert single["next_sentence_labels"].tolist() == [0], "there is no other"
 
 
-def test_electra_masks_as_large_a_share_of_padded_sequences(found: tokens.Tokens) -> None:
-    batch = batch_of(found, ELECTRA)
-    batch["attention_mask"][::2, 99:] = 0
-    batch["token_ids"][::2, 98] = END
-    padded = masking.hidden_by_electra(batch, 20, np.random.RandomState(1))
-    counts = np.array([len({*row}) for row in padded["masked_positions"].tolist()])
-    assert ({*counts[::2]}, {*counts[1::2]}) == ({15}, {20}), "each once"
-    chosen = np.take_along_axis(padded["token_ids"], padded["masked_positions"], axis=1)
-    assert not np.isin(chosen, [BEGIN, END]).any()
-    assert 0.75 < (padded["mask_draws"] < 85).mean() < 0.95
-
-
 @pytest.mark.parametrize(
     ("model", "form"),
     [
