@@ -1,24 +1,62 @@
-"""Copies to a device and back: none on a CPU; elsewhere arrivals are verified."""
+"""Copies to a device and back, and between two: none on a CPU; elsewhere arrivals are verified.
+Devices are doubles: tests run without a GPU."""
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from harness.adapter import Case, Mismatch, Unsupported
-from harness.kind import Context, Workload
-from harness.kinds import transfer
+from harness.adapter import Case, Mismatch, RankContext, Unsupported
+from harness.kind import Context, Workload, combined
+from harness.kinds import device_pairs, transfer
 from harness.machine import cores
 from harness.messages.report import Report
+from harness.operations import Operation
 from harness.telemetry import nvml
 
 from ...bench import Bench, Finished
+from ...frameworks.toy.plain import wait_until
 from ..bare import BARE
 from ..fake_sensors import GPU, VARIABLES
 from ..machine.fake_machine import FakeNvml
-from .copying import COPY_SECONDS, CopyingDevice
+
+#: Duration of a copy.
+COPY_SECONDS = 5e-4
+
+
+class CopyingDevice:
+    """Device whose copies take COPY_SECONDS.
+    ``late``: nothing waits for them; ``lost``: the last number does not arrive; ``ran_on``: cores
+    of this process during a copy."""
+
+    def __init__(self, late: bool = False, lost: bool = False) -> None:
+        self.rank_context = RankContext(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
+        self.late, self.lost, self.done_at = late, lost, 0.0
+        self.ran_on: set[int] = set()
+
+    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
+        self.ran_on = os.sched_getaffinity(0)
+        return self.copy(array, COPY_SECONDS)
+
+    def copy(self, array: Any, seconds: float) -> Operation:
+        arrived = np.where(np.arange(array.size) < array.size - self.lost, array, np.float32(0))
+
+        def run() -> None:
+            self.done_at = max(self.done_at, time.perf_counter()) + seconds
+
+        return Operation(run, lambda: (wait_until(self.done_at), arrived)[1], "float32")
+
+    def synchronize(self) -> None:
+        if not self.late:
+            wait_until(self.done_at)
+
+    def reset_peak_device_memory(self) -> None:
+        """Do nothing: it has none."""
+
 
 PARAMETERS = {
     "pinned": "no", "host_node": "near", "largest_bytes": 2**17, "blocks": 2, "block_seconds": 0.01
@@ -108,3 +146,82 @@ def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:
     done: Finished = toy.run("", **options)
     assert done.record["status"] == "unsupported"
     assert done.record["reason"] == "the device is the host"
+
+
+# ---- between two devices -------------------------------------------------------------------------
+
+SIZE, SLOWER = 4000, 4
+SLOW = (0, 2)
+
+
+class Three(CopyingDevice):
+    """Three devices; one pair takes four times as long, in both directions."""
+
+    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
+        slow = {sender, receiver} == {*SLOW}
+        return self.copy(array, COPY_SECONDS * (SLOWER if slow else 1))
+
+
+def workload_of(devices: int, nodes: int = 1) -> Workload:
+    case = Case("toy", "", "inference", nodes, devices, 1, "", "none", None)
+    return Workload(case, {}, {"bytes": SIZE, "blocks": 2, "block_seconds": 0.01}, 1, None, 1)
+
+
+def left_by(folder: Path, rank: int, workload: Workload, adapter: Any) -> dict[str, Any]:
+    """Return the entry that one of the ranks writes."""
+    devices = workload.case.devices_per_node
+    rank_context = RankContext(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
+    report = Report(str(folder), rank, "here")
+    device_pairs.DevicePairs().measure(Context(workload, rank_context, adapter, [], report))
+    return report.fields
+
+
+@pytest.mark.usefixtures("exact_clock")
+def test_each_pair_is_copied_alone_and_the_slowest_is_reported(tmp_path: Path) -> None:
+    workload = workload_of(3)
+    ranks = [left_by(tmp_path, rank, workload, Three()) for rank in range(3)]
+    assert [len(rank["blocks"]) for rank in ranks] == [6, 0, 0], "the others have to wait"
+    metrics = device_pairs.DevicePairs().metrics(workload)
+    values = {
+        tuple(metric.at.values()): combined(metric, ranks)
+        for metric in metrics.values()
+        if metric.quantity == "bandwidth"
+    }
+    assert len(values) == 6
+    for pair, value in values.items():
+        exact = 1e-9 * SIZE / COPY_SECONDS / (SLOWER if {*pair} == {"gpu-0", "gpu-2"} else 1)
+        assert value == pytest.approx(exact, rel=0.01), pair
+    slowest = combined(metrics["slowest_bandwidth"], ranks)
+    assert slowest == min(value for value in values.values() if value is not None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ("lost", "from gpu-0 to gpu-1: 1 of 1000 numbers arrived as others"),
+        ("late", r"synchronize\(\) returned before the work was complete"),
+    ],
+)
+@pytest.mark.usefixtures("exact_clock")
+def test_what_did_not_arrive_at_another_device_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, reason: str
+) -> None:
+    monkeypatch.setattr("harness.measuring.blocks.MOST_IN_A_BLOCK", 1000)
+    with pytest.raises(Mismatch, match=reason):
+        left_by(tmp_path, 0, workload_of(2), Three(**{wrong: True}))
+
+
+@pytest.mark.parametrize(
+    ("devices", "nodes", "reason"),
+    [(1, 1, "one device has no other to copy to"), (2, 2, "of a pair are of one node")],
+)
+def test_where_there_is_no_pair(tmp_path: Path, devices: int, nodes: int, reason: str) -> None:
+    with pytest.raises(Unsupported, match=reason):
+        left_by(tmp_path, 0, workload_of(devices, nodes), Three())
+
+
+def test_devices_that_are_cores_have_none(toy: Bench) -> None:
+    options: dict[str, Any] = {**BARE, "precision": None, "kind": "device_pairs"}
+    record = toy.run("", **options, devices_per_node=2).record
+    assert record["status"] == "unsupported"
+    assert "devices that are cores share the host's memory" in record["reason"]

@@ -14,13 +14,13 @@ import tasks
 from harness.adapter import Mismatch
 from harness.learning import sources, weights
 from harness.request.declaration import read_model
+from reference import bert, compute
 from tasks import DataOptions, TaskError, span, squad
 from tasks.reading import questions, spans, windows, wordpiece
 
 from ...bench import Bench
 from ...conftest import ROOT, build_environment
 from ..validity import assert_valid
-from .small_squad import write_small_squad
 
 # ---- scores -------------------------------------------------------------------------------------
 
@@ -370,7 +370,33 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
         weights.read(str(tmp_path / "nowhere"), SHAPES)
 
 
+def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
+    """Fail if a training's weights are not read back; dense layers are not transposed.
+    Hugging Face's are."""
+    random = np.random.RandomState(3)
+    arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in SHAPES.items()}
+    arrays["scalar"] = np.float32(3)
+    file = tmp_path / "left.safetensors"
+    weights.write(str(file), arrays)
+    start = weights.read(str(file), {name: array.shape for name, array in arrays.items()})
+    assert all((start.weights[name] == array).all() for name, array in arrays.items())
+    assert [path.name for path in tmp_path.glob("left*")] == [file.name]
+    with pytest.raises(TaskError, match="lacks more and 0 others; allowed: weights of the same"):
+        weights.read(str(file), {**SHAPES, "more": (1,)})
+
+
 # ---- whole runs ---------------------------------------------------------------------------------
+
+
+def write_small_squad(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Write a small config of ELECTRA for SQuAD with a learning rate; return path and shapes."""
+    model_config = compute.reduced(read_model(str(ROOT / "scripts/models/electra_base_squad.json")))
+    del model_config["reduced_from"]
+    model_config["hyperparameters"]["learning_rate"] = 0.01
+    path = folder / "small_squad.json"
+    path.write_text(json.dumps(model_config))
+    shapes = {name: parameter.shape for name, parameter in bert.parameters(model_config).items()}
+    return path, shapes
 
 
 @pytest.fixture(scope="module")
