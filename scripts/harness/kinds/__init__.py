@@ -54,8 +54,7 @@ def _modules(folder: str) -> List[str]:
         files = os.listdir(folder)
     except OSError as error:
         raise UnknownKind(f"cannot look for kinds in {folder}: {error.strerror}") from None
-    named = [file[:-3] for file in files if file.endswith(".py") and not file.startswith("_")]
-    return [name for name in named if name != "axes"]  # axes of a user, see core.axes
+    return [file[:-3] for file in files if file.endswith(".py") and not file.startswith("_")]
 
 
 def _package(folder: str) -> str:

@@ -36,7 +36,6 @@ class Network(Kind):
     needs = None
     parameters = (
         Parameter("seconds", above_zero, "s", "how long iperf3 sends in each direction", 5.0),
-        Parameter("streams", at_least(1), "", "connections of iperf3 at once", 1),
         Parameter("connections", at_least(1), "", "that are made and closed", 10),
         Parameter(
             "loopback", one_of("no", "yes"), "",
@@ -99,8 +98,7 @@ def ask(local: str, remote: Address, parameters: Mapping[str, Any]) -> Dict[str,
     for direction, options in DIRECTIONS.items():
         arguments = [
             "--client", remote[0], "--port", str(remote[1]), "--bind", local, "--json",
-            "--time", str(max(1, round(parameters["seconds"]))),
-            "--parallel", str(parameters["streams"]), *options,
+            "--time", str(max(1, round(parameters["seconds"]))), *options,
         ]  # fmt: skip
         text = _retried(partial(_iperf3, parameters["seconds"], *arguments))
         results[direction] = parse_iperf3(text)

@@ -39,16 +39,9 @@ PERCENTILES = (50, 95, 99, 99.9)
 #: Units of the metrics by fio's figures, and factors from fio's units.
 UNITS = {"bw_bytes": ("GB/s", 1e-9), "iops": ("1/s", 1.0)}
 UNITS.update({f"p{percent}": ("us", 1e-3) for percent in PERCENTILES})
-#: Largest block size of disks; direct access takes whole blocks.
-_WHOLE = 4096
-
-
-def request(text: str) -> int:
-    """Parse the bytes of a read or write request. Raises ValueError for a fraction of a block."""
-    value = at_least(_WHOLE)(text)
-    if value % _WHOLE:
-        raise ValueError(f"must be a multiple of {_WHOLE}: past the page cache go whole blocks")
-    return value
+#: Bytes of a random and of a sequential request, and of a small file: an image of ImageNet has
+#: 110 KB. Whole blocks of disks alone go past the page cache.
+RANDOM_BYTES, SEQUENTIAL_BYTES, SMALL_FILE_BYTES = 4096, 128 * 1024, 112 * 1024
 
 
 def named(job: str) -> Dict[str, str]:
@@ -67,14 +60,10 @@ class Storage(Kind):
             "folder", lambda text: os.path.abspath(text) if text else "", "",
             "where the file is made, as storage=DIR says it", "",
         ),
-        Parameter("file_bytes", at_least(_WHOLE), "bytes", "of the file", 256 * 2**20),
+        Parameter("file_bytes", at_least(RANDOM_BYTES), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
         Parameter("depth", at_least(1), "", "requests under way at once", 16),
-        Parameter("sequential_bytes", request, "bytes", "of a sequential request", 128 * 1024),
-        Parameter("random_bytes", request, "bytes", "of a random request", 4096),
         Parameter(SMALL_FILES, at_least(1), "", "how many small files there are", 1000),
-        # An image of ImageNet has 110 KB.
-        Parameter("small_file_bytes", request, "bytes", "of each of them", 112 * 1024),
     )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
@@ -114,7 +103,7 @@ def storage_files(folder: str, parameters: Mapping[str, Any]) -> Iterator[str]:
     made = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
     sizes = {os.path.join(made, LARGE): parameters["file_bytes"]}
     for number in range(parameters[SMALL_FILES]):
-        sizes[os.path.join(made, f"{SMALL_FILES}.0.{number}")] = parameters["small_file_bytes"]
+        sizes[os.path.join(made, f"{SMALL_FILES}.0.{number}")] = SMALL_FILE_BYTES
     try:
         try:
             os.mkdir(made)
@@ -136,18 +125,17 @@ def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
     """Return fio's options for files and requests in flight: a loader opens a file when it has read
     the one before."""
     if job != SMALL_FILES:
-        size = parameters["random_bytes" if job.startswith("random") else "sequential_bytes"]
+        size = RANDOM_BYTES if job.startswith("random") else SEQUENTIAL_BYTES
         return [
             f"--filename={os.path.join(files, LARGE)}", f"--bs={size}",
             f"--size={parameters['file_bytes']}", "--time_based", "--ioengine=libaio",
             f"--iodepth={parameters['depth']}",
         ]  # fmt: skip
     # Loop over all files: time_based stays with the first and never closes it.
-    size = parameters["small_file_bytes"]
     return [
-        f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}", f"--filesize={size}",
-        f"--bs={size}", "--openfiles=1", "--loops=1000000", "--file_service_type=random",
-        "--ioengine=psync", "--iodepth=1",
+        f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}",
+        f"--filesize={SMALL_FILE_BYTES}", f"--bs={SMALL_FILE_BYTES}", "--openfiles=1",
+        "--loops=1000000", "--file_service_type=random", "--ioengine=psync", "--iodepth=1",
     ]  # fmt: skip
 
 
