@@ -8,7 +8,7 @@ from typing import Any, Iterator, Sequence
 import grain
 import numpy as np
 from absl import flags
-from harness.loader import one_by_one, pillow
+from harness.loader import one_by_one
 
 if not flags.FLAGS.is_parsed():
     flags.FLAGS.mark_as_parsed()  # of the command line, which is not Grain's: it asks for its own
@@ -27,6 +27,9 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [np.asarray(values) for values in arrays]
 
 
-load, load_tokens, settings = pillow.loader_of(
-    pillow.PillowImages, batches, f"grain.MapDataset, Grain {grain.__version__}", "Pillow"
+load, load_tokens, settings = one_by_one.loader_of(
+    one_by_one.ImageSamples,
+    batches,
+    loader=f"grain.MapDataset, Grain {grain.__version__}",
+    transforms="Pillow",
 )

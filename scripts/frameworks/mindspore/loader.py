@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Iterator, Sequence
 
 import numpy as np
-from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one, pillow
+from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one
 from mindspore.dataset import vision
 from mindspore.dataset.dataloader import DataLoader
 
@@ -15,7 +15,7 @@ _MIRROR = vision.RandomHorizontalFlip(1.0)
 _NORMALIZE = vision.Normalize([LEVELS * m for m in MEAN], [LEVELS * d for d in DEVIATION])
 
 
-class Images(pillow.PillowImages):
+class Images(one_by_one.ImageSamples):
     """Images of a request, decoded by Pillow and transformed by MindSpore, as numpy arrays."""
 
     def resized(self, image: Any, height: int, width: int) -> Any:
@@ -39,6 +39,9 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens, settings = pillow.loader_of(
-    Images, batches, "mindspore.dataset.dataloader.DataLoader", "mindspore.dataset.vision"
+load, load_tokens, settings = one_by_one.loader_of(
+    Images,
+    batches,
+    loader="mindspore.dataset.dataloader.DataLoader",
+    transforms="mindspore.dataset.vision",
 )

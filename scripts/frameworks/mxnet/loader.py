@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import Any, Dict, Iterator, List, Sequence
+from typing import Any, Iterator, List, Sequence
 
 import mxnet as mx
 import numpy as np
@@ -69,16 +69,11 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
             del pool.terminate
 
 
-load, load_tokens = one_by_one.loading(Images, batches)
-
-
-def settings(accelerator: str) -> Dict[str, Any]:
-    """Return the settings of the loader for the record; see
-    :meth:`harness.loader.Loading.loader_settings`."""
-    return {
-        "loader": "mxnet.gluon.data.DataLoader",
-        "workers_are": "processes",
-        "decoder": "mxnet.image.imdecode, OpenCV",
-        "transforms": "mxnet.image",
-        "interpolation": "OpenCV: by area where it shrinks, else bilinear",
-    }
+load, load_tokens, settings = one_by_one.loader_of(
+    Images,
+    batches,
+    loader="mxnet.gluon.data.DataLoader",
+    decoder="mxnet.image.imdecode, OpenCV",
+    transforms="mxnet.image",
+    interpolation="OpenCV: by area where it shrinks, else bilinear",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Iterator, Sequence
 
-from harness.loader import TIMEOUT, one_by_one, pillow
+from harness.loader import TIMEOUT, one_by_one
 from oneflow.utils.data import DataLoader
 
 
@@ -22,6 +22,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens, settings = pillow.loader_of(
-    pillow.PillowImages, batches, "oneflow.utils.data.DataLoader", "Pillow"
+load, load_tokens, settings = one_by_one.loader_of(
+    one_by_one.ImageSamples, batches, loader="oneflow.utils.data.DataLoader", transforms="Pillow"
 )

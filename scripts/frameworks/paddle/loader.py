@@ -8,11 +8,11 @@ from typing import Any, Iterator, Optional, Sequence
 
 import numpy as np
 import paddle
-from harness.loader import DEVIATION, MEAN, pillow
+from harness.loader import DEVIATION, MEAN, one_by_one
 from paddle.vision.transforms import functional
 
 
-class Images(pillow.PillowImages):
+class Images(one_by_one.ImageSamples):
     """Images of a request as numpy arrays, because worker processes cannot make tensors."""
 
     def resized(self, image: Any, height: int, width: int) -> Any:
@@ -77,6 +77,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         raise guarded.error
 
 
-load, load_tokens, settings = pillow.loader_of(
-    Images, batches, "paddle.io.DataLoader", "paddle.vision.transforms"
+load, load_tokens, settings = one_by_one.loader_of(
+    Images, batches, loader="paddle.io.DataLoader", transforms="paddle.vision.transforms"
 )

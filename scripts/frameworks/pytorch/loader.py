@@ -7,7 +7,7 @@ import importlib
 from typing import Any, Dict, Iterator, Sequence
 
 import torch
-from harness.loader import DEVIATION, MEAN, TIMEOUT, pillow
+from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one
 from torch.utils.data import DataLoader
 
 from .models.torchvision.cnn import models
@@ -16,7 +16,7 @@ models()  # whose import needs help beside a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")
 
 
-class Images(pillow.PillowImages):
+class Images(one_by_one.ImageSamples):
     """Images of a request, decoded by Pillow and transformed by torchvision, as tensors."""
 
     def resized(self, image: Any, height: int, width: int) -> Any:
@@ -47,8 +47,8 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [tensor.numpy() for tensor in tensors]
 
 
-load, load_tokens, common_settings = pillow.loader_of(
-    Images, batches, "torch.utils.data.DataLoader", "torchvision.transforms.v2"
+load, load_tokens, common_settings = one_by_one.loader_of(
+    Images, batches, loader="torch.utils.data.DataLoader", transforms="torchvision.transforms.v2"
 )
 
 

@@ -1,14 +1,13 @@
 """Loaders that take samples one by one: the common part of frameworks with a DataLoader.
 
-A framework adds how it decodes and transforms an image, and a function that makes batches of any
-samples.
+A framework adds a function that makes batches of any samples, and its own transforms where it has
+some. Images are decoded and transformed by Pillow otherwise, which not every environment has.
 """
 
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
-from typing import Any, Callable, Iterator, List, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy as np
 
@@ -27,16 +26,21 @@ from harness.loader import (
 #: Function of samples (a sequence of tuples of values), batch size, number of workers and
 #: accelerator. It yields batches in order, each a sequence of numpy arrays, one per value.
 Batches = Callable[[Any, int, int, str], Iterator[Sequence[Any]]]
-LoadImages = Callable[[Loads, str], Iterator[Loaded]]
-LoadTokens = Callable[[TokenLoads, str], Iterator[LoadedTokens]]
 
 
-def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImages, LoadTokens]:
-    """Return ``load`` and ``load_tokens`` of a framework's module ``loader``; see
-    :class:`harness.loader.Loading`.
+class Loader(NamedTuple):
+    """Functions of a framework's module ``loader``; see :class:`harness.loader.Loading`."""
+
+    load: Callable[[Loads, str], Iterator[Loaded]]
+    load_tokens: Callable[[TokenLoads, str], Iterator[LoadedTokens]]
+    settings: Callable[[str], Dict[str, Any]]
+
+
+def loader_of(images: Callable[[Loads], Any], batches: Batches, **about: str) -> Loader:
+    """Return the loader of images and tokens of a framework.
 
     ``images``: returns the samples of a request, each a :class:`harness.loader.Loaded` without the
-    batch axis."""
+    batch axis. ``about``: settings for the record, besides those that are Pillow's."""
 
     def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
         for batch in batches(images(loads), loads.batch, loads.workers, accelerator):
@@ -46,11 +50,21 @@ def loading(images: Callable[[Loads], Any], batches: Batches) -> Tuple[LoadImage
         for batch in batches(Sequences(loads), loads.batch, loads.workers, accelerator):
             yield LoadedTokens(*batch)
 
-    return load, load_tokens
+    def settings(accelerator: str) -> Dict[str, Any]:
+        usual = {"workers_are": "processes", "interpolation": "bilinear, antialiased"}
+        if "decoder" not in about:
+            import PIL
+            from PIL import features
+
+            usual["decoder"] = f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}"
+        return {**usual, **about}
+
+    return Loader(load, load_tokens, settings)
 
 
-class ImageSamples(ABC):
-    """Requested samples by position: the data set of a DataLoader."""
+class ImageSamples:
+    """Requested samples by position: the data set of a DataLoader. A framework may override what is
+    done to an image."""
 
     def __init__(self, loads: Loads) -> None:
         self._asked = loads
@@ -73,25 +87,31 @@ class ImageSamples(ABC):
                 image = self.mirrored(image)
         return self.normalised(image), label, number
 
-    @abstractmethod
     def decoded(self, path: str) -> Any:
-        """Return the image in a file."""
+        """Return the RGB image in a file."""
+        from PIL import Image
 
-    @abstractmethod
+        with Image.open(path) as image:
+            return image.convert("RGB")
+
     def extents(self, image: Any) -> Sequence[int]:
         """Return height and width."""
+        return image.height, image.width
 
-    @abstractmethod
     def resized(self, image: Any, height: int, width: int) -> Any:
         """Resize bilinearly with antialiasing."""
+        from PIL import Image
 
-    @abstractmethod
+        return image.resize((width, height), Image.Resampling.BILINEAR)
+
     def cut(self, image: Any, top: int, left: int, height: int, width: int) -> Any:
-        """Crop an image."""
+        return image.crop((left, top, left + width, top + height))
 
-    @abstractmethod
     def mirrored(self, image: Any) -> Any:
         """Mirror an image left to right."""
+        from PIL import Image
+
+        return image.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
 
     def normalised(self, image: Any) -> Any:
         """Return normalized float32 (height, width, 3)."""

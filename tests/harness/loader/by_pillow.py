@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from harness.loader import DEVIATION, Loads
-from harness.loader.pillow import PillowImages
+from harness.loader.one_by_one import ImageSamples
 from harness.samples import folder, order
 
 SIZE, BATCH, SEED = 32, 4, 3
@@ -20,7 +20,7 @@ def asked_of(root: str, split: str) -> Loads:
 
 def expected(root: str, split: str) -> Any:
     """Return the images of :func:`asked_of`."""
-    plain = PillowImages(asked_of(root, split))
+    plain = ImageSamples(asked_of(root, split))
     return np.stack([plain[number][0] for number in range(len(plain))])
 
 
