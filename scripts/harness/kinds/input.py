@@ -66,7 +66,6 @@ class Input(Kind):
         source = file_source(
             context, parameters["split"], parameters["workers"], parameters["images"]
         )
-        fields["data_set"]["identity"] = folder.identity(source.root)
         epochs = [source.epoch(number) for number in range(parameters["epochs"])]
         fields["loader_output"] = context.phase("check", lambda: source.output(epochs[0]))
         context.report.enter("timed window")

@@ -236,8 +236,8 @@ def _of_folder(
     """Return the data of a folder. ``mine``: the request for this rank's held-out samples;
     ``counts``: samples to train with and held out, of all ranks."""
     fields, batch = context.fields, context.workload.case.batch_per_device
-    identity = fields["data_set"]["identity"] = folder.identity(train.root)
-    fields["task"] = _task(name, hashlib.sha256(identity.encode()).hexdigest(), counts)
+    sha256 = hashlib.sha256(folder.identity(train.root).encode()).hexdigest()
+    fields["task"] = _task(name, sha256, counts)
     first = train.first()
 
     def filled() -> Iterator[Tuple[Arrays, int]]:

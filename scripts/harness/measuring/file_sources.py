@@ -17,8 +17,6 @@ Batch = Dict[str, Any]
 Batches = Generator[Batch, None, None]
 #: Most worker processes or threads of a loader alongside a step; at most one for each core.
 MOST_WORKERS = 8
-#: Settings of a loader that do not concern images.
-_SETTINGS = ("loader", "workers_are", "pin_memory")
 
 
 class FileSource(ABC):
@@ -42,6 +40,7 @@ class FileSource(ABC):
         self.split, self.workers, self.most = split, workers, most
         self.seed, self.samples = context.rank_context.seed, case.samples_of_replica
         self.rank, self.ranks = case.layout.replica(context.rank_context.rank), case.layout.replicas
+        context.fields["loader"] = {"workers": workers, **self.adapter.loader_settings()}
 
     @abstractmethod
     def epoch(self, number: int, samples: Optional[int] = None) -> Any:
@@ -94,8 +93,7 @@ class ImageSource(FileSource):
         self.size = size
         images = context.phase("scan", lambda: folder.scan(self.root, split))
         self.images = images
-        fields["data_set"] = folder.report(images)
-        fields["loader"] = {"workers": workers, **self.adapter.loader_settings()}
+        fields["data_set"] = {"images": len(images.paths), "classes": len(images.classes)}
 
     def epoch(self, number: int, samples: Optional[int] = None) -> Loads:
         images, split = self.images, self.split
@@ -142,11 +140,10 @@ class TokenSource(FileSource):
         self._plan = masking.MaskingPlan(form, length, predictions(length))
         if not self._is_running:
             masking.check(self._tokens, self._plan, hyper)
-        fields["data_set"] = tokens.report(self._tokens)
-        settings = self.adapter.loader_settings()
-        fields["loader"] = {
-            "workers": workers,
-            **{name: settings[name] for name in _SETTINGS if name in settings},
+        fields["data_set"] = {
+            "tokens": self._tokens.length,
+            "vocabulary": size,
+            "tokenizer": self._tokens.vocab.tokenizer if self._tokens.vocab else None,
         }
 
     def epoch(self, number: int, samples: Optional[int] = None) -> TokenLoads:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
 from core import bounded
 
@@ -83,11 +83,6 @@ def identity(root: str) -> str:
     if os.path.isfile(vocabulary):
         add(VOCABULARY, hashlib.sha256(bounded.read_bytes(vocabulary)).hexdigest())
     return digest.hexdigest()[:12]
-
-
-def report(images: Images) -> Dict[str, int]:
-    """Return the numbers of images and classes for the record."""
-    return {"images": len(images.paths), "classes": len(images.classes)}
 
 
 def _made_digest(root: str) -> str:

@@ -130,15 +130,6 @@ def _check_largest(tokens: Tokens, beside: str) -> None:
             )
 
 
-def report(tokens: Tokens) -> Dict[str, Any]:
-    """Return the number of tokens for the record. A token file is used whole or not at all."""
-    return {
-        "tokens": tokens.length,
-        "vocabulary": tokens.vocabulary,
-        "tokenizer": tokens.vocab.tokenizer if tokens.vocab else None,
-    }
-
-
 def loads(
     tokens: Tokens, split: str, number: int, seed: int, rank: int, ranks: int, length: int,
     batch: int, workers: int, beyond: int = 1, most: int = 0,
