@@ -40,19 +40,21 @@ class DataOptions(NamedTuple):
 DEFAULTS = DataOptions()
 
 
-def means(scored: Scored) -> Dict[str, float]:
+def means(
+    hyperparameters: Mapping[str, Any], sums: Mapping[str, float], samples: float
+) -> Dict[str, float]:
     """Return the means over the samples."""
-    return {name: float(values.mean()) for name, values in scored.items()}
+    return {name: value / samples for name, value in sums.items()}
 
 
 class Data(NamedTuple):
     """Data of a task. ``train`` and ``held_out`` have no sample in common. ``total``: function that
-    returns scores and loss of the held-out set from the scored values of its samples; ``notes``:
-    for the record."""
+    returns scores and loss of the held-out set from the scored values of its samples, where their
+    sums do not suffice; ``notes``: for the record."""
 
     train: Arrays
     held_out: Arrays
-    total: Callable[[Scored], Dict[str, float]] = means
+    total: Optional[Callable[[Scored], Dict[str, float]]] = None
     notes: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -62,12 +64,14 @@ class Scoring(NamedTuple):
     ``names``: of the scores, from 0 to 1, the principal one first; ``score``: function of outputs
     and their batch that returns the scored values of each sample by name, and the ``loss`` of each,
     in float64; ``losses``: names of the parts of the loss, if it has parts; ``may_lack``: names of
-    the scores that may be undefined."""
+    the scores that may be undefined; ``of_sums``: function of hyper-parameters, sums of all scored
+    values and number of samples that returns scores and loss."""
 
     names: Tuple[str, ...]
     score: Callable[[Sequence[Any], Arrays], Scored]
     losses: Tuple[str, ...] = ()
     may_lack: Tuple[str, ...] = ()
+    of_sums: Callable[[Mapping[str, Any], Mapping[str, float], float], Dict[str, float]] = means
 
 
 class LearningTask(NamedTuple):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
-from tasks import Arrays, Scored, means
+from tasks import Arrays, Scored, Scoring
 
 from harness.adapter import Numerics
 from harness.batch_input import BatchInput
 
-#: Function from outputs and their batch to scores and loss of each sample, by name.
-Score = Callable[[Sequence[Any], Arrays], Scored]
 #: Function that yields held-out batches of one size, each with the number of samples that count.
 HeldOut = Callable[[], Iterator[Tuple[Arrays, int]]]
-#: Function from the scored values of all samples to scores and loss.
-Total = Callable[[Scored], Dict[str, float]]
 
 
 class Learner(BatchInput, Numerics):
@@ -28,13 +24,22 @@ class Evaluator:
     statistics of the trained model, by the names that all frameworks share."""
 
     def __init__(
-        self, trained: Learner, score: Score, first: Arrays, held_out: HeldOut, total: Total = means
+        self,
+        trained: Learner,
+        scoring: Scoring,
+        first: Arrays,
+        held_out: HeldOut,
+        total: Optional[Callable[[Scored], Dict[str, float]]] = None,
+        shared: bool = False,
     ) -> None:
         """Build the model. ``trained``: started, but not built yet; ``first``: a batch of at least
-        the case's samples.
+        the case's samples; ``total``: as in :class:`tasks.Data`; ``shared``: whether each rank has
+        a part of the samples.
 
         Building this model draws random numbers; building the trained one seeds them anew."""
-        self._trained, self._score, self._held_out, self._total = trained, score, held_out, total
+        self._trained, self._scoring, self._held_out = trained, scoring, held_out
+        self._total = total
+        self._add_up: Callable[[float], float] = trained.all_reduce if shared else float
         self._model = trained.inference_adapter()
         batch = trained.case.batch_per_device
         self._model.build({name: array[:batch] for name, array in first.items()})
@@ -50,22 +55,11 @@ class Evaluator:
         scored: Dict[str, List[Any]] = {}
         for batch, count in self._held_out():
             self._model.feed(batch)
-            for name, values in self._score(self._model.outputs(), batch).items():
+            for name, values in self._scoring.score(self._model.outputs(), batch).items():
                 scored.setdefault(name, []).append(values[:count])
-        return self._total({name: np.concatenate(parts) for name, parts in scored.items()})
-
-
-def total_of_ranks(
-    adapter: Learner, of_sums: Callable[[Dict[str, float], float], Dict[str, float]]
-) -> Total:
-    """Return a function that adds up what each rank has scored of its part of the samples.
-
-    ``of_sums``: function from the sums of all scored values and the number of samples to the
-    scores. Each rank has its own running statistics."""
-
-    def total(scored: Scored) -> Dict[str, float]:
-        samples = adapter.all_reduce(float(len(next(iter(scored.values())))))
-        sums = {name: adapter.all_reduce(float(values.sum())) for name, values in scored.items()}
-        return of_sums(sums, samples)
-
-    return total
+        whole = {name: np.concatenate(parts) for name, parts in scored.items()}
+        if self._total:
+            return self._total(whole)
+        samples = self._add_up(float(len(next(iter(whole.values())))))
+        sums = {name: self._add_up(float(values.sum())) for name, values in whole.items()}
+        return self._scoring.of_sums(trained.model_config["hyperparameters"], sums, samples)

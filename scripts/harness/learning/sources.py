@@ -25,7 +25,7 @@ from tasks.scoring import classes, replaced
 
 from harness.adapter import Mismatch, Unsupported, require
 from harness.kind import Context, Workload
-from harness.learning.evaluation import Evaluator, total_of_ranks
+from harness.learning.evaluation import Evaluator
 from harness.learning.targets import Softening, softened
 from harness.loader import Loading, Loads
 from harness.measuring import model
@@ -129,14 +129,11 @@ def _arrays_of_task(context: Context) -> TrainingData:
     first, _ = next(evaluation_batches(data.train, case.samples_of_replica))
     first = masked(first, rank_context.seed)
     held_out = partial(evaluation_batches, masked(data.held_out, _HELD_OUT), case.batch_per_device)
-    total = data.total
-    if is_pretrained(model_config):
-        total = partial(replaced.total, model_config["hyperparameters"])
     return TrainingData(
         counts[0],
         first,
         of_epoch,
-        lambda: Evaluator(adapter, task.scoring.score, first, held_out, total),
+        lambda: Evaluator(adapter, task.scoring, first, held_out, data.total),
     )
 
 
@@ -203,11 +200,7 @@ def _images(context: Context) -> TrainingData:
         held_out.images, train.rank, train.ranks, case.batch_per_device, train.size, workers
     )
     counts = len(train.images.paths), len(held_out.images.paths)
-
-    def means(sums: Dict[str, float], samples: float) -> Dict[str, float]:
-        return {name: value / samples for name, value in sums.items()}
-
-    return _of_folder(context, "images", train, held_out, mine, counts, means)
+    return _of_folder(context, "images", train, held_out, mine, counts)
 
 
 def _sentences(context: Context) -> TrainingData:
@@ -216,12 +209,7 @@ def _sentences(context: Context) -> TrainingData:
     train = TokenSource(context, folder.TRAIN, workers)
     mine = held_out.epoch(0, case.batch_per_device)
     ours, theirs = (len(request.starts) * train.ranks for request in (train.epoch(0), mine))
-    hyper = context.workload.model_config["hyperparameters"]
-
-    def total(sums: Dict[str, float], samples: float) -> Dict[str, float]:
-        return replaced.total_of_sums(hyper, sums)
-
-    return _of_folder(context, "words", train, held_out, mine, (ours, theirs), total)
+    return _of_folder(context, "words", train, held_out, mine, (ours, theirs))
 
 
 def _of_folder(
@@ -231,7 +219,6 @@ def _of_folder(
     held_out: FileSource,
     mine: Any,
     counts: Tuple[int, int],
-    of_sums: Callable[[Dict[str, float], float], Dict[str, float]],
 ) -> TrainingData:
     """Return the data of a folder. ``mine``: the request for this rank's held-out samples;
     ``counts``: samples to train with and held out, of all ranks."""
@@ -249,13 +236,12 @@ def _of_folder(
             chosen = np.arange(batch) % count
             yield {key: np.asarray(array)[chosen] for key, array in loaded.items()}, count
 
-    score = scoring_of(context.workload).score
-    total = total_of_ranks(context.adapter, of_sums)
+    scoring = scoring_of(context.workload)
     return TrainingData(
         counts[0],
         first,
         train.whole_batches,
-        lambda: Evaluator(context.adapter, score, first, filled, total),
+        lambda: Evaluator(context.adapter, scoring, first, filled, shared=True),
     )
 
 

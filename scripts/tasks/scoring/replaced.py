@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, Sequence
 
-from tasks import Arrays, Scored, Scoring
+from tasks import Arrays, Scoring
 
 #: ``masked_accuracy``: of hidden words, how many are the likeliest by the generator;
 #: ``sampled_accuracy``: how many it samples; the others: of all tokens that are no padding, how
@@ -69,17 +69,8 @@ def _generated(logits: Any, right: Any) -> Any:
     return guessed, surprise
 
 
-SCORING = Scoring(SCORES, score, LOSSES, MAY_LACK)
-
-
-def total(hyperparameters: Mapping[str, Any], scored: Scored) -> Dict[str, float]:
-    """Return scores and losses from the counts of all samples, as :func:`total_of_sums`."""
-    sums = {name: float(values.sum()) for name, values in scored.items()}
-    return total_of_sums(hyperparameters, sums)
-
-
-def total_of_sums(
-    hyperparameters: Mapping[str, Any], sums: Mapping[str, float]
+def total(
+    hyperparameters: Mapping[str, Any], sums: Mapping[str, float], samples: float
 ) -> Dict[str, float]:
     """Return scores and losses from the sums of :func:`score`; a mean over no tokens is NaN.
 
@@ -99,3 +90,6 @@ def total_of_sums(
     }
     weights = (hyperparameters[f"{name}_weight"] for name in ("generator", "discriminator"))
     return {**scores, "loss": sum(w * scores[name] for w, name in zip(weights, LOSSES))}
+
+
+SCORING = Scoring(SCORES, score, LOSSES, MAY_LACK, total)

@@ -105,7 +105,7 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
 
     adapter = started(model_config, compiler=compiler, batch=32)
     held_out = functools.partial(sources.evaluation_batches, data.held_out, 32)
-    evaluator = Evaluator(adapter, task.scoring.score, data.train, held_out)
+    evaluator = Evaluator(adapter, task.scoring, data.train, held_out)
     if learns:
         first = next(sources.epoch_batches(data.train, 32, 0, 1, 0))
         adapter.build(first)

@@ -218,6 +218,7 @@ def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
         "train": 2 + (version == "2.0"),
         "held_out": tasks.size(held_out),
     }
+    assert data.total
     total = data.total(squad.score([right(held_out)], held_out))
     assert (total["f1"], total["exact_match"]) == (1, 1)
     # planted: a superfluous word for the first question, an answer to the impossible one
