@@ -27,7 +27,7 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [np.asarray(values) for values in arrays]
 
 
-load, load_tokens, settings = one_by_one.loader_of(
+load, settings = one_by_one.loader_of(
     one_by_one.ImageSamples,
     batches,
     loader=f"grain.MapDataset, Grain {grain.__version__}",

@@ -39,7 +39,7 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens, settings = one_by_one.loader_of(
+load, settings = one_by_one.loader_of(
     Images,
     batches,
     loader="mindspore.dataset.dataloader.DataLoader",

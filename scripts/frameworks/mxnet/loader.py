@@ -69,7 +69,7 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
             del pool.terminate
 
 
-load, load_tokens, settings = one_by_one.loader_of(
+load, settings = one_by_one.loader_of(
     Images,
     batches,
     loader="mxnet.gluon.data.DataLoader",

@@ -22,6 +22,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )
 
 
-load, load_tokens, settings = one_by_one.loader_of(
+load, settings = one_by_one.loader_of(
     one_by_one.ImageSamples, batches, loader="oneflow.utils.data.DataLoader", transforms="Pillow"
 )

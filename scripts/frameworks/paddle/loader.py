@@ -77,6 +77,6 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         raise guarded.error
 
 
-load, load_tokens, settings = one_by_one.loader_of(
+load, settings = one_by_one.loader_of(
     Images, batches, loader="paddle.io.DataLoader", transforms="paddle.vision.transforms"
 )

@@ -47,7 +47,7 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         yield [tensor.numpy() for tensor in tensors]
 
 
-load, load_tokens, common_settings = one_by_one.loader_of(
+load, common_settings = one_by_one.loader_of(
     Images, batches, loader="torch.utils.data.DataLoader", transforms="torchvision.transforms.v2"
 )
 

@@ -7,23 +7,22 @@ import contextlib
 from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
 import tensorflow as tf
-from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
+from harness.loader import Request, TokenLoads, tensorflow_data
 
-Arrays = tensorflow_data.Arrays
 #: For each form of a request a function that begins it with its arrays, and one that returns the
 #: next batch. To build them takes as long as to decode hundreds of images.
 _PIPELINES: Dict[Any, Tuple[Callable[..., Any], Callable[[], Sequence[Any]]]] = {}
 
 
-def _batches(
-    form: Any, arrays: Arrays, dataset: Callable[[Any, Arrays], Any]
-) -> Iterator[Sequence[Any]]:
-    """Yield batches of a ``dataset`` as numpy arrays. ``form``: the request without what differs
-    from epoch to epoch."""
+def load(loads: Request, accelerator: str) -> Iterator[Any]:
+    """Yield batches; see :meth:`harness.loader.Loading.load`. Without workers nothing is done
+    ahead."""
+    arrays, form = tensorflow_data.arrays(loads), _form(loads)
     if form not in _PIPELINES:
         with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
             holders = {name: _holder(array) for name, array in arrays.items()}
-            iterator = tf.data.make_initializable_iterator(dataset(form, holders))
+            dataset = tensorflow_data.dataset(form, holders)
+            iterator = tf.data.make_initializable_iterator(dataset)
             following = iterator.get_next()
         # on the host, whatever device the model runs on
         session = tf.Session(graph=graph, config=tf.ConfigProto(device_count={"GPU": 0}))
@@ -35,28 +34,19 @@ def _batches(
     begin(*arrays.values())
     with contextlib.suppress(tf.errors.OutOfRangeError):
         while True:
-            batch = take()
-            yield batch
+            yield loads.loaded(*take())
+
+
+def _form(loads: Request) -> Request:
+    """Return the request without what differs from epoch to epoch."""
+    if isinstance(loads, TokenLoads):
+        return loads._replace(starts=None)
+    return loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)
 
 
 def _holder(array: Any) -> Any:
     kind = tf.string if array.dtype == object else array.dtype
     return tf.placeholder(kind, (None, *array.shape[1:]))
-
-
-def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
-    """Yield batches of images; see :meth:`harness.loader.Loading.load`. Without workers nothing is
-    done ahead."""
-    form = loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)
-    for batch in _batches(form, tensorflow_data.arrays(loads), tensorflow_data.dataset):
-        yield Loaded(*batch)
-
-
-def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-    """Yield batches of token sequences; see :meth:`harness.loader.Loading.load_tokens`."""
-    form, arrays = loads._replace(starts=None), tensorflow_data.token_arrays(loads)
-    for batch in _batches(form, arrays, tensorflow_data.token_dataset):
-        yield LoadedTokens(*batch)
 
 
 settings = tensorflow_data.settings

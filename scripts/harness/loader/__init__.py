@@ -10,7 +10,7 @@ import importlib
 import math
 import multiprocessing
 import operator
-from typing import Any, Callable, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple, Union
 
 from core.inputs import DALI_GPU, OF_DALI
 
@@ -50,6 +50,10 @@ class Loads(NamedTuple):
         """Return the request for the first ``count`` samples only."""
         draws = None if self.draws is None else self.draws[:count]
         return self._replace(paths=self.paths[:count], labels=self.labels[:count], draws=draws)
+
+    def loaded(self, *arrays: Any) -> Loaded:
+        """Return a batch of these ``arrays``."""
+        return Loaded(*arrays)
 
 
 class Loaded(NamedTuple):
@@ -105,6 +109,10 @@ class TokenLoads(NamedTuple):
         """Return the request for the first ``count`` sequences only."""
         return self._replace(starts=self.starts[:count])
 
+    def loaded(self, *arrays: Any) -> LoadedTokens:
+        """Return a batch of these ``arrays``."""
+        return LoadedTokens(*arrays)
+
 
 class LoadedTokens(NamedTuple):
     """Batch of sequences from a loader.
@@ -116,12 +124,14 @@ class LoadedTokens(NamedTuple):
     numbers: Any
 
 
+Request = Union[Loads, TokenLoads]
+
+
 class Loading(Capability):
     """Samples come through the loader that the framework recommends.
 
-    The module ``loader`` in its folder has the functions ``load``, ``load_tokens`` and
-    ``settings``, like the methods here. They are called after :meth:`start`, without
-    :meth:`build`."""
+    The module ``loader`` in its folder has the functions ``load`` and ``settings``, like the
+    methods here. They are called after :meth:`start`, without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
     #: Function in the framework that takes an array by DLPack.
@@ -145,18 +155,21 @@ class Loading(Capability):
             whose = f"{self.case.framework}'s loader"
             raise Unsupported(f"{whose} needs {name}, which is not there") from None
 
-    def load(self, loads: Loads) -> Iterator[Loaded]:
-        """Yield batches with each sample once, in the requested order.
+    def load(self, loads: Request) -> Iterator[Any]:
+        """Yield batches, :class:`Loaded` or :class:`LoadedTokens`, with each sample once, in the
+        requested order.
 
         In training, images are cropped at random (:func:`crop`), resized bilinearly, flipped where
         :func:`is_flipped` says so, and normalized. In validation (:func:`centre`) they are resized
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
         and the framework's own error where a worker dies or hangs."""
+        if isinstance(loads, TokenLoads) and self.case.input in OF_DALI:
+            raise Unsupported("DALI reads images here, no tokens")
         _shorten_sockets()
         loader, accelerator = self._loader(), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
             self._from_dlpack()
-        batches: Iterator[Loaded] = loader.load(loads, accelerator)
+        batches: Iterator[Any] = loader.load(loads, accelerator)
         return batches
 
     def _from_dlpack(self) -> Callable[[Any], Any]:
@@ -187,15 +200,6 @@ class Loading(Capability):
         if any(isinstance(array, DeviceArray) for array in batch.values()):
             self._on_device = [*self._on_device, batch][-KEPT:]
         return taken
-
-    def load_tokens(self, loads: TokenLoads) -> Iterator[LoadedTokens]:
-        """Yield batches with each sequence once, in the requested order. Raises as :meth:`load`."""
-        if self.case.input in OF_DALI:
-            raise Unsupported("DALI reads images here, no tokens")
-        _shorten_sockets()
-        loader, accelerator = self._loader(), self.rank_context.accelerator
-        batches: Iterator[LoadedTokens] = loader.load_tokens(loads, accelerator)
-        return batches
 
     def loader_settings(self) -> Dict[str, Any]:
         """Return what the loader is and how it is set up, as JSON values for the record."""

@@ -11,17 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tu
 
 import numpy as np
 
-from harness.loader import (
-    DEVIATION,
-    MEAN,
-    Loaded,
-    LoadedTokens,
-    Loads,
-    TokenLoads,
-    centre,
-    crop,
-    is_flipped,
-)
+from harness.loader import DEVIATION, MEAN, Loads, Request, TokenLoads, centre, crop, is_flipped
 
 #: Function of samples (a sequence of tuples of values), batch size, number of workers and
 #: accelerator. It yields batches in order, each a sequence of numpy arrays, one per value.
@@ -31,8 +21,7 @@ Batches = Callable[[Any, int, int, str], Iterator[Sequence[Any]]]
 class Loader(NamedTuple):
     """Functions of a framework's module ``loader``; see :class:`harness.loader.Loading`."""
 
-    load: Callable[[Loads, str], Iterator[Loaded]]
-    load_tokens: Callable[[TokenLoads, str], Iterator[LoadedTokens]]
+    load: Callable[[Request, str], Iterator[Any]]
     settings: Callable[[str], Dict[str, Any]]
 
 
@@ -42,13 +31,10 @@ def loader_of(images: Callable[[Loads], Any], batches: Batches, **about: str) ->
     ``images``: returns the samples of a request, each a :class:`harness.loader.Loaded` without the
     batch axis. ``about``: settings for the record, besides those that are Pillow's."""
 
-    def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
-        for batch in batches(images(loads), loads.batch, loads.workers, accelerator):
-            yield Loaded(*batch)
-
-    def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
-        for batch in batches(Sequences(loads), loads.batch, loads.workers, accelerator):
-            yield LoadedTokens(*batch)
+    def load(loads: Request, accelerator: str) -> Iterator[Any]:
+        samples = Sequences(loads) if isinstance(loads, TokenLoads) else images(loads)
+        for batch in batches(samples, loads.batch, loads.workers, accelerator):
+            yield loads.loaded(*batch)
 
     def settings(accelerator: str) -> Dict[str, Any]:
         usual = {"workers_are": "processes", "interpolation": "bilinear, antialiased"}
@@ -59,7 +45,7 @@ def loader_of(images: Callable[[Loads], Any], batches: Batches, **about: str) ->
             usual["decoder"] = f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}"
         return {**usual, **about}
 
-    return Loader(load, load_tokens, settings)
+    return Loader(load, settings)
 
 
 class ImageSamples:

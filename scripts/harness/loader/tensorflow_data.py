@@ -10,7 +10,7 @@ from typing import Any, Dict, Tuple
 import numpy as np
 import tensorflow as tf
 
-from harness.loader import AREA, DRAWS, RATIO, SHORTER, TRIES, Loads, TokenLoads
+from harness.loader import AREA, DRAWS, RATIO, SHORTER, TRIES, Loads, Request, TokenLoads
 from harness.loader.one_by_one import normalization
 
 #: Numpy arrays, or tensors of them, by name: a row for each sample.
@@ -19,8 +19,15 @@ Arrays = Dict[str, Any]
 _MIDDLE = 0.5 - 1e-9
 
 
-def arrays(loads: Loads) -> Arrays:
-    """Return the numpy arrays that :func:`dataset` takes."""
+def arrays(loads: Request) -> Arrays:
+    """Return the numpy arrays that :func:`dataset` takes; of tokens with the whole file in
+    memory."""
+    if isinstance(loads, TokenLoads):
+        kept = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}  # tokens are positive
+        read = np.fromfile(loads.path, np.dtype(loads.dtype).newbyteorder("<"))
+        tokens = read.astype(kept[read.dtype.itemsize], copy=False)
+        numbers = np.arange(len(loads.starts), dtype=np.int64)
+        return {"start": loads.starts, "number": numbers, "tokens": tokens}
     samples = {
         "path": np.array([os.fsencode(path) for path in loads.paths], object),
         "label": loads.labels,
@@ -49,46 +56,26 @@ def _drawn(draws: Any) -> Dict[str, Any]:
     }
 
 
-def token_arrays(loads: TokenLoads) -> Arrays:
-    """Return the numpy arrays that :func:`token_dataset` takes, with the file in memory as a
-    whole."""
-    kept = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}  # tokens are positive
-    read = np.fromfile(loads.path, np.dtype(loads.dtype).newbyteorder("<"))
-    tokens = read.astype(kept[read.dtype.itemsize], copy=False)
-    numbers = np.arange(len(loads.starts), dtype=np.int64)
-    return {"start": loads.starts, "number": numbers, "tokens": tokens}
-
-
-def dataset(loads: Loads, parts: Arrays) -> Any:
-    """Return batches of images, labels and numbers, as in :class:`harness.loader.Loaded`.
+def dataset(loads: Request, parts: Arrays) -> Any:
+    """Return batches of arrays in the order of :class:`harness.loader.Loaded`, or of
+    :class:`harness.loader.LoadedTokens`.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
-    data = tf.data.Dataset.from_tensor_slices(parts)
-    data = data.map(lambda part: _of_file(loads, part), loads.workers or None)
-    return _batched(data, loads.batch, loads.workers)
 
+    def sample(part: Arrays) -> Tuple[Any, ...]:
+        if not isinstance(loads, TokenLoads):
+            return _of_file(loads, part)
+        ids = parts["tokens"][part["start"] : part["start"] + loads.length]
+        return tf.ensure_shape(tf.cast(ids, tf.int64), (loads.length,)), part["number"]
 
-def token_dataset(loads: TokenLoads, parts: Arrays) -> Any:
-    """Return batches of tokens and numbers, as in :class:`harness.loader.LoadedTokens`.
-
-    ``parts``: tensors of :func:`token_arrays`."""
-    tokens, length = parts["tokens"], loads.length
-
-    def sequence(start: Any, number: Any) -> Tuple[Any, Any]:
-        ids = tf.cast(tokens[start : start + length], tf.int64)
-        return tf.ensure_shape(ids, (length,)), number
-
-    data = tf.data.Dataset.from_tensor_slices((parts["start"], parts["number"]))
-    return _batched(data.map(sequence, loads.workers or None), loads.batch, loads.workers)
-
-
-def _batched(data: Any, batch: int, workers: int) -> Any:
-    data = data.batch(batch)
-    if workers:
+    of_samples = {name: part for name, part in parts.items() if name != "tokens"}
+    data = tf.data.Dataset.from_tensor_slices(of_samples)
+    data = data.map(sample, loads.workers or None).batch(loads.batch)
+    if loads.workers:
         data = data.prefetch(2)
     options = tf.data.Options()
     threads = "threading" if hasattr(options, "threading") else "experimental_threading"
-    getattr(options, threads).private_threadpool_size = max(1, workers)
+    getattr(options, threads).private_threadpool_size = max(1, loads.workers)
     return data.with_options(options)
 
 

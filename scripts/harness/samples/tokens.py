@@ -153,7 +153,7 @@ def loads(
 def batches(adapter: Loading, loads: TokenLoads) -> Iterator[LoadedTokens]:
     """Yield all batches of the framework's loader. Raises :class:`Mismatch` where it breaks, and
     where sequences are missing."""
-    return order.in_order(adapter.load_tokens(loads), len(loads.starts), "sequences")
+    return order.in_order(adapter.load(loads), len(loads.starts), "sequences")
 
 
 def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:

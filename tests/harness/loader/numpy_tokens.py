@@ -17,7 +17,7 @@ class NumpyTokenLoader:
     ) -> None:
         self._mistake = mistake
 
-    def load_tokens(self, loads: TokenLoads) -> Iterator[LoadedTokens]:
+    def load(self, loads: TokenLoads) -> Iterator[LoadedTokens]:
         arguments = self._load(loads)
         return self._mistake(arguments) if self._mistake else arguments
 

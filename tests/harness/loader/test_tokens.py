@@ -30,7 +30,7 @@ def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert sorted(starts.tolist()) == list(range(0, 992, 16))
     assert loads[0].length == 17, "with the token that comes next"
     whole = np.fromfile(root / "train.bin", "<u2")
-    first = next(NumpyTokenLoader().load_tokens(loads[0])).tokens[0]
+    first = next(NumpyTokenLoader().load(loads[0])).tokens[0]
     assert first.tolist() == whole[loads[0].starts[0] :][:17].tolist()
     fed = [tokens.checked(NumpyTokenLoader(), entry) for entry in loads]
     assert fed[0]["sequences"] == fed[1]["sequences"] == 31
