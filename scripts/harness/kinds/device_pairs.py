@@ -10,8 +10,8 @@ from typing import Any, Dict, Iterator, List, Tuple
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Parameter, Workload, at_least
-from harness.kinds.transfer import check
 from harness.measuring import blocks
+from harness.measuring.micro.collectives import check_result
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.operations import PairTransfers
 
@@ -64,5 +64,5 @@ class DevicePairs(Sweep):
     def run(self, context: Context, subject: Pair) -> Iterator[Block]:
         copied = context.adapter.transfer_between(*subject, self._array)
         taken = blocks.measure(context, copied, together=False)
-        check(copied.result(), self._array, "from gpu-{} to gpu-{}".format(*subject))
+        check_result(copied.result(), self._array, "a copy from gpu-{} to gpu-{}".format(*subject))
         yield taken

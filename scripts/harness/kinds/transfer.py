@@ -11,10 +11,10 @@ import os
 from functools import partial
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from harness.adapter import Mismatch
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.machine import cores
 from harness.measuring import blocks
+from harness.measuring.micro.collectives import check_result
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, per_second
 from harness.operations import DIRECTIONS, HOST_TO_DEVICE, Transfers
 from harness.telemetry import nvml
@@ -83,7 +83,6 @@ class Transfer(Sweep):
         except nvml.Unwatchable as error:
             fields["absent"] = {f"gpu-{index} {name}": str(error) for name in nvml.LINK_UNITS}
         with contextlib.nullcontext() if node == NEAR else cores.on_numa_node(int(node)):
-            fields["numa_nodes"] = cores.numa_nodes(os.sched_getaffinity(0))
             super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
@@ -99,20 +98,8 @@ class Transfer(Sweep):
             if direction == HOST_TO_DEVICE:  # idle, a link may be slower
                 gpus = self._gpus
                 fields["link"] = gpus.read_link() if gpus else dict.fromkeys(nvml.LINK_UNITS)
-            check(copied.result(), array, f"{direction} of {subject} bytes")
+            check_result(copied.result(), array, f"{direction} of {subject} bytes")
             yield {"part": {"direction": direction}, **taken}
-
-
-def check(arrived: Any, sent: Any, description: str) -> None:
-    """Raise Mismatch where a bit differs."""
-    import numpy as np
-
-    arrived = np.asarray(arrived)
-    if arrived.shape != sent.shape:
-        raise Mismatch(f"{description}: {arrived.size} numbers arrived, not {sent.size}")
-    wrong = int((arrived != sent).sum())
-    if wrong:
-        raise Mismatch(f"{description}: {wrong} of {sent.size} numbers arrived as others")
 
 
 def _of_link(name: str, rank: Mapping[str, Any]) -> Any:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from harness.adapter import Mismatch, Unsupported
+from harness.machine.sources import file_text
 
 
 def parse_list(text: str) -> List[int]:
@@ -21,32 +23,15 @@ def parse_list(text: str) -> List[int]:
 
 def siblings(core: int) -> List[int]:
     """Return the logical cores that are threads of the same physical core, including this one."""
-    path = f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list"
-    try:
-        with open(path, encoding="utf-8") as file:
-            return parse_list(file.read())
-    except (OSError, ValueError):
-        return [core]
+    listed = file_text(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
+    return parse_list(listed) if listed else [core]
 
 
 def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
     """Return the logical cores of each NUMA node; {} where the kernel does not tell."""
-    nodes: Dict[int, List[int]] = {}
-    try:
-        names = [name for name in os.listdir(root) if name[:4] == "node" and name[4:].isdigit()]
-    except OSError:
-        return {}
-    for name in sorted(names, key=lambda name: int(name[4:])):
-        path = os.path.join(root, name, "cpulist")
-        with contextlib.suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
-            nodes[int(name[4:])] = parse_list(file.read())
-    return nodes
-
-
-def numa_nodes(cores: Iterable[int], root: str = "/sys/devices/system/node") -> List[int]:
-    """Return the NUMA nodes of these cores; empty where the kernel does not tell."""
-    asked = set(cores)
-    return [node for node, numbers in by_numa_node(root).items() if asked.intersection(numbers)]
+    folders = glob.glob(os.path.join(root, "node[0-9]*"))
+    numbers = sorted(int(os.path.basename(folder)[4:]) for folder in folders)
+    return {n: parse_list(file_text(f"{root}/node{n}/cpulist") or "") for n in numbers}
 
 
 @contextlib.contextmanager
@@ -171,10 +156,4 @@ def near_gpus(
 def _local(address: str, root: str) -> List[int]:
     # nvidia-smi writes the PCI domain with eight digits, the kernel with four.
     domain, _, rest = address.lower().partition(":")
-    try:
-        with open(
-            os.path.join(root, f"{domain[-4:]}:{rest}", "local_cpulist"), encoding="utf-8"
-        ) as file:
-            return parse_list(file.read())
-    except (OSError, ValueError):
-        return []
+    return parse_list(file_text(f"{root}/{domain[-4:]}:{rest}/local_cpulist") or "")

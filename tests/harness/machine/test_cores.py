@@ -63,13 +63,12 @@ def test_a_gpu_gets_usable_cores_of_its_own_socket(
 
 
 def test_numa_nodes_of_cores(tmp_path: Path) -> None:
-    for number, listed in enumerate(["0-3,8-11", "4-7,12-15"]):
+    for number, listed in enumerate(["0-1,4", "2-3"]):
         (tmp_path / f"node{number}").mkdir()
         (tmp_path / f"node{number}" / "cpulist").write_text(listed)
     (tmp_path / "online").write_text("0-1")
-    assert cores.numa_nodes([9, 10], str(tmp_path)) == [0]
-    assert cores.numa_nodes([3, 4], str(tmp_path)) == [0, 1]
-    assert cores.numa_nodes([3], str(tmp_path / "absent")) == []
+    assert cores.by_numa_node(str(tmp_path)) == {0: [0, 1, 4], 1: [2, 3]}
+    assert cores.by_numa_node(str(tmp_path / "absent")) == {}
 
 
 # ---- ranks on a CPU ------------------------------------------------------------------------------
