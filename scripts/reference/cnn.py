@@ -24,7 +24,7 @@ from reference.operations import (
     relu6,
 )
 from reference.transformers import Dropout
-from reference.weights import Drawn, state, trainable
+from reference.weights import Drawn
 
 RECTIFIERS = ("relu", "relu6")
 
@@ -75,10 +75,10 @@ def _matmul(layer: Layer, shapes: dict[str, tuple[int, ...]], is_output: bool) -
     shape = shapes["weight"]
     fan_in = int(numpy.prod(shape[:-1]))
     if is_output and layer.op == "linear":
-        values = {"weight": trainable(shape, fan_in**-0.5)}
+        values = {"weight": Drawn(shape, fan_in**-0.5)}
     else:
-        values = {"weight": trainable(shape, (2 / fan_in) ** 0.5, centred=True)}
-    return {**values, "bias": trainable(shapes["bias"], 0.1)} if "bias" in shapes else values
+        values = {"weight": Drawn(shape, (2 / fan_in) ** 0.5, centred=True)}
+    return {**values, "bias": Drawn(shapes["bias"], 0.1)} if "bias" in shapes else values
 
 
 def _normalisation(
@@ -94,10 +94,10 @@ def _normalisation(
         branch = added.inputs[0] == layer.name
         spread, lift = (0.3 * sums**-0.5, 0.0) if branch else (SPREAD, LIFT)
     return {
-        "weight": trainable(shape, 0.1 * spread, spread),
-        "bias": trainable(shape, 0.05 if lift else 0.02, lift, negated),
-        "running_mean": state(shape, 0.1),
-        "running_var": state(shape, 0.1, 1.0),
+        "weight": Drawn(shape, 0.1 * spread, spread),
+        "bias": Drawn(shape, 0.05 if lift else 0.02, lift, negated),
+        "running_mean": Drawn(shape, 0.1, trained=False),
+        "running_var": Drawn(shape, 0.1, 1.0, trained=False),
     }
 
 

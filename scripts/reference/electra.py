@@ -19,7 +19,7 @@ from networks.transformers import DRAWS, MASK, MIXER, WORD
 from reference.bert import FACTORS, embedded, encoded, vocabulary_logits
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, dropping
-from reference.weights import Drawn, drawn, trainable
+from reference.weights import Drawn, drawn
 
 #: No other token comes nearer to the sampled one in the comparison: more than a half precision
 #: rounds, less than the logits differ by.
@@ -32,7 +32,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     weights = drawn(transformers.electra(hyper), FACTORS)
     # logits with a deviation of about 2: else the noise alone would decide what is sampled
     large = 2.0 / (0.05 * hyper["hidden"] ** 0.5)
-    norm = {"generator.transform_norm.weight": trainable((hyper["hidden"],), 0.1 * large, large)}
+    norm = {"generator.transform_norm.weight": Drawn((hyper["hidden"],), 0.1 * large, large)}
     return {**weights, **norm}
 
 

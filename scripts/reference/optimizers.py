@@ -60,7 +60,8 @@ class AdamW:
         rules = update_rules(gradients, self.hyper)
         for name, gradient in gradients.items():
             change = self.change(name, gradient) + rules[name].weight_decay * weights[name]
-            weights[name] = weights[name] - self.rate * self._part(name) * change
+            factor = self.factor(name, weights[name], change, rules[name].trust_ratio)
+            weights[name] = weights[name] - self.rate * factor * change
 
     def change(self, name: str, gradient: Any) -> Any:
         """Return the change of a parameter at learning rate 1, before weight decay."""
@@ -72,7 +73,7 @@ class AdamW:
         denominator = np.sqrt(second / (1 - beta2**self.steps)) + self.epsilon
         return first / (1 - beta1**self.steps) / denominator
 
-    def _part(self, name: str) -> float:
+    def factor(self, name: str, weight: Any, change: Any, has_ratio: bool) -> float:
         """Return the factor of the learning rate by ELECTRA's layer-wise decay (Clark et al. 2020,
         arXiv:2003.10555).
 
@@ -88,19 +89,10 @@ class LAMB(AdamW):
     """LAMB (You et al. 2019, arXiv:1904.00962), whose ratio of norms scales the weight decay
     too."""
 
-    def step(self, weights: Arrays, gradients: Arrays) -> None:
-        self.steps += 1
-        rules = update_rules(gradients, self.hyper)
-        for name, gradient in gradients.items():
-            change = self.change(name, gradient) + rules[name].weight_decay * weights[name]
-            ratio = trust_ratio(weights[name], change) if rules[name].trust_ratio else 1.0
-            weights[name] = weights[name] - self.rate * ratio * change
-
-
-def trust_ratio(weight: Any, change: Any) -> float:
-    """Return the ratio of the norms; 1 where either is zero."""
-    norms = [float(np.linalg.norm(array.ravel())) for array in (weight, change)]
-    return norms[0] / norms[1] if all(norms) else 1.0
+    def factor(self, name: str, weight: Any, change: Any, has_ratio: bool) -> float:
+        """Return the ratio of the norms; 1 where either is zero."""
+        norms = [float(np.linalg.norm(array.ravel())) for array in (weight, change)]
+        return norms[0] / norms[1] if has_ratio and all(norms) else 1.0
 
 
 OPTIMIZERS: Dict[str, Any] = {"sgd": SGD, "adamw": AdamW, "lamb": LAMB}

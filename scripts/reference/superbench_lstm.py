@@ -12,7 +12,7 @@ from networks import transformers
 from networks.transformers import GATES
 
 from reference.operations import Array, cross_entropy, dense, matmul
-from reference.weights import Drawn, trainable
+from reference.weights import Drawn
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -24,7 +24,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
         factor = 1.5 if "weight_ih" in name else 2.0 if "classifier" in name else 1.0
         bias = 0.1 if "classifier" in name else 0.3
         spread = bias if len(weight.shape) == 1 else factor * weight.shape[0] ** -0.5
-        weights[name] = trainable(weight.shape, spread)
+        weights[name] = Drawn(weight.shape, spread)
     return weights
 
 

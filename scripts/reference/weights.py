@@ -14,30 +14,16 @@ from networks.weights import ONE
 
 @dataclass(frozen=True)
 class Drawn:
-    """An array of normally distributed float32 values. ``trained``: a parameter, not a running
-    statistic. ``negated``: the part of the values whose sign is turned. ``centred``: the
-    mean over all axes but the last is made zero."""
+    """An array of normally distributed float32 values. ``negated``: the part of the values whose
+    sign is turned. ``centred``: the mean over all axes but the last is made zero. ``trained``: a
+    parameter, not a running statistic."""
 
     shape: tuple[int, ...]
     spread: float
-    mean: float
-    trained: bool
+    mean: float = 0.0
     negated: float = 0.0
     centred: bool = False
-
-
-def trainable(
-    shape: tuple[int, ...],
-    spread: float,
-    mean: float = 0.0,
-    negated: float = 0.0,
-    centred: bool = False,
-) -> Drawn:
-    return Drawn(shape, spread, mean, True, negated, centred)
-
-
-def state(shape: tuple[int, ...], spread: float, mean: float = 0.0) -> Drawn:
-    return Drawn(shape, spread, mean, False)
+    trained: bool = True
 
 
 def drawn(weights: Mapping[str, Weight], factors: Mapping[str, float]) -> dict[str, Drawn]:
@@ -48,12 +34,12 @@ def drawn(weights: Mapping[str, Weight], factors: Mapping[str, float]) -> dict[s
     for name, weight in weights.items():
         layer, shape = name.rpartition(".")[0], weight.shape
         if len(shape) == 1:
-            parameters[name] = trainable(shape, 0.1, 1.0 if weight.initial == ONE else 0.0)
+            parameters[name] = Drawn(shape, 0.1, 1.0 if weight.initial == ONE else 0.0)
         elif layer.startswith("embeddings."):
-            parameters[name] = trainable(shape, 0.05)
+            parameters[name] = Drawn(shape, 0.05)
         else:
             factor = next((factors[end] for end in factors if layer.endswith(end)), 1.0)
-            parameters[name] = trainable(shape, factor * shape[0] ** -0.5)
+            parameters[name] = Drawn(shape, factor * shape[0] ** -0.5)
     return parameters
 
 
