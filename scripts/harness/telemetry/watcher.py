@@ -43,15 +43,21 @@ def shared_with(cores: Sequence[int]) -> List[int]:
 class Watcher:
     """Samples from entering the context until leaving it. Never raises: a run goes on unwatched.
 
-    ``cores``: logical cores of the run. ``variables``: of its ranks. ``gpus``: number of its
-    devices, 0 on a CPU. ``samples``: in order of their ``seconds``, on the clock of the ranks."""
+    ``cores``: logical cores of the run. ``variables``: of its ranks. ``devices``: number of its
+    GPUs, 0 on a CPU. ``samples``: in order of their ``seconds``, on the clock of the ranks.
+    ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name,
+    uuid and ECC mode of each."""
 
     def __init__(
-        self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
+        self, run: str, cores: Sequence[int], variables: Mapping[str, str], devices: int
     ) -> None:
         self.samples: List[Sample] = []
         self.interval = INTERVAL_SECONDS
-        self.sources = Sources(run, cores, variables, gpus)
+        self.used, self.counted = sorted(cores), shared_with(cores)
+        self.absent: Dict[str, str] = {}
+        self.gpus: List[Dict[str, Any]] = []
+        self.memory_bytes: Optional[int] = None
+        self._run, self._variables, self._devices = run, variables, devices
         self._started = threading.Event()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="watcher", daemon=True)
@@ -66,42 +72,23 @@ class Watcher:
         self._end.set()
         self._thread.join(PATIENCE_SECONDS)
         if self._thread.is_alive():
-            self.sources.absent["watcher"] = f"no sensor answered for {PATIENCE_SECONDS:g} s"
+            self.absent["watcher"] = f"no sensor answered for {PATIENCE_SECONDS:g} s"
 
     def _work(self) -> None:
         try:
-            self.sources.open()
-            self.samples.append(self.sources.take())
+            self.open()
+            self.samples.append(self.take())
             self._started.set()
             while not self._end.wait(self.interval):
-                self.samples.append(self.sources.take())
+                self.samples.append(self.take())
                 if len(self.samples) > MOST_SAMPLES:
                     del self.samples[1::2]
                     self.interval *= 2
-            self.samples.append(self.sources.take())
+            self.samples.append(self.take())
         except Exception as error:
-            self.sources.absent["watcher"] = f"{type(error).__name__}: {error}"
+            self.absent["watcher"] = f"{type(error).__name__}: {error}"
         finally:
             self._started.set()
-
-
-class Sources:
-    """Sources of a sample.
-
-    ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name,
-    uuid and ECC mode of each device."""
-
-    def __init__(
-        self, run: str, cores: Sequence[int], variables: Mapping[str, str], gpus: int
-    ) -> None:
-        self.used = sorted(cores)
-        self.counted = shared_with(cores)
-        self.absent: Dict[str, str] = {}
-        self.gpus: List[Dict[str, Any]] = []
-        self.memory_bytes: Optional[int] = None
-        self._run = run
-        self._variables = variables
-        self._devices = gpus
 
     def open(self) -> None:
         """Open the sources in the sampling thread, which moves to cores that the run leaves
@@ -139,9 +126,7 @@ class Sources:
 def summary(watcher: Watcher, ranks: Sequence[Dict[str, Any]]) -> Optional[Dict[str, Any]]:
     """Return the record's ``watch``; None for a run without a timed region."""
     window = window_of(ranks)
-    if window is None:
-        return None
-    return summarize(list(watcher.samples), watcher.interval, watcher.sources, window)
+    return None if window is None else summarize(watcher, window)
 
 
 def window_of(ranks: Sequence[Dict[str, Any]]) -> Optional[Window]:
@@ -172,16 +157,14 @@ def growth(samples: Sequence[Sample], name: str, window: Window) -> Optional[flo
     return None if low is None or high is None else high - low
 
 
-def summarize(
-    samples: Sequence[Sample], interval: float, sources: Sources, window: Window
-) -> Dict[str, Any]:
+def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
     """Return a summary of ``window``.
 
     Sums (load, energy) are exact for any window, if they grew evenly between two samples. Events
     are counted from the last sample before the window to the first after it. Other values
     (frequency, temperature, throttle reasons) come from samples within the window, and are None
     without any."""
-    start, end = window
+    (start, end), samples = window, list(watcher.samples)
     inside = [sample for sample in samples if start <= sample["seconds"] <= end]
     before = [sample for sample in samples if sample["seconds"] < start]
     after = [sample for sample in samples if sample["seconds"] > end]
@@ -196,10 +179,10 @@ def summarize(
     }
     return {
         "window_seconds": end - start,
-        "interval_seconds": interval,
+        "interval_seconds": watcher.interval,
         "samples": len(inside),
-        "cores": sources.used,
-        "counted_cores": sources.counted,
+        "cores": watcher.used,
+        "counted_cores": watcher.counted,
         "machine_cores": os.cpu_count(),
         "foreign_load": _foreign(samples, "", window),
         "machine_foreign_load": _foreign(samples, "machine_", window),
@@ -208,16 +191,16 @@ def summarize(
         "temperature_celsius_max": max(_values(inside, "temperature_celsius"), default=None),
         "throttle_events": _difference(_values(samples, "throttle_events")),
         "throttled_periods": _difference(_values(samples, "throttled_periods")),
-        "memory_bytes": sources.memory_bytes,
+        "memory_bytes": watcher.memory_bytes,
         "memory_available_bytes_min": min(_values(inside, "memory_available_bytes"), default=None),
         "swapped_bytes": None if swapped is None else swapped * _PAGE,
         # By counter: package-0, dram-0, gpu-0.
         "energy_joules": {name: used for name, used in energies.items() if used is not None},
         "gpus": [
             {**facts, **_gpu(f"gpu-{index}_", samples, inside)}
-            for index, facts in enumerate(sources.gpus)
+            for index, facts in enumerate(watcher.gpus)
         ],
-        "absent": dict(sources.absent),
+        "absent": dict(watcher.absent),
     }
 
 

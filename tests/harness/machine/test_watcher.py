@@ -132,24 +132,24 @@ def test_a_long_run_keeps_a_bounded_number_of_samples(monkeypatch: pytest.Monkey
     moments = [taken["seconds"] for taken in watching.samples]
     assert len(moments) <= 12
     assert moments == sorted(moments)
-    assert "watcher" not in watching.sources.absent
+    assert "watcher" not in watching.absent
 
 
 def test_a_sensor_that_hangs_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     forever = threading.Event()
-    monkeypatch.setattr(watcher.Sources, "take", lambda self: forever.wait() and {})
+    monkeypatch.setattr(watcher.Watcher, "take", lambda self: forever.wait() and {})
     monkeypatch.setattr(watcher, "PATIENCE_SECONDS", 0.05)
     with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         pass
     forever.set()
-    assert "answered" in watching.sources.absent["watcher"]
+    assert "answered" in watching.absent["watcher"]
 
 
 def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: watcher.Sources) -> None:
+    def fail(self: watcher.Watcher) -> None:
         raise RuntimeError("no sensors today")
 
-    monkeypatch.setattr(watcher.Sources, "open", fail)
+    monkeypatch.setattr(watcher.Watcher, "open", fail)
     with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
         pass
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
@@ -167,7 +167,7 @@ def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(watcher.os, "sched_setaffinity", lambda process, to: moved.append(to))
     monkeypatch.setattr(watcher, "siblings", lambda core: [core // 2 * 2, core // 2 * 2 + 1])
     for used in ([4], [4, 6]):
-        watcher.Sources(RUN_ID, used, {}, 0).open()
+        watcher.Watcher(RUN_ID, used, {}, 0).open()
     assert moved == [{6, 7}], "not where a sibling of the run's cores is, and nowhere if all are"
 
 

@@ -11,21 +11,17 @@ from ..validity import assert_valid
 RUN_ID = "0" * 32
 
 
-def watched_sources(gpus: int = 0) -> watcher.Sources:
-    """Return the sources of a run on two cores, with so many GPUs."""
-    created = watcher.Sources(RUN_ID, [0, 1], {}, gpus)
-    created.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
-    created.memory_bytes = 2**30
-    return created
-
-
 def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
     """Return a sample at a time in seconds."""
     return {"seconds": seconds, **values}
 
 
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
-    """Return the valid summary of samples for a timed region from ``start`` to ``end``."""
-    actual = watcher.summarize(samples, 0.5, watched_sources(gpus), (start, end))
+    """Return the valid summary of samples for a timed region from ``start`` to ``end``, of a run on
+    two cores and so many GPUs."""
+    watching = watcher.Watcher(RUN_ID, [0, 1], {}, gpus)
+    watching.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
+    watching.samples, watching.memory_bytes = samples, 2**30
+    actual = watcher.summarize(watching, (start, end))
     assert_valid(actual, "watch")
     return actual
