@@ -90,15 +90,13 @@ class Sustained(Sweep):
 
 def device_meter(context: Context) -> meters.Meter:
     """Return the meter of this rank's device. Raises Unsupported where nothing is reported."""
-    rank_context = context.rank_context
-    if rank_context.accelerator == "cpu":
-        meter: meters.Meter = meters.CpuMeter(context.cores or sorted(os.sched_getaffinity(0)))
+    index = context.rank_context.local_rank
+    if context.rank_context.accelerator == "cpu":
+        meter = meters.cpu_meter(context.cores or sorted(os.sched_getaffinity(0)))
     else:
         try:
-            import pynvml
-
-            meter = meters.GpuMeter(pynvml, os.environ, rank_context.local_rank)
-        except (ImportError, nvml.Unwatchable) as error:
+            meter = meters.gpu_meter(nvml.find(os.environ, index + 1), index)
+        except nvml.Unwatchable as error:
             raise Unsupported(f"the GPU tells nothing of itself: {error}") from error
     if set(meter.absent) == set(meters.QUANTITIES):
         reasons = "; ".join(f"{name}: {why}" for name, why in meter.absent.items())

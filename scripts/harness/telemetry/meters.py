@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from typing import Any, Dict, Mapping, Optional, Sequence, Union
+from typing import Callable, Dict, Mapping, Optional, Sequence
 
 from harness.machine.sources import file_text
 from harness.telemetry import nvml
@@ -17,49 +17,46 @@ QUANTITIES = (CLOCK, ENERGY)
 Reading = Dict[str, Optional[float]]
 
 
-class CpuMeter:
-    """Readings of QUANTITIES of a CPU: the current clock, and the energy since some moment.
+class Meter:
+    """Readings of QUANTITIES: the current clock, and the energy since some moment.
 
-    A quantity is None where it is ``absent``, which has the reason, or gave no answer."""
+    ``read``: returns them, None for one that gave no answer. ``absent``: ``reasons`` of those that
+    the first reading lacks."""
 
-    def __init__(self, cores: Sequence[int], proc: str = "/proc", sys: str = "/sys") -> None:
-        self._sensors = Sensors(cores, proc, sys)
-        self._cores, self._cpuinfo = frozenset(cores), f"{proc}/cpuinfo"
-        absent = self._sensors.absent
-        reasons = {CLOCK: absent.get("frequency", ""), ENERGY: absent.get("processor energy", "")}
-        self.absent = {name: reasons[name] for name, value in self.read().items() if value is None}
+    def __init__(self, read: Callable[[], Reading], reasons: Mapping[str, str]) -> None:
+        self.read = read
+        self.absent = {name: reasons[name] for name, value in read().items() if value is None}
 
-    def read(self) -> Reading:
-        sample = self._sensors.read()
-        joules = [value for name, value in sample.items() if name.endswith("_joules")]
-        present = [value for value in joules if value is not None]
-        return {
-            CLOCK: sample["mhz"] or self._clock_of_cpuinfo(),
-            ENERGY: sum(present) if present and len(present) == len(joules) else None,
-        }
 
-    def _clock_of_cpuinfo(self) -> Optional[float]:
+def cpu_meter(cores: Sequence[int], proc: str = "/proc", sys: str = "/sys") -> Meter:
+    """Return the meter of these cores."""
+    sensors = Sensors(cores, proc, sys)
+
+    def clock_of_cpuinfo() -> Optional[float]:
         """Return the clock of /proc/cpuinfo, for kernels that do not scale frequency."""
         entry = r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$"
-        entries = re.findall(entry, file_text(self._cpuinfo) or "", re.M | re.S)
-        clocks = [float(mhz) for core, mhz in entries if int(core) in self._cores]
+        entries = re.findall(entry, file_text(f"{proc}/cpuinfo") or "", re.M | re.S)
+        clocks = [float(mhz) for core, mhz in entries if int(core) in cores]
         return statistics.median(clocks) if clocks else None
 
+    def read() -> Reading:
+        sample = sensors.read()
+        joules = [value for name, value in sample.items() if name.endswith("_joules")]
+        present = [value for value in joules if value is not None]
+        energy = sum(present) if present and len(present) == len(joules) else None
+        return {CLOCK: sample["mhz"] or clock_of_cpuinfo(), ENERGY: energy}
 
-class GpuMeter:
-    """Clock and energy of GPU number ``index`` of a run, read through NVML. Raises
-    :class:`harness.telemetry.nvml.Unwatchable`."""
-
-    def __init__(self, library: Any, variables: Mapping[str, str], index: int) -> None:
-        self._gpus = nvml.Gpus(library, variables, index + 1)
-        self._names = {CLOCK: f"gpu-{index}_sm_mhz", ENERGY: f"gpu-{index}_joules"}
-        self.read()
-        absent = {name.replace(" ", "_"): why for name, why in self._gpus.absent.items()}
-        self.absent = {name: absent[own] for name, own in self._names.items() if own in absent}
-
-    def read(self) -> Reading:
-        sample = self._gpus.read(set())
-        return {name: sample[own] for name, own in self._names.items()}
+    reasons = (sensors.absent.get(name, "") for name in ("frequency", "processor energy"))
+    return Meter(read, dict(zip(QUANTITIES, reasons)))
 
 
-Meter = Union[CpuMeter, GpuMeter]
+def gpu_meter(gpus: nvml.Gpus, index: int) -> Meter:
+    """Return the meter of GPU number ``index`` of a run."""
+
+    def read() -> Reading:
+        sample = gpus.read(set())
+        return {CLOCK: sample[f"gpu-{index}_sm_mhz"], ENERGY: sample[f"gpu-{index}_joules"]}
+
+    read()  # after which it is known what is absent
+    reasons = (gpus.absent.get(f"gpu-{index} {name}", "") for name in ("sm_mhz", "joules"))
+    return Meter(read, dict(zip(QUANTITIES, reasons)))

@@ -43,7 +43,7 @@ def measure(benchmark, tf32=False, **parameters):
         rounding.observe = lambda adapter: {"matrix product": 11, "convolution": 11}
     # blocks of this size are too short to tell whether both together take longer than one
     overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
-    sustained.device_meter = lambda context: meters.CpuMeter([0])
+    sustained.device_meter = lambda context: meters.cpu_meter([0])
     return {**measured(benchmark, **parameters), "observed": observed()}
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from framebench.records import record_sets
 from harness.kinds import sustained
-from harness.telemetry.meters import CLOCK, ENERGY, QUANTITIES, CpuMeter, GpuMeter
+from harness.telemetry import nvml
+from harness.telemetry.meters import CLOCK, ENERGY, QUANTITIES, cpu_meter, gpu_meter
 
 from ...bench import Bench
 from ..bare import BARE
@@ -20,29 +21,29 @@ CPUINFO = "processor\t: {}\nmodel name\t: x\ncpu MHz\t\t: {}\n\n"
 
 
 def test_a_cpu_tells_its_clock_and_its_energy(tmp_path: Path) -> None:
-    meter = CpuMeter([1], *machine(tmp_path))
+    meter = cpu_meter([1], *machine(tmp_path))
     assert not meter.absent
     assert meter.read() == {CLOCK: 3000, ENERGY: 6}
 
 
 def test_what_a_cpu_does_not_tell_is_absent_with_the_reason(tmp_path: Path) -> None:
     proc, _ = machine(tmp_path / "other")
-    meter = CpuMeter([0], proc, str(tmp_path / "nowhere"))
+    meter = cpu_meter([0], proc, str(tmp_path / "nowhere"))
     assert meter.read() == dict.fromkeys(QUANTITIES)
     assert list(meter.absent) == [*QUANTITIES]
     assert all(meter.absent.values()), "the reason is missing"
     text = "".join(CPUINFO.format(core, 1000.5 * (core + 1)) for core in range(3))
     write(Path(proc), {"cpuinfo": text})
-    meter = CpuMeter([1, 2], proc, str(tmp_path / "nowhere"))
+    meter = cpu_meter([1, 2], proc, str(tmp_path / "nowhere"))
     assert meter.read()[CLOCK] == 2501.25, "without cpufreq the kernel's list tells, of our cores"
     assert CLOCK not in meter.absent
 
 
 def test_a_gpu_tells_the_same_by_nvml() -> None:
-    meter = GpuMeter(FakeNvml({**GPU, "sm": 7}, GPU), VARIABLES, 1)
+    meter = gpu_meter(nvml.Gpus(FakeNvml({**GPU, "sm": 7}, GPU), VARIABLES, 2), 1)
     assert meter.read() == {CLOCK: 1410, ENERGY: 5.25}
     lacking = {key: value for key, value in GPU.items() if key != "millijoules"}
-    meter = GpuMeter(FakeNvml(lacking), VARIABLES, 0)
+    meter = gpu_meter(nvml.Gpus(FakeNvml(lacking), VARIABLES, 1), 0)
     assert set(meter.absent) == {ENERGY}
     assert meter.read()[ENERGY] is None
 
