@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import importlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -131,81 +130,7 @@ def write(
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
     """
-    with _completed(folder) as partial:
-        _write(model_config, sequence_length, seed, partial, parts, soft_labels, micro_steps)
-
-
-def write_generation(
-    model_config: dict[str, Any], sequence_length: int | None, seed: int, folder: Path
-) -> None:
-    """Write the comparison of generated text into ``folder``, as :func:`write` does.
-
-    ``model_config.json``, ``model_config-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the
-    prompts, ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them.
-    The model configs alone where the model generates no text, or has no positions for more
-    tokens."""
-    without, model = (
-        verification_model_config(model_config, with_dropout=False),
-        module_of(model_config),
-    )
-    with _completed(folder) as partial:
-        _save_model_configs(partial, without, model_config)
-        if not hasattr(model, "continued"):
-            return
-        count = count_compared(model_config, sequence_length)
-        if count < FEWEST:
-            return
-        parameters = model.parameters(without)
-        weights = draw(parameters, seed)
-        size = model_config["verification"]["batch_per_device"]
-        batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
-        exact = {name: array.astype(np.float64) for name, array in weights.items()}
-        prompts, hyper = batch["token_ids"], without["hyperparameters"]
-        tokens, logits = model.continued(exact, prompts, hyper, count)
-        _save(partial / "weights.npz", weights)
-        _save(partial / "batch-0.npz", batch)
-        _save(partial / "generated.npz", {"tokens": tokens, "logits": logits})
-        _save_expected(partial, {"trainable_parameters": _count_trained(parameters)})
-
-
-@contextlib.contextmanager
-def _completed(folder: Path) -> Iterator[Path]:
-    """Yield a folder that becomes ``folder`` at the end."""
-    partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
-    partial.mkdir(parents=True)
-    yield partial
-    partial.rename(folder)
-
-
-def _save_model_configs(folder: Path, without: Arrays, model_config: Arrays) -> None:
-    """Write ``model_config.json``, the model config ``without`` dropout, and
-    ``model_config-dropout.json`` if the model has some."""
-    configs = {"model_config": without}
-    if model_config["hyperparameters"].get("dropout"):
-        configs["model_config-dropout"] = verification_model_config(model_config, with_dropout=True)
-    for name, config in configs.items():
-        (folder / f"{name}.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-
-
-def _save_expected(folder: Path, expected: dict[str, Any]) -> None:
-    text = json.dumps(expected, indent=1) + "\n"
-    (folder / "expected.json").write_text(text, encoding="utf-8")
-
-
-def _count_trained(parameters: dict[str, Drawn]) -> int:
-    """Return the number of trained parameters."""
-    return sum(math.prod(drawn.shape) for drawn in parameters.values() if drawn.trained)
-
-
-def _write(
-    model_config: dict[str, Any],
-    sequence_length: int | None,
-    seed: int,
-    partial: Path,
-    parts: int,
-    soft_labels: bool,
-    micro_steps: bool,
-) -> None:
+    partial = _begun(folder)
     without = verification_model_config(model_config, with_dropout=False)
     hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
     model = module_of(model_config)
@@ -276,6 +201,63 @@ def _write(
         expected |= _dropout(model, exact, batches[0], with_dropout, trained, partial, micro_steps)
     _save_model_configs(partial, without, model_config)
     _save_expected(partial, expected)
+    partial.rename(folder)
+
+
+def write_generation(
+    model_config: dict[str, Any], sequence_length: int | None, seed: int, folder: Path
+) -> None:
+    """Write the comparison of generated text into ``folder``, as :func:`write` does.
+
+    ``model_config.json``, ``model_config-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the
+    prompts, ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them.
+    The model configs alone where the model generates no text, or has no positions for more
+    tokens."""
+    without = verification_model_config(model_config, with_dropout=False)
+    model, partial = module_of(model_config), _begun(folder)
+    _save_model_configs(partial, without, model_config)
+    can_generate = hasattr(model, "continued")
+    count = count_compared(model_config, sequence_length) if can_generate else 0
+    if count >= FEWEST:
+        parameters = model.parameters(without)
+        weights = draw(parameters, seed)
+        size = model_config["verification"]["batch_per_device"]
+        batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
+        exact = {name: array.astype(np.float64) for name, array in weights.items()}
+        prompts, hyper = batch["token_ids"], without["hyperparameters"]
+        tokens, logits = model.continued(exact, prompts, hyper, count)
+        _save(partial / "weights.npz", weights)
+        _save(partial / "batch-0.npz", batch)
+        _save(partial / "generated.npz", {"tokens": tokens, "logits": logits})
+        _save_expected(partial, {"trainable_parameters": _count_trained(parameters)})
+    partial.rename(folder)
+
+
+def _begun(folder: Path) -> Path:
+    """Return a new folder, which is to become ``folder`` when it is complete."""
+    partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
+    partial.mkdir(parents=True)
+    return partial
+
+
+def _save_model_configs(folder: Path, without: Arrays, model_config: Arrays) -> None:
+    """Write ``model_config.json``, the model config ``without`` dropout, and
+    ``model_config-dropout.json`` if the model has some."""
+    configs = {"model_config": without}
+    if model_config["hyperparameters"].get("dropout"):
+        configs["model_config-dropout"] = verification_model_config(model_config, with_dropout=True)
+    for name, config in configs.items():
+        (folder / f"{name}.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+
+
+def _save_expected(folder: Path, expected: dict[str, Any]) -> None:
+    text = json.dumps(expected, indent=1) + "\n"
+    (folder / "expected.json").write_text(text, encoding="utf-8")
+
+
+def _count_trained(parameters: dict[str, Drawn]) -> int:
+    """Return the number of trained parameters."""
+    return sum(math.prod(drawn.shape) for drawn in parameters.values() if drawn.trained)
 
 
 def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:
