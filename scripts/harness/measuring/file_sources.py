@@ -140,10 +140,11 @@ class TokenSource(FileSource):
         self._plan = masking.MaskingPlan(form, length, predictions(length))
         if not self._is_running:
             masking.check(self._tokens, self._plan, hyper)
+        vocab = self._tokens.vocab
         fields["data_set"] = {
             "tokens": self._tokens.length,
             "vocabulary": size,
-            "tokenizer": self._tokens.vocab.tokenizer if self._tokens.vocab else None,
+            "tokenizer": vocab and f"WordPiece, {'cased' if vocab.cased else 'uncased'}",
         }
 
     def epoch(self, number: int, samples: Optional[int] = None) -> TokenLoads:

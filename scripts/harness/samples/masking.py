@@ -18,9 +18,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping, NamedTuple, Sequence
 
+from tasks.reading.wordpiece import BEGIN, MASK, SEPARATOR, WordPiece
+
 from harness.adapter import Mismatch
 from harness.samples.folder import BadData
-from harness.samples.tokens import Tokens, Vocabulary
+from harness.samples.tokens import Tokens
 
 Batch = Dict[str, Any]
 #: Forms of input: tokens with the next tokens, or sequences with masked words.
@@ -60,16 +62,16 @@ def check(tokens: Tokens, plan: MaskingPlan, hyper: Mapping[str, Any]) -> None:
     """Raise :class:`BadData` where the tokens do not suffice for a model's form, :class:`Mismatch`
     where the model cannot take them."""
     vocab = tokens.vocab
-    if vocab is None or vocab.mask is None:
+    if vocab is None or MASK not in vocab.numbers:
         raise BadData(
             f"{tokens.path}: sequences for BERT and ELECTRA have marks; allowed: with the "
             "vocab.txt of the tokens beside them, which has [CLS], [SEP] and [MASK]"
         )
     if plan.length < MARKS + 2:
         raise Mismatch(f"{plan.length} tokens have no room for two parts and {MARKS} marks")
-    own = hyper.get("mask_token")
-    if plan.form == ELECTRA and vocab.mask != own:
-        raise Mismatch(f"[MASK] is {vocab.mask} in the vocabulary, {own} in the model")
+    mask, own = vocab.numbers[MASK], hyper.get("mask_token")
+    if plan.form == ELECTRA and mask != own:
+        raise Mismatch(f"[MASK] is {mask} in the vocabulary, {own} in the model")
 
 
 def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Batch:
@@ -80,7 +82,6 @@ def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Bat
 
     vocab = tokens.vocab
     assert vocab is not None, "check has seen to it"
-    assert vocab.mask is not None, "check has seen to it"
     batch = _pairs(loaded, vocab, plan, random)
     if plan.form == ELECTRA:
         return hidden_by_electra(batch, plan.predictions, random)
@@ -90,7 +91,7 @@ def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Bat
     drawn = random.randint(0, 100, size=positions.shape)
     others = random.randint(0, vocab.size, size=positions.shape)
     changed = np.where(drawn < _CHANGED, others, labels)
-    shown = np.where(drawn < _MASKED, vocab.mask, changed)
+    shown = np.where(drawn < _MASKED, vocab.numbers[MASK], changed)
     ids[np.arange(len(ids))[:, None], positions] = shown
     return {**batch, "masked_positions": positions, "masked_labels": labels}
 
@@ -115,7 +116,7 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     return hidden
 
 
-def _pairs(loaded: Any, vocab: Vocabulary, plan: MaskingPlan, random: Any) -> Batch:
+def _pairs(loaded: Any, vocab: WordPiece, plan: MaskingPlan, random: Any) -> Batch:
     import numpy as np
 
     count, half = len(loaded), (plan.length - MARKS + 1) // 2
@@ -124,7 +125,7 @@ def _pairs(loaded: Any, vocab: Vocabulary, plan: MaskingPlan, random: Any) -> Ba
     if plan.form == BERT and count > 1:
         following = (random.random_sample(count) < 0.5).astype(np.int64)
         second = np.where(following[:, None] == 1, np.roll(second, -1, axis=0), second)
-    begin, end = (np.full((count, 1), mark) for mark in (vocab.begin, vocab.end))
+    begin, end = (np.full((count, 1), vocab.numbers[mark]) for mark in (BEGIN, SEPARATOR))
     ids = np.concatenate([begin, first, end, second, end], axis=1).astype(np.int64)
     segments = np.zeros_like(ids)
     segments[:, half + 2 :] = 1

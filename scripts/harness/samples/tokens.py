@@ -26,20 +26,6 @@ from harness.samples.folder import VOCABULARY, BadData
 DTYPES = ("uint16", "uint32")
 #: Tokens to check at a time.
 _PIECE = 1 << 22
-_MASK = "[MASK]"
-
-
-class Vocabulary(NamedTuple):
-    """Vocabulary of a tokenizer.
-
-    ``tokenizer``: name for the record. ``size``: number of tokens. ``begin``, ``end``, ``mask``:
-    tokens [CLS], [SEP] and [MASK]; ``mask`` is None where it is missing."""
-
-    tokenizer: str
-    size: int
-    begin: int
-    end: int
-    mask: Optional[int]
 
 
 class Tokens(NamedTuple):
@@ -52,7 +38,7 @@ class Tokens(NamedTuple):
     dtype: str
     length: int
     vocabulary: int
-    vocab: Optional[Vocabulary]
+    vocab: Optional[wordpiece.WordPiece]
 
 
 def scan(root: str, split: str) -> Tokens:
@@ -60,8 +46,14 @@ def scan(root: str, split: str) -> Tokens:
     inconsistent."""
     found = find(root, split)
     _check_largest(found, os.path.join(root, f"{split}.json"))
-    vocab = _read_vocabulary(root)
-    if vocab is not None and found.vocabulary > vocab.size:
+    path = os.path.join(root, VOCABULARY)
+    if not os.path.isfile(path):
+        return found
+    try:
+        vocab = wordpiece.read(path)
+    except tasks.TaskError as error:
+        raise BadData(str(error)) from None
+    if found.vocabulary > vocab.size:
         raise BadData(
             f"{found.path}: has {found.vocabulary} tokens, the {VOCABULARY} beside it {vocab.size}"
         )
@@ -94,25 +86,6 @@ def find(root: str, split: str) -> Tokens:
     if size % each or not size:
         raise BadData(f"{path}: is truncated: {size} bytes are not a whole number of {dtype}")
     return Tokens(path, dtype, size // each, vocabulary, None)
-
-
-def _read_vocabulary(root: str) -> Optional[Vocabulary]:
-    """Return the vocabulary in a data folder; None without one. Raises :class:`BadData`."""
-    path = os.path.join(root, VOCABULARY)
-    if not os.path.isfile(path):
-        return None
-    try:
-        pieces = wordpiece.read(path)
-    except tasks.TaskError as error:
-        raise BadData(str(error)) from None
-    numbers = pieces.numbers
-    return Vocabulary(
-        f"WordPiece, {'cased' if pieces.cased else 'uncased'}",
-        max(numbers.values()) + 1,
-        numbers[wordpiece.BEGIN],
-        numbers[wordpiece.SEPARATOR],
-        numbers.get(_MASK),
-    )
 
 
 def _check_largest(tokens: Tokens, beside: str) -> None:

@@ -13,6 +13,7 @@ from core import bounded
 from tasks import TaskError
 
 UNKNOWN, BEGIN, SEPARATOR, PADDING = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
+MASK = "[MASK]"  # which not every vocabulary has
 #: A word with more letters is unknown.
 _LONGEST = 200
 #: Code points of Chinese characters, each of which is a word: the blocks that BERT's authors list.
@@ -44,7 +45,7 @@ class WordPiece:
         for token in (UNKNOWN, BEGIN, SEPARATOR, PADDING):
             if token not in numbers:
                 raise TaskError(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
-        self.numbers = numbers
+        self.numbers, self.size = numbers, max(numbers.values()) + 1
         self._known: Dict[str, List[Piece]] = {}
         self.cased = any(token != token.lower() for token in numbers if not token.startswith("["))
 

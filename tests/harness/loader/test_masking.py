@@ -11,6 +11,7 @@ from harness.adapter import Mismatch
 from harness.samples import folder, masking, tokens
 from harness.samples.folder import VALIDATION
 from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
+from tasks.reading import wordpiece
 
 from ...frameworks.models import model_config_of
 from . import token_folder
@@ -88,7 +89,8 @@ def test_a_model_says_what_it_is_given(model: str, form: str) -> None:
 
 
 def test_what_does_not_fit_the_model_is_refused(found: tokens.Tokens) -> None:
-    no_mask = found._replace(vocab=found.vocab._replace(mask=None))  # type: ignore[union-attr]
+    known = {token: number for number, token in enumerate(VOCABULARY[:-1])}
+    no_mask = found._replace(vocab=wordpiece.WordPiece(known))
     for actual, plan, message in (
         (found._replace(vocab=None), MaskingPlan(BERT, 128, 20), "with the vocab.txt"),
         (no_mask, MaskingPlan(BERT, 128, 20), r"which has \[CLS\], \[SEP\] and \[MASK\]"),
