@@ -1,9 +1,8 @@
 """Tasks to be learned: data for training, data held out, and how outputs are scored.
 
-A task is a module of this folder with ``data(options)`` and ``SCORING``; the model config names the
-task that it is for (``task``). A model of ELECTRA is given sentences, whose words are hidden behind
-the task's back. Standard library and numpy; Python 3.7
-to 3.13.
+A task is a module of this folder with ``data`` and ``SCORING``; the model config names the task
+that it is for (``task``). A model of ELECTRA is given sentences, whose words are hidden behind the
+task's back. Standard library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -24,20 +23,6 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 
 class TaskError(Exception):
     """Data are not as they must be; the message names the file and the place in it."""
-
-
-class DataOptions(NamedTuple):
-    """Options of a task's data.
-
-    ``sequence_length``: tokens, for models that have them. ``folder``: the files of a task that
-    reads some."""
-
-    sequence_length: Optional[int] = None
-    folder: Optional[str] = None
-
-
-#: Options of a task that reads no files, for models without sequences.
-DEFAULTS = DataOptions()
 
 
 def means(
@@ -77,13 +62,15 @@ class Scoring(NamedTuple):
 class LearningTask(NamedTuple):
     """Task that a model learns.
 
-    ``amounts``: function of the data options that returns the numbers of samples for training and
-    held out, for tasks where ``data`` takes long to count them."""
+    ``data``: function of the tokens of a sequence, None for models without, and of the folder of
+    the files, None for a task that reads none. ``amounts``: function of the folder that returns the
+    numbers of samples for training and held out, for tasks where ``data`` takes long to count
+    them."""
 
     name: str
     scoring: Scoring
     data: Callable[..., Data]
-    amounts: Optional[Callable[[DataOptions], Tuple[int, int]]] = None
+    amounts: Optional[Callable[[str], Tuple[int, int]]] = None
 
 
 def names() -> List[str]:

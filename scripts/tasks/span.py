@@ -4,9 +4,9 @@ time."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from tasks import DEFAULTS, Arrays, Data, DataOptions, Scoring, TaskError
+from tasks import Arrays, Data, Scoring, TaskError
 from tasks.reading import spans, squad_scores
 
 BEGIN, SEPARATOR, FIRST_KIND = 1, 2, 3  # 0 is padding
@@ -17,17 +17,15 @@ TOKENS = 24
 TRAIN, HELD_OUT = 4096, 512
 
 
-def data(options: DataOptions = DEFAULTS) -> Data:
+def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
     """Return sentences with questions: ``token_ids``, ``segment_ids`` (1: the text and what ends
     it) and ``attention_mask``, (samples, 24), ``spans`` (samples, 2): the first and the last token
     of the answer; all int64. 4,096 samples for training, 512 held out. Raises :class:`TaskError`
     for another length."""
     import numpy as np
 
-    if options.sequence_length not in (None, TOKENS):
-        raise TaskError(
-            f"questions of the task have {TOKENS} tokens, not {options.sequence_length}"
-        )
+    if length not in (None, TOKENS):
+        raise TaskError(f"questions of the task have {TOKENS} tokens, not {length}")
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
     random = np.random.RandomState(0)
     names = ("token_ids", "segment_ids", "attention_mask", "spans")

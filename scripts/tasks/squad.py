@@ -4,9 +4,9 @@ or those of ``v2.0``, and the ``vocab.txt`` of the model."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from tasks import DEFAULTS, Arrays, Data, DataOptions, Scored, Scoring, TaskError
+from tasks import Arrays, Data, Scored, Scoring, TaskError
 from tasks.reading import questions, spans, squad_scores, windows, wordpiece
 
 VERSIONS = ("1.1", "2.0")
@@ -15,19 +15,18 @@ VOCABULARY = "vocab.txt"
 ANSWER = 30
 
 
-def data(options: DataOptions = DEFAULTS) -> Data:
+def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
     """Return questions as :func:`tasks.reading.windows.cut` makes them: those of ``train`` for
     training, those of ``dev`` held out. Raises :class:`TaskError`."""
-    if options.folder is None or options.sequence_length is None:
+    if folder is None or length is None:
         raise TaskError("SQuAD is read from a folder, into sequences of a length")
-    version = _version(options.folder)
-    tokens = wordpiece.read(os.path.join(options.folder, VOCABULARY))
+    version = _version(folder)
+    tokens = wordpiece.read(os.path.join(folder, VOCABULARY))
     train, held_out = (
-        questions.read(os.path.join(options.folder, _name(split, version)))
-        for split in ("train", "dev")
+        questions.read(os.path.join(folder, _name(split, version))) for split in ("train", "dev")
     )
-    arrays, _ = windows.cut(train, tokens, options.sequence_length)
-    scored, parts = windows.cut(held_out, tokens, options.sequence_length)
+    arrays, _ = windows.cut(train, tokens, length)
+    scored, parts = windows.cut(held_out, tokens, length)
     notes = {
         "version": version,
         "cased": tokens.cased,
@@ -36,16 +35,13 @@ def data(options: DataOptions = DEFAULTS) -> Data:
     return Data(arrays, scored, QuestionTotal(version == "2.0", held_out, parts), notes)
 
 
-def amounts(options: DataOptions) -> Tuple[int, int]:
+def amounts(folder: str) -> Tuple[int, int]:
     """Return the numbers of questions for training and held out; a long paragraph makes several
     samples of one. Raises :class:`TaskError` where a file is missing."""
-    if options.folder is None:
-        raise TaskError("SQuAD is read from a folder")
-    version = _version(options.folder)
-    wordpiece.read(os.path.join(options.folder, VOCABULARY))
+    version = _version(folder)
+    wordpiece.read(os.path.join(folder, VOCABULARY))
     train, held_out = (
-        questions.count(os.path.join(options.folder, _name(split, version)))
-        for split in ("train", "dev")
+        questions.count(os.path.join(folder, _name(split, version))) for split in ("train", "dev")
     )
     return train, held_out
 

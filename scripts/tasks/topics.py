@@ -4,9 +4,9 @@ show, and its position. Made from random numbers, the same ones each time."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Optional
 
-from tasks import DEFAULTS, Arrays, Data, DataOptions, TaskError
+from tasks import Arrays, Data, TaskError
 from tasks.scoring import replaced
 
 SCORING = replaced.SCORING
@@ -30,14 +30,14 @@ def word_ids() -> Any:
     return FIRST_WORD + np.array(drawn, np.int64).reshape(TOPICS, PLACES, 2)
 
 
-def data(options: DataOptions = DEFAULTS) -> Data:
+def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
     """Return sentences: ``token_ids``, ``segment_ids`` and ``attention_mask``, int64 (samples,
     tokens): [begin] first half [separator] second half [separator], then padding, up to a quarter
     of the tokens. 4,096 sentences for training, 512 held out. Raises :class:`TaskError` for too few
     tokens."""
     import numpy as np
 
-    length = options.sequence_length or TOKENS
+    length = length or TOKENS
     if length < FEWEST:
         raise TaskError(f"sentences of the task have {FEWEST} tokens or more, not {length}")
     random = np.random.RandomState(1)

@@ -47,8 +47,7 @@ def _of_task(
     if "task" not in model_config or (reads and root is None):
         return None
     task = tasks.load(model_config["task"])
-    options = tasks.DataOptions(length, root if reads else None)
-    if task.amounts:
-        return Amounts(*task.amounts(options))
-    data = task.data(options)
+    if task.amounts and root is not None:
+        return Amounts(*task.amounts(root))
+    data = task.data(length, root if reads else None)
     return Amounts(tasks.size(data.train), tasks.size(data.held_out))

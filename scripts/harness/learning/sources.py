@@ -106,8 +106,7 @@ def _arrays_of_task(context: Context) -> TrainingData:
             f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
             "data=DIR"
         )
-    options = tasks.DataOptions(length, root)
-    data: tasks.Data = context.phase("task", lambda: task.data(options))
+    data: tasks.Data = context.phase("task", lambda: task.data(length, root))
     # the model's random numbers are drawn later
     inputs = [entry for entry in model_config["inputs"] if entry["name"] not in masking.DRAWN]
     for arrays in (data.train, data.held_out):

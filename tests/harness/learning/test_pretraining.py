@@ -23,7 +23,7 @@ PERCENT = 85
 
 @pytest.fixture(scope="module")
 def sentences() -> tasks.Data:
-    return topics.data(tasks.DataOptions(LENGTH))
+    return topics.data(LENGTH)
 
 
 def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
     other = {*map(bytes, sentences.held_out["token_ids"])}
     assert len(other & {*map(bytes, ids)}) < 5
     with pytest.raises(tasks.TaskError, match="8 tokens or more, not 7"):
-        topics.data(tasks.DataOptions(7))
+        topics.data(7)
 
 
 # ---- scores -------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from harness.adapter import Mismatch
 from harness.learning import sources, weights
 from harness.request.declaration import read_model
 from reference import bert, compute
-from tasks import DataOptions, TaskError, span, squad
+from tasks import TaskError, span, squad
 from tasks.reading import questions, spans, windows, wordpiece
 
 from ...bench import Bench
@@ -89,7 +89,7 @@ def test_generated_questions_are_scored_by_words() -> None:
     assert (scored["exact_match"] == ~several).all()
     assert ((scored["f1"] > 0) & (scored["f1"] < 1))[several].all()
     with pytest.raises(TaskError, match="have 24 tokens, not 32"):
-        span.data(DataOptions(sequence_length=32))
+        span.data(32)
 
 
 def test_data_that_a_model_does_not_take_are_refused() -> None:
@@ -210,7 +210,7 @@ def test_windows_overlap_as_the_authors_cut_them() -> None:
 
 @pytest.mark.parametrize("version", squad.VERSIONS)
 def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
-    data = squad.data(DataOptions(96, str(folder(tmp_path, version))))
+    data = squad.data(96, str(folder(tmp_path, version)))
     model_config = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
     sources.check_inputs(data.train, model_config["inputs"], 96)
     held_out = data.held_out
@@ -256,29 +256,29 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path) -> Non
         answer["answer_start"] = start
         path.write_text(json.dumps(written))
         with pytest.raises(TaskError, match=rf"paragraphs\[1\].qas\[0\]: .*{message}"):
-            squad.data(DataOptions(96, str(tmp_path)))
+            squad.data(96, str(tmp_path))
     path.write_text(json.dumps(written)[:150])
     with pytest.raises(TaskError, match=r"is no JSON: .*line 1 column"):
-        squad.data(DataOptions(96, str(tmp_path)))
+        squad.data(96, str(tmp_path))
 
 
 def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
     with pytest.raises(
         TaskError, match=r"no SQuAD; needs train-v1\.1\.json and dev-v1\.1\.json or"
     ):
-        squad.data(DataOptions(96, str(tmp_path)))
+        squad.data(96, str(tmp_path))
     folder(folder(tmp_path), "2.0")
     with pytest.raises(TaskError, match=r"has files of 1\.1 and of 2\.0"):
-        squad.data(DataOptions(96, str(tmp_path)))
+        squad.data(96, str(tmp_path))
     with pytest.raises(TaskError, match="No such file"):
-        squad.data(DataOptions(96, str(tmp_path / "nowhere")))
+        squad.data(96, str(tmp_path / "nowhere"))
     tmp_path.joinpath("train-v2.0.json").unlink()
     tmp_path.joinpath("dev-v2.0.json").unlink()
     tmp_path.joinpath("vocab.txt").write_text("the\nriver\n")
     with pytest.raises(TaskError, match=r"vocab.txt: has no \[UNK\]"):
-        squad.data(DataOptions(96, str(tmp_path)))
+        squad.data(96, str(tmp_path))
     with pytest.raises(TaskError, match="sequence_length 60: questions and contexts need 68"):
-        squad.data(DataOptions(60, str(folder(tmp_path))))
+        squad.data(60, str(folder(tmp_path)))
 
 
 # ---- weights to start from ----------------------------------------------------------------------
