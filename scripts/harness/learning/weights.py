@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import re
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from tasks import TaskError
 
@@ -50,15 +50,6 @@ _HEADS = ("classifier.", "decoder_bias", "next_sentence.", "pooler.", "span.", "
 Shapes = Mapping[str, Tuple[int, ...]]
 
 
-class Start(NamedTuple):
-    """Initial weights.
-
-    ``weights``: by our names, in the layout that frameworks share. ``notes``: for the record."""
-
-    weights: Dict[str, Any]
-    notes: Dict[str, Any]
-
-
 def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     """Overwrite the built model's weights with those in a file; return notes for the record.
 
@@ -66,9 +57,9 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     lacks stay. Raises :class:`TaskError`."""
     drawn = {**adapter.weights(), **adapter.statistics()}
     shapes = {name: array.shape for name, array in drawn.items()}
-    start = read(file_of(path, alike), shapes)
-    adapter.load_weights({**drawn, **start.weights})
-    return start.notes
+    weights, notes = read(file_of(path, alike), shapes)
+    adapter.load_weights({**drawn, **weights})
+    return notes
 
 
 def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
@@ -98,8 +89,9 @@ def file_of(path: str, alike: str) -> str:
     )
 
 
-def read(path: str, shapes: Shapes) -> Start:
-    """Return what the file has of a model with arrays of these ``shapes``, by our names.
+def read(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+    """Return what the file has of a model with arrays of these ``shapes``, by our names and in the
+    layout that frameworks share, and notes for the record.
 
     Raises :class:`TaskError` where it is not safetensors, lacks more than a head, or has another
     shape."""
@@ -130,7 +122,7 @@ def read(path: str, shapes: Shapes) -> Start:
             "model, or of BERT or ELECTRA with Hugging Face's names, where a head may be missing"
         )
     notes = {"file": path, "sha256": digest, "taken": len(weights), "drawn": lacking, "left": left}
-    return Start(weights, notes)
+    return weights, notes
 
 
 def our_name(theirs: str) -> Optional[str]:

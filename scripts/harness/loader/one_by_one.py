@@ -7,7 +7,7 @@ some. Images are decoded and transformed by Pillow otherwise, which not every en
 from __future__ import annotations
 
 import functools
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple
 
 import numpy as np
 
@@ -18,15 +18,11 @@ from harness.loader import DEVIATION, MEAN, Loads, Request, TokenLoads, centre, 
 Batches = Callable[[Any, int, int, str], Iterator[Sequence[Any]]]
 
 
-class Loader(NamedTuple):
-    """Functions of a framework's module ``loader``; see :class:`harness.loader.Loading`."""
-
-    load: Callable[[Request, str], Iterator[Any]]
-    settings: Callable[[str], Dict[str, Any]]
-
-
-def loader_of(images: Callable[[Loads], Any], batches: Batches, **about: str) -> Loader:
-    """Return the loader of images and tokens of a framework.
+def loader_of(
+    images: Callable[[Loads], Any], batches: Batches, **about: str
+) -> Tuple[Callable[[Request, str], Iterator[Any]], Callable[[str], Dict[str, Any]]]:
+    """Return the functions ``load`` and ``settings`` of a framework's module ``loader``; see
+    :class:`harness.loader.Loading`.
 
     ``images``: returns the samples of a request, each a :class:`harness.loader.Loaded` without the
     batch axis. ``about``: settings for the record, besides those that are Pillow's."""
@@ -45,7 +41,7 @@ def loader_of(images: Callable[[Loads], Any], batches: Batches, **about: str) ->
             usual["decoder"] = f"Pillow {PIL.__version__}, libjpeg {features.version_codec('jpg')}"
         return {**usual, **about}
 
-    return Loader(load, settings)
+    return load, settings
 
 
 class ImageSamples:

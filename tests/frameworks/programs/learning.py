@@ -130,10 +130,10 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
         if teacher == FRAMEWORK:
             files.leave(adapter, *os.path.split(weights))
     shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
-    start = files.read(weights + ".safetensors", shapes)
-    actual["taught"] = evaluator.scores(start.weights)
-    soft.load_weights(start.weights)
+    start, _ = files.read(weights + ".safetensors", shapes)
+    actual["taught"] = evaluator.scores(start)
+    soft.load_weights(start)
     actual["left"] = files.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
-    fresh.load_weights({name: array + 1 for name, array in start.weights.items()})
+    fresh.load_weights({name: array + 1 for name, array in start.items()})
     actual["left otherwise"] = files.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
     return actual

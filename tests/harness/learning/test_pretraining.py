@@ -183,10 +183,10 @@ def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> Non
     own = "discriminator.layers.0.attention.query.weight"
     generator = "generator.layers.0.attention.query.weight"
     write(path, "embeddings.token.weight", own, generator)
-    start = weights.read(str(path), shapes)
-    assert start.notes["drawn"] == ["span.weight"]
-    assert start.notes["left"] == [generator]
-    assert (start.weights["layers.0.attention.query.weight"] == 2.0).all()
+    start, notes = weights.read(str(path), shapes)
+    assert notes["drawn"] == ["span.weight"]
+    assert notes["left"] == [generator]
+    assert (start["layers.0.attention.query.weight"] == 2.0).all()
     # weights of a smaller model of the same kind are refused as usual
     with pytest.raises(tasks.TaskError, match=r"lacks generator\.project\.weight"):
         weights.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})

@@ -330,15 +330,15 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
     arrays = {prefix + n: random.randint(-9, 9, shape) / 8 for n, shape in THEIRS.items()}
     arrays["cls.predictions.bias"] = np.zeros(5)
     path.write_bytes(safetensors(arrays, dtype))
-    start = weights.read(str(path), SHAPES)
-    assert start.notes["drawn"] == ["span.weight", "span.bias"]
-    assert start.notes["left"] == ["cls.predictions.bias"]
-    assert start.notes["taken"] == 6
+    start, notes = weights.read(str(path), SHAPES)
+    assert notes["drawn"] == ["span.weight", "span.bias"]
+    assert notes["left"] == ["cls.predictions.bias"]
+    assert notes["taken"] == 6
     wide = arrays[f"{prefix}encoder.layer.0.intermediate.dense.weight"]
-    assert (start.weights["layers.0.intermediate.weight"] == wide.T).all()
+    assert (start["layers.0.intermediate.weight"] == wide.T).all()
     tokens = arrays[f"{prefix}embeddings.word_embeddings.weight"]
-    assert (start.weights["embeddings.token.weight"] == tokens).all()
-    assert {array.dtype for array in start.weights.values()} == {np.dtype(np.float32)}
+    assert (start["embeddings.token.weight"] == tokens).all()
+    assert {array.dtype for array in start.values()} == {np.dtype(np.float32)}
 
 
 @pytest.mark.parametrize(
@@ -379,8 +379,8 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
     arrays["scalar"] = np.float32(3)
     file = tmp_path / "left.safetensors"
     weights.write(str(file), arrays)
-    start = weights.read(str(file), {name: array.shape for name, array in arrays.items()})
-    assert all((start.weights[name] == array).all() for name, array in arrays.items())
+    start, _ = weights.read(str(file), {name: array.shape for name, array in arrays.items()})
+    assert all((start[name] == array).all() for name, array in arrays.items())
     assert [path.name for path in tmp_path.glob("left*")] == [file.name]
     with pytest.raises(TaskError, match="lacks more and 0 others; allowed: weights of the same"):
         weights.read(str(file), {**SHAPES, "more": (1,)})
