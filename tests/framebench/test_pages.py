@@ -41,7 +41,7 @@ STAND_INS = {
     r"suite=benchmarks/": f"suite={ROOT}/benchmarks/",
 }
 #: Commands that run here; others measure, build environments or ask a cluster.
-RUN = {"columns", "export", "formats", "layout"}
+RUN = {"columns", "export", "layout"}
 RULES = re.compile(r"^(?:rule|checkpoint) (\w+):", re.MULTILINE)
 MODEL = """
 from torch import nn

@@ -73,7 +73,7 @@ def test_an_mllog_that_ends_early_is_a_failed_repeat(tmp_path: Path) -> None:
     }
     runs, _ = imported("mllog", files, tmp_path)
     assert [(run.repeat, run.status) for run in runs] == [(1, "ok"), (2, "failed"), (3, "failed")]
-    assert "without the run_stop" in runs[1].reason
+    assert "without a run_stop" in runs[1].reason
     assert "without a run_start" in runs[2].reason
 
 

@@ -70,12 +70,6 @@ def test_a_huge_file_is_not_read(
         brought(name, samples.ALL[name](), tmp_path)
 
 
-def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LONGEST_LINE", 300)
-    with pytest.raises(RecordsError, match=r"line 1: has \d+ bytes; allowed: at most 300"):
-        brought("superbench", samples.superbench(), tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "old", "new", "expected"),
     [
@@ -143,7 +137,7 @@ def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None
     brought("csv", samples.csv(), tmp_path)
     before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
     brought("csv", samples.csv(), tmp_path)  # importing the same again changes nothing
-    with pytest.raises(RecordsError, match=r"holds runs\.csv already"):
+    with pytest.raises(RecordsError, match="holds runs already"):
         brought("mllog", samples.mllog(), tmp_path)
     assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before
 
@@ -153,5 +147,3 @@ def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
         registry.reader("latex")
     with pytest.raises(ConfigError, match=r"found 'mlog' \(did you mean mllog\?\)"):
         registry.reader("mlog")
-    with pytest.raises(ConfigError, match="format: found nothing; allowed: bencher, "):
-        registry.writer(None)
