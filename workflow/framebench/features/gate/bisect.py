@@ -22,20 +22,10 @@ from ...files import temporary
 from ...machine import local
 from ...records.run import RecordsError
 from ...runs.snakemake_calls import settings_of
-from ...tables.results import CaseResults
 from . import command as gate
 from . import measuring, sides, versions
-from .bisection import (
-    OPEN,
-    SKIPPED,
-    UNCHANGED,
-    BisectStep,
-    halfway,
-    judge,
-    search,
-)
+from .bisection import OPEN, SKIPPED, UNCHANGED, BisectStep, halfway, judge, search
 from .measuring import BASE, CANDIDATE, Measuring
-from .sides import ModelSide
 from .versions import Absent, Versions
 
 SIDES = "two versions with --package, or REVISION:FILE.py and REVISION:FILE.py or FILE.py"
@@ -67,20 +57,20 @@ def main(arguments: Sequence[str]) -> int:
 def _bisect(options: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
     good, bad, package = options.good, options.bad, options.package
-    if not package and not (":" in good and good.endswith(".py") and bad.endswith(".py")):
-        raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
     config = options.config
     with temporary.folder() as folder:
         if not package:
+            if not (":" in good and good.endswith(".py") and bad.endswith(".py")):
+                raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
             if taken := [word for word in config if word.startswith("model=")]:
                 raise ConfigError(
                     f"--config: found {taken[0]!r} beside --good {good}; allowed: none"
                 )
-            side = sides.model("--good", good, known).in_file(folder)
-            config = [*config, f"model={side.settings['model']}"]
+            model = sides.model("--good", good, known).written(folder)["model"]
+            config = [*config, f"model={model}"]
         settings, suite = settings_of(config, known, gate.RESERVED)
-        for model in settings.own_models:
-            known = model.among(known)
+        for own_model in settings.own_models:
+            known = own_model.among(known)
         case = _only_case(settings, known)
     if package:
         found = versions.package_versions(
@@ -90,9 +80,8 @@ def _bisect(options: argparse.Namespace) -> int:
         found = versions.model_versions(good, bad, known)
     count = len(found.names)
     print(
-        f"{found.subject}: {count} from {good} to {bad}, of which at most "
-        f"{1 + (count - 2).bit_length()} are measured, each in at most {options.pairs} pairs with "
-        "the first",
+        f"{count} versions from {good} to {bad}, of which at most {1 + (count - 2).bit_length()} "
+        f"are measured, each in at most {options.pairs} pairs with the first",
         flush=True,
     )
     config = [word for word in options.config if not word.startswith("cases=")]
@@ -130,17 +119,15 @@ def bisect(
     last, limit, slower = len(names) - 1, margin, None
     now = search(len(names), {})
     while now.following is not None:
-        step = measured(names[now.following], limit, slower)
-        steps[now.following] = step
+        step = steps[now.following] = measured(names[now.following], limit, slower)
         print(f"\n{step}\n", flush=True)
         if step.state == OPEN:
-            print(f"cannot tell of {step}")
             if step.needed:
                 print(f"The same command with --pairs {step.needed} goes on from here.")
             return UNDECIDED
         if last == now.following:
             if step.state == SKIPPED:
-                print(f"{step}: choose a bad version that runs.")
+                print("Choose a bad version that runs.")
                 return UNDECIDED
             if step.state == UNCHANGED:
                 print(f"not changed: {names[-1]} is within {margin:.1%} of {names[0]}")
@@ -168,8 +155,8 @@ def _measured(
     except Absent as error:
         return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
     cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
-    if isinstance(good, ModelSide) and isinstance(other, ModelSide):
-        cases[1] = cases[1].replace(f" {good.name} ", f" {other.name} ", 1)
+    if other.model:
+        cases[1] = cases[1].replace(f" {good.model} ", f" {other.model} ", 1)
     plan_of_step = replace(
         plan,
         repeats={"margin": margin, "at_most": plan.repeats, "two_sided": True},
@@ -177,15 +164,11 @@ def _measured(
         folder=plan.folder / re.sub(r"[^A-Za-z0-9._-]+", "-", version),
     )
     plan_of_step.measure(good, other)
-    base, candidate = map(_principal, measuring.results(plan_of_step.folder))
-    if isinstance(good, ModelSide):
-        base, candidate = (measuring.called(side, found.subject) for side in (base, candidate))
+    # of several metrics of a case the principal one, by which it is compared
+    principal = (
+        {key: one for key, one in side.items() if any(run.key == key for run in one.runs)}
+        for side in measuring.results(plan_of_step.folder, "")
+    )
+    base, candidate = (measuring.called(side, other.model) for side in principal)
     step = judge(version, base, candidate, margin, slower)
     return replace(step, moved=found.about(version))
-
-
-def _principal(cases: CaseResults) -> CaseResults:
-    """Return the principal figure of each case, by which it is compared."""
-    return {
-        key: result for key, result in cases.items() if any(run.key == key for run in result.runs)
-    }

@@ -14,16 +14,15 @@ from ...config import catalog
 from ...config.arguments import share, whole
 from ...config.repeats import PAIRS
 from ...config.validation import ConfigError
-from ...files.whole_files import write_together, write_whole
+from ...config.values import RecordSource
+from ...files.whole_files import write_together
 from ...records.run import RecordsError
 from ...runs import snakemake_calls
 from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
 from ...tables.judged import grouped
-from ...tables.results import CaseResults
 from . import decisions, measuring, sides, summary
 from .measuring import AnotherGate, Measuring
-from .sides import ModelSide, RecordsSide, Side
 
 NOTE, JUNIT = "gate.md", "gate.xml"
 STATUSES = (
@@ -68,8 +67,14 @@ def main(arguments: Sequence[str]) -> int:
         request = summary.GateRequest(
             options.base, options.candidate, options.fail_on, measured=True
         )
-        keep(options.results / NOTE, summary.broken_note(message, request))
-        keep(options.results / JUNIT, summary.broken_junit(message))
+        files = {
+            options.results / NOTE: request.note(decisions.FAULTY, [message]),
+            options.results / JUNIT: summary.broken_junit(message),
+        }
+        try:
+            write_together(files)
+        except OSError as error:
+            print(f"framebench: cannot write: {error.filename}: {error.strerror}", file=sys.stderr)
 
     return run(parser(), arguments, run_gate, note)
 
@@ -93,27 +98,17 @@ def run(
     except KeyboardInterrupt:
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
-    except AnotherGate as error:
-        print(f"framebench: broken: {error}", file=sys.stderr)
-        return decisions.FAULTY
     except (ConfigError, RecordsError, MeasuringFailed) as error:
-        message = str(error)
+        message, is_ours = str(error), not isinstance(error, AnotherGate)
     except OSError as error:
-        message = f"{error.filename or options.results}: {error.strerror or error}"
+        message, is_ours = f"{error.filename or options.results}: {error.strerror or error}", True
     except Exception as error:
-        message = f"{type(error).__name__}: {error} (an error of Framebench's own)"
         traceback.print_exc()
+        message, is_ours = f"{type(error).__name__}: {error} (an error of Framebench's own)", True
     print(f"framebench: broken: {message}", file=sys.stderr)
-    note(options, message)
+    if is_ours:
+        note(options, message)
     return decisions.FAULTY
-
-
-def keep(path: Path, text: str) -> None:
-    """Write a file, or print why it cannot be written; the exit status tells the result as well."""
-    try:
-        write_whole(path, text)
-    except OSError as error:
-        print(f"framebench: cannot write: {path}: {error.strerror}", file=sys.stderr)
 
 
 def run_gate(options: argparse.Namespace) -> int:
@@ -123,17 +118,24 @@ def run_gate(options: argparse.Namespace) -> int:
     base, candidate = sides.both(
         options.base, options.candidate, suite.get("variants") or {}, known
     )
-    if settings.model and isinstance(base, ModelSide):
-        raise ConfigError(
-            f"--config: model: found {settings.model.source!r} beside two models; allowed: "
-            "none, or two variants"
+    if isinstance(base, RecordSource) or isinstance(candidate, RecordSource):
+        assert isinstance(base, RecordSource), "both are of one kind"
+        assert isinstance(candidate, RecordSource), "both are of one kind"
+        found, is_measured = (grouped(base), grouped(candidate)), False
+    else:
+        if settings.model and candidate.model:
+            raise ConfigError(
+                f"--config: model: found {settings.model.source!r} beside two models; allowed: "
+                "none, or two variants"
+            )
+        until_decided = {"margin": options.fail_on, "at_most": options.pairs}
+        models = [own_model.name for own_model in settings.own_models]
+        plan = Measuring(
+            suite, until_decided, options.config, options.words, options.results, models
         )
-    is_measured = not isinstance(base, RecordsSide)
+        plan.measure(base, candidate)
+        found, is_measured = measuring.results(plan.folder, candidate.model), True
     request = summary.GateRequest(options.base, options.candidate, options.fail_on, is_measured)
-    until_decided = {"margin": options.fail_on, "at_most": options.pairs}
-    models = [own_model.name for own_model in settings.own_models]
-    plan = Measuring(suite, until_decided, options.config, options.words, options.results, models)
-    found = _results(base, candidate, plan)
     decided = decisions.decide(*found, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, options.fail_on)
@@ -143,17 +145,3 @@ def run_gate(options: argparse.Namespace) -> int:
     write_together(files)
     print(f"\n{note}\nnote:  {options.results / NOTE}\ntable: {options.results}/tables/gate.csv")
     return status
-
-
-def _results(base: Side, candidate: Side, plan: Measuring) -> tuple[CaseResults, CaseResults]:
-    """Return the cases of both sides, after measuring them if they are not records."""
-    if isinstance(base, RecordsSide) and isinstance(candidate, RecordsSide):
-        return grouped(base.source), grouped(candidate.source)
-    assert not isinstance(base, RecordsSide), "both are of one kind"
-    assert not isinstance(candidate, RecordsSide), "both are of one kind"
-    plan.measure(base, candidate)
-    result = measuring.results(plan.folder)
-    if not isinstance(candidate, ModelSide):
-        return result
-    name = candidate.name.partition("@")[0]
-    return measuring.called(result[0], name), measuring.called(result[1], name)
