@@ -183,28 +183,26 @@ def test_bad_nodes_make_no_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("nodes", "fail_on", "status"),
+    ("nodes", "status"),
     [
-        (four(n3=SLOW), 0.05, node_health.SLOW_NODE),
-        (four(n3=SLOW), 0.6, 0),  # not shown to be that large
-        (four(n3=SLOW), None, 0),
-        (four(n3=SLOW, n1=[None] * 5), 0.05, node_health.SLOW_NODE),
-        (four(n1=[None] * 5), 0.05, node_health.FAILED_NODE),
-        (four(), 0.05, 0),
-        ({"memory/triad": {"n1": HEALTHY}}, 0.05, node_health.NOTHING),
-        ({}, None, node_health.NOTHING),
+        (four(n3=SLOW), node_health.SLOW_NODE),
+        (four(n3=SLOW, n1=[None] * 5), node_health.SLOW_NODE),
+        (four(n1=[None] * 5), node_health.FAILED_NODE),
+        (four(), 0),
+        ({"memory/triad": {"n1": HEALTHY}}, node_health.NOTHING),
+        ({}, node_health.NOTHING),
     ],
 )
 def test_the_exit_status_says_what_is_worst(
-    nodes: dict[str, dict[str, list[float | None]]], fail_on: float | None, status: int
+    nodes: dict[str, dict[str, list[float | None]]], status: int
 ) -> None:
     judged = list(judge(runs_of(nodes)).values())
     if status:
         with pytest.raises(NotPassed) as error:
-            node_health.check(judged, fail_on)
+            node_health.check(judged)
         assert error.value.status == status
     else:
-        node_health.check(judged, fail_on)
+        node_health.check(judged)
 
 
 def test_what_a_terminal_says_names_the_node_and_its_figure() -> None:

@@ -12,7 +12,7 @@ from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
 from . import figures, judging, tables
-from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
+from .judging import FAILED, NAMED, JudgedNode
 from .rules import Health
 
 #: Exit statuses: a slow node, a failed one, and none that can be judged.
@@ -40,42 +40,20 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
         yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
 
 
-def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
-    """Raise NotPassed if there is no node or, with ``fail_on``, if a node is bad.
-    ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
-    than that, a failed node, only undecided nodes."""
+def check(nodes: Sequence[JudgedNode]) -> None:
+    """Raise NotPassed for a slow node, else for a failed one, else if none can be judged."""
     if not nodes:
         raise NotPassed(NOTHING, "cannot tell: no run was asked for a node by its name")
-    if fail_on is None:
-        return
-    slow = [node.name for node in nodes if _is_slow(node, fail_on)]
-    if slow:
-        raise NotPassed(SLOW_NODE, f"slow node: {_counted(slow, nodes, 'are slower')}")
-    failed = [node.name for node in nodes if node.verdict == FAILED]
-    if failed:
-        raise NotPassed(FAILED_NODE, f"failed node: {_counted(failed, nodes, 'have failed')}")
+    for verdict, status, what in ((SLOWER, SLOW_NODE, "slow"), (FAILED, FAILED_NODE, "failed")):
+        if names := [node.name for node in nodes if node.verdict == verdict]:
+            raise NotPassed(status, f"{what}: {len(names)} of {len(nodes)}: {', '.join(names)}")
     if all(node.verdict == CANNOT_TELL for node in nodes):
         raise NotPassed(NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told")
 
 
-def _is_slow(node: JudgedNode, fail_on: float) -> bool:
-    """Return whether a node has a figure that is slower by more than that.
-    Its rule's margin is at least that, or its whole interval lies below."""
-
-    def is_beyond(figure: JudgedFigure) -> bool:
-        below = figure.interval is not None and figure.interval[1] < 1 - fail_on
-        return below or (figure.limit is not None and figure.limit >= fail_on)
-
-    return any(figure.verdict == SLOWER and is_beyond(figure) for figure in node.judged)
-
-
-def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
-    return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
-
-
-def make(source: Path, results: Path, health: Health, fail_on: float | None) -> None:
+def make(source: Path, results: Path, health: Health) -> None:
     """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
-    ``source``. Prints the named nodes, then raises NotPassed if the check fails."""
+    ``source``. Prints the named nodes, then raises NotPassed if not all are healthy."""
     record_set = record_sets.load(source)
     for problem in record_set.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
@@ -93,4 +71,4 @@ def make(source: Path, results: Path, health: Health, fail_on: float | None) -> 
     write_together({**frames.files(made, folder), **kept})
     print("\n".join(lines(nodes)))
     print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
-    check(nodes, fail_on)
+    check(nodes)

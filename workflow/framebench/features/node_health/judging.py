@@ -86,44 +86,35 @@ def _compared(
 ) -> Iterator[JudgedFigure]:
     from . import statistics as nodes  # slow to import, and plans need only names
 
-    groups: dict[tuple[str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
+    groups: dict[tuple[str, str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
     for one in figures:
-        if one.values and min(one.values) > 0 and rules.rule_of(one.name):
-            groups[one.name, one.unit, one.hardware][one.node] = one
-    asked: list[nodes.NodeFigure] = []
-    behind: dict[int, Mapping[str, NodeMeasurement]] = {}
-    for (name, unit, _), some in groups.items():
-        rule_name = rules.rule_of(name)
-        rule = rules.rules[rule_name]
-        better = next(iter(some.values())).better
-        kept = baseline.get(name)
-        known = kept.values if kept and kept.unit == unit and min(kept.values) > 0 else ()
+        if one.values and min(one.values) > 0 and (rule := rules.rule_of(one.name)):
+            groups[rule, one.name, one.unit, one.hardware][one.node] = one
+    asked = []
+    for key, some in groups.items():
+        rule, name, unit, _ = key
+        kept, better = baseline.get(name), next(iter(some.values())).better
+        is_known = kept is not None and kept.unit == unit and min(kept.values) > 0
+        known = oriented(kept.values, better) if kept and is_known else ()
         values = {node: measurement.upwards for node, measurement in some.items()}
-        figure = nodes.NodeFigure(
-            name, values, rule.worse_by, oriented(known, better), rule.against
-        )
-        asked.append(figure)
-        behind[id(figure)] = some
-        side, why = OTHERS, ""
-        if len(some) < nodes.FEWEST and not (figure.baseline and BASELINE in rule.against):
+        asked.append(nodes.NodeFigure(key, values, rules.rules[rule].worse_by, known))
+        if len(some) < nodes.FEWEST and not known:
             why = f"needs {nodes.FEWEST} nodes of one kind of hardware, or a baseline"
-        elif OTHERS not in rule.against and not figure.baseline:
-            side, why = BASELINE, "needs a baseline that has this figure"
-        if why:
             for measurement in some.values():
-                yield JudgedFigure(measurement, rule_name, side, CANNOT_TELL, reason=why)
+                yield JudgedFigure(measurement, rule, OTHERS, CANNOT_TELL, reason=why)
     claims = nodes.judge(asked, rules.false_alarms)
     for claim in claims:
-        one = behind[id(claim.figure)][claim.node]
+        key = claim.figure.key
+        one = groups[key][claim.node]
         (reference,) = oriented([claim.reference], one.better)
-        is_too_few = claim.verdict == CANNOT_TELL and claim.p_adjusted is None
         kept_repeats = len(claim.figure.baseline) if claim.side == BASELINE else None
         few = nodes.repeats_needed(
             len(claim.figure.values), len(claims), rules.false_alarms, kept_repeats
         )
+        is_too_few = claim.verdict == CANNOT_TELL and len(one.values) < few
         yield JudgedFigure(
-            one, rules.rule_of(one.name), claim.side, claim.verdict, reference, claim.ratio,
-            claim.interval, claim.figure.margin, claim.p_adjusted,
+            one, key[0], claim.side, claim.verdict, reference, claim.ratio, claim.interval,
+            claim.figure.margin, claim.p_adjusted,
             f"needs about {few} repeats" if is_too_few else "",
         )  # fmt: skip
 

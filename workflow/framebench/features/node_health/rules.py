@@ -14,7 +14,7 @@ from ...config.keys import Keys, Share, Text, Values, default, read_as, validate
 from ...config.validation import ConfigError, NotAllowed, compile_pattern
 from ...config.yaml_files import read_mapping
 from ...files import json_files
-from ...statistics.verdicts import FALSE_ALARMS, SIDES
+from ...statistics.verdicts import FALSE_ALARMS
 
 #: Default rules.
 SHIPPED = PROJECT / "config" / "node_rules.yaml"
@@ -29,7 +29,6 @@ def _checked_pattern(text: Any) -> re.Pattern[str]:
 
 
 _Pattern = Annotated[re.Pattern[str], read_as(_checked_pattern)]
-_Side = Literal["others", "baseline"]
 _Numbers = Annotated[list[float], Field(min_length=1)]
 
 
@@ -39,7 +38,6 @@ class NodeRule(Keys):
 
     metrics: Values[_Pattern]
     worse_by: Share = default(0.05)
-    against: Values[_Side] = default([*SIDES])
 
 
 class NodeRules(Keys):
