@@ -9,14 +9,13 @@ from xml.etree import ElementTree
 
 from core.text import printable
 
-from ...cases.conditions import MODES
-from ...cases.names import topology_of
 from ...records import pairs
 from ...statistics.descriptive import median
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import formatting, measured
+from ...tables import formatting
 from ...tables.formatting import escape
-from ...tables.results import CaseResult, flags_of
+from ...tables.measured import figure_name
+from ...tables.results import flags_of
 from .decisions import (
     BROKEN,
     FAULTY,
@@ -71,7 +70,8 @@ def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> st
     lines = [_counts(decisions), *_then(decisions, status, request)]
     for decision in worst[:NAMED]:
         figures = "; ".join(filter(None, (_ratio(decision), decision.reason)))
-        lines.append(f"- {decision.verdict}: {escape(_name(decision))}: {escape(figures)}")
+        name = figure_name(decision.matched.either.key)
+        lines.append(f"- {decision.verdict}: {escape(name)}: {escape(figures)}")
     left = len(worst) - NAMED
     lines += [f"- and {left} more, see `tables/gate.md`"] if left > 0 else []
     return request.note(status, lines)
@@ -81,16 +81,16 @@ def junit(decisions: Sequence[Decision], request: GateRequest) -> str:
     """Return JUnit XML with a test case for each decision.
     A regression is a failure and a broken case an error; undecided and uncompared cases are
     skipped."""
-    rows = [decision.matched.either.key.row for decision in decisions]
-    apart = formatting.differing_conditions(rows)
+    keys = [decision.matched.either.key for decision in decisions]
+    apart = formatting.differing_conditions([key.row for key in keys])
     cases = []
-    for decision, row in zip(decisions, rows, strict=True):
+    for decision, key in zip(decisions, keys, strict=True):
         parts = [_ratio(decision), f"margin {request.margin:.1%}", decision.reason]
         if flags := _flags(decision):
             parts.append(f"flags: {flags}")
-        name = " ".join(filter(None, (_name(decision), apart(row))))
-        framework = decision.matched.either.case.framework
-        cases.append((framework, name, decision.verdict, "; ".join(filter(None, parts))))
+        name = " ".join(filter(None, (figure_name(key), apart(key.row))))
+        figures = "; ".join(filter(None, parts))
+        cases.append((key.case.framework, name, decision.verdict, figures))
     return _xml(cases)
 
 
@@ -179,14 +179,3 @@ def _ratio(decision: Decision) -> str:
     if estimate.pairs:
         return f"{text}, {estimate.pairs} pairs"
     return f"{text}, {len(both[0].values)} and {len(both[1].values)} repeats"
-
-
-def _name(decision: Decision) -> str:
-    """Return the name of a case without its settings and environment."""
-    case: CaseResult = decision.matched.either
-    axes = case.case
-    if axes.mode not in MODES:
-        parts = [axes.mode, case.key.metric, axes.framework, topology_of(axes)]
-        return " ".join(filter(None, [*parts, measured.parameters_text(axes)]))
-    parts = [axes.framework, axes.model, axes.mode, axes.precision, axes.compiler]
-    return " ".join([*parts, topology_of(axes), f"batch {axes.batch_per_device}"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,6 @@ from ...cases import units
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import circumstances
-from ...config.statuses import OK
 from ...files.problem import Problem
 from ...statistics import change_points, intervals
 from ...statistics.change_points import DRIFT, ChangePoint
@@ -37,6 +36,7 @@ from ...tables.columns import (
     shared,
 )
 from ...tables.formatting import counted
+from ...tables.results import flags_of
 from ...tables.table import Table
 from .sources import HistoryPoint
 
@@ -120,16 +120,12 @@ class CaseHistory:
     @property
     def places(self) -> list[int]:
         """Return the positions of the sets with a figure, which ``changes`` index."""
-        return [
-            n
-            for n, point in enumerate(self.measured)
-            if point.status == OK and (point.median or 0) > 0
-        ]
+        return [n for n, one in enumerate(self.measured) if (one.result.compared or 0) > 0]
 
     @property
     def values(self) -> list[float]:
         """Return the figures of all sets that have one."""
-        return [value for index in self.places if (value := self.measured[index].median)]
+        return [value for n in self.places if (value := self.measured[n].result.compared)]
 
 
 def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
@@ -212,28 +208,27 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
     }
 
 
-def _point_rows(series: CaseHistory) -> list[Row]:
+def _point_rows(series: CaseHistory) -> Iterator[Row]:
     begins = {series.places[change.at]: change.kind for change in series.changes}
-    return [
-        {
+    for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True)):
+        result = point.result
+        yield {
             **_case_cells(series, point),
             "position": number + 1,
             "label": label,
             "set": point.source,
             "started": _date(point.started),
-            "commit": point.commit,
+            "commit": next((run.commit for run in result.ok or result.runs if run.commit), ""),
             "model_version": point.facts.get("model_version", ""),
-            "median": point.median,
+            "median": result.throughput,
             "unit": series.key.unit,
-            **interval_cells("median", point.interval),
-            "repeats": point.repeats,
-            "status": point.status,
-            "reason": point.reason,
+            **interval_cells("median", result.interval),
+            "repeats": len(result.values),
+            "status": result.standing,
+            "reason": result.excluded or result.reason,
             "change": begins.get(number, ""),
-            "flags": point.flags,
+            "flags": flags_of(result),
         }
-        for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True))
-    ]
 
 
 def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
@@ -249,9 +244,9 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
     else:
         ratio = float(np.median(after) / np.median(before))
         both = intervals.ratio_interval(before, after)
-    if series.measured[new].better == "lower":
-        ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
     one, other = (series.measured[index] for index in (old, new))
+    if other.result.better == "lower":
+        ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
     return {
         **_case_cells(series, other),
         "kind": change.kind,
@@ -263,12 +258,12 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
         "ratio": ratio,
         **interval_cells("ratio", both),
         "p_adjusted": min(1.0, change.p_value * count),
-        "differences": describe_differences(one, other),
-        "flags": " ".join(sorted({*one.flags.split(), *other.flags.split()})),
+        "differences": _differences(one, other),
+        "flags": flags_of(one.result, other.result),
     }
 
 
-def describe_differences(point: HistoryPoint, other: HistoryPoint) -> str:
+def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
     if not point.facts or not other.facts:
         return "what they were measured under is not known"
