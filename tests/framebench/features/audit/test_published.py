@@ -152,7 +152,7 @@ def test_half_a_unit_of_the_last_printed_digit(printed: str, half: float) -> Non
     assert half_unit(printed) == half
 
 
-@pytest.mark.parametrize("printed", ["-", "OOM", "", "nan"])
+@pytest.mark.parametrize("printed", ["-", "OOM", "", "nan", "1e308", "9" * 400])
 def test_what_is_no_number_has_no_unit(printed: str) -> None:
     assert half_unit(printed) is None
 
@@ -186,25 +186,9 @@ def test_a_speedup_without_1n1g_has_no_verdict(
     assert actual["note"] == "no 1n1g run"
 
 
-def test_wrong_columns_and_quantities_are_named(results: CaseResults, tmp_path: Path) -> None:
+def test_wrong_columns_are_named(results: CaseResults, tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match=r"found columns .*colour; allowed: table,place"):
         compare_published(results, publish(tmp_path, colour="red"))
-    with pytest.raises(RecordsError, match="found quantity 'latency'; allowed: throughput"):
-        compare_published(results, publish(tmp_path, quantity="latency"))
-    for column, text in (
-        ("repeats", "many"), ("repeats", "9" * 18), ("nodes", "x"), ("nodes", "0"),
-        ("devices_per_node", "9" * 18), ("devices_per_node", ""),
-    ):  # fmt: skip
-        with pytest.raises(RecordsError, match=f"found {column} '{text}'; allowed: a whole number"):
-            compare_published(results, publish(tmp_path, **{column: text}))
-
-
-@pytest.mark.parametrize("printed", ["1e308", "-1e-308", "1E+999999", "9" * 400])
-def test_no_figure_is_larger_than_any_that_is_printed(
-    results: CaseResults, tmp_path: Path, printed: str
-) -> None:
-    actual = compare_published(results, publish(tmp_path, printed=printed)).iloc[0]
-    assert actual["note"].startswith("no figure is printed")
 
 
 def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path) -> None:
