@@ -6,7 +6,7 @@ knows: ``feature`` with ``FEATURE``, ``report_part`` with the function ``tables`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -33,17 +33,24 @@ class Program(NamedTuple):
 class Feature:
     """Contribution of a feature to the core. Importing it must be fast.
 
-    ``add_commands``: adds parsers to argparse's sub-commands. ``table_names``, ``written_tables``:
-    tables that its commands write, apart from those of the report. ``record_files``: names of files
-    next to records that the report depends on. ``programs``: commands that parse their own options,
-    with one line of help.
+    ``add_commands``: adds parsers to argparse's sub-commands. ``tables``: tables that its commands
+    write, apart from those of the report: the place of each (``FEATURE.MODULE.VARIABLE``) by name.
+    ``record_files``: names of files next to records that the report depends on. ``programs``:
+    commands that parse their own options, with one line of help.
     """
 
     add_commands: Callable[[Any], None] = lambda commands: None
     programs: Mapping[str, Program] = field(default_factory=dict)
-    table_names: tuple[str, ...] = ()
-    written_tables: Callable[[], Sequence[Any]] = lambda: ()
+    tables: Mapping[str, str] = field(default_factory=dict)
     record_files: tuple[str, ...] = ()
+
+    def written_tables(self) -> list[Any]:
+        """Return the tables that its commands write."""
+        places = (place.rpartition(".") for place in self.tables.values())
+        return [
+            getattr(import_module(f".{FOLDER.name}.{module}", __package__), name)
+            for module, _, name in places
+        ]
 
 
 def known() -> tuple[Feature, ...]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...config.arguments import records
 from ...feature_registry import Feature
-
-if TYPE_CHECKING:
-    from ...tables.table import Table
 
 STATUSES = "Exit status: 3 for a slow node, 4 for a failed one, 5 if no node can be judged."
 
@@ -22,12 +18,6 @@ def _judge(options: argparse.Namespace) -> None:
     health = rules.health_of(options.rules, options.baseline)
     source = options.records or options.results / "runs"
     command.make(source, options.results, health)
-
-
-def _written_tables() -> Sequence[Table]:
-    from . import tables
-
-    return tables.NODES, tables.FIGURES
 
 
 def _add_commands(commands: Any) -> None:
@@ -45,6 +35,5 @@ def _add_commands(commands: Any) -> None:
 
 FEATURE = Feature(
     add_commands=_add_commands,
-    table_names=("nodes", "node_figures"),
-    written_tables=_written_tables,
+    tables={"nodes": "node_health.tables.NODES", "node_figures": "node_health.tables.FIGURES"},
 )
