@@ -1,4 +1,4 @@
-"""Files of rules and baselines, refusals with their messages, and figures from SuperBench."""
+"""Files of rules, refusals with their messages, and figures from SuperBench."""
 
 from __future__ import annotations
 
@@ -66,21 +66,4 @@ def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
     file = tmp_path / "rules.yaml"
     file.write_text(yaml.safe_dump(written))
     with pytest.raises(ConfigError, match=f"rules.yaml: .*{message}"):
-        rules.health_of(file, None)
-
-
-def test_what_is_no_baseline_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "baseline.json"
-    ours = '{"format": "framebench-node-baseline-1", "figures": '
-    for text, message in (
-        ("[1]", r"the file: found \[1\]; allowed: a mapping"),
-        ('{"a": 1, "format": "x"}', "unknown key a; allowed: format, figures"),
-        ('{"format": "other", "figures": {}}', "format: found 'other'; allowed: framebench-node"),
-        (ours + '{"a": {}}}', r"key figures\.a\.unit is missing"),
-        (ours + '{"a": {"unit": "s", "values": []}}}', r"figures\.a\.values: found \[\]"),
-        (ours + '{"a": {"unit": "s", "values": ["1"]}}}', r"figures\.a\.values\[0\]: found"),
-        ("{", "cannot be read as JSON"),
-    ):
-        file.write_text(text)
-        with pytest.raises(ConfigError, match=f"baseline.json: .*{message}"):
-            rules.health_of(None, file)
+        rules.read(file)

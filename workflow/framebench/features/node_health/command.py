@@ -1,4 +1,4 @@
-"""Terminal lines, kept baseline and exit status of a node health check."""
+"""Terminal lines and exit status of a node health check."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
 from . import figures, judging, tables
+from .figures import NodeMeasurement
 from .judging import FAILED, NAMED, JudgedNode
-from .rules import Health
+from .rules import NodeRules
 
 #: Exit statuses: a slow node, a failed one, and none that can be judged.
 SLOW_NODE, FAILED_NODE, NOTHING = 3, 4, 5
-
-#: File in ``tables`` with the repeats of all nodes that are not named.
-BASELINE = "node_baseline.json"
 
 
 def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
@@ -51,24 +49,28 @@ def check(nodes: Sequence[JudgedNode]) -> None:
         raise NotPassed(NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told")
 
 
-def make(source: Path, results: Path, health: Health) -> None:
-    """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
-    ``source``. Prints the named nodes, then raises NotPassed if not all are healthy."""
-    record_set = record_sets.load(source)
-    for problem in record_set.problems:
-        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    if not record_set.runs:
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    measured = figures.measured(grouping.group(record_set.runs, None))
-    nodes = judging.judge(measured, health)
+def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -> None:
+    """Write ``tables/nodes.csv`` and ``node_figures.csv`` below ``results`` from the records at
+    ``source``. Prints the named nodes, then raises NotPassed if not all are healthy.
+    ``baseline``: records of a day when the nodes were good."""
+    kept = judging.baseline_of(_figures(baseline), rules) if baseline else None
+    nodes = judging.judge(_figures(source), rules, kept)
     folder = results / "tables"
     made = {
         tables.NODES: frames.frame(tables.NODES, tables.of_nodes(nodes)),
         tables.FIGURES: frames.frame(tables.FIGURES, tables.of_figures(nodes)),
     }
-    baseline = judging.baseline_text(nodes, measured)
-    kept = {folder / BASELINE: baseline} if baseline else {}
-    write_together({**frames.files(made, folder), **kept})
+    write_together(frames.files(made, folder))
     print("\n".join(lines(nodes)))
-    print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
+    print(f"table: {folder / 'nodes.csv'}")
     check(nodes)
+
+
+def _figures(source: Path) -> list[NodeMeasurement]:
+    """Return the figures of nodes in the records at ``source``. Raises RecordsError for none."""
+    record_set = record_sets.load(source)
+    for problem in record_set.problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not record_set.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    return figures.measured(grouping.group(record_set.runs, None))

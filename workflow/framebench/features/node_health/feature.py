@@ -15,21 +15,20 @@ STATUSES = "Exit status: 3 for a slow node, 4 for a failed one, 5 if no node can
 def _judge(options: argparse.Namespace) -> None:
     from . import command, rules
 
-    health = rules.health_of(options.rules, options.baseline)
     source = options.records or options.results / "runs"
-    command.make(source, options.results, health)
+    command.make(source, options.results, rules.read(options.rules), options.baseline)
 
 
 def _add_commands(commands: Any) -> None:
     nursing = commands.add_parser(
-        "nodes", help="nodes against each other and a kept baseline", epilog=STATUSES
+        "nodes", help="nodes against each other and a baseline", epilog=STATUSES
     )
     nursing.add_argument(
         "--records", type=records, help="folder of records, or CSV (default: RESULTS/runs)"
     )
     nursing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     nursing.add_argument("--rules", type=Path, help="YAML file (default: config/node_rules.yaml)")
-    nursing.add_argument("--baseline", type=Path, help="JSON file of an earlier call")
+    nursing.add_argument("--baseline", type=records, help="records of a day of good nodes")
     nursing.set_defaults(command=_judge)
 
 

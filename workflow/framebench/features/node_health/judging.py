@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...statistics.verdicts import BASELINE, CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
-from .figures import NodeMeasurement, node_order, oriented
-from .rules import FORMAT, Health, Kept, NodeRules
+from .figures import NodeMeasurement, node_order
+from .rules import NodeRules
 
 FAILED = "failed"
 #: Verdicts, most urgent first.
@@ -22,6 +21,9 @@ URGENT = (SLOWER, FAILED, CANNOT_TELL, NO_DIFFERENCE)
 #: Verdicts that administrators are told of.
 NAMED = (SLOWER, FAILED)
 _RETURN_CODE = "return_code"
+
+#: Repeats of healthy nodes by name and unit of a figure, more is better.
+Baseline = Mapping[tuple[str, str], Sequence[float]]
 
 
 class JudgedFigure(NamedTuple):
@@ -56,11 +58,13 @@ class JudgedNode(NamedTuple):
     reason: str
 
 
-def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]:
+def judge(
+    figures: Sequence[NodeMeasurement], rules: NodeRules, baseline: Baseline | None = None
+) -> list[JudgedNode]:
     """Return the judged nodes, most urgent first.
 
     The result does not depend on the order of ``figures``."""
-    rows = [*_compared(figures, given.rules, given.baseline), *_failed(figures)]
+    rows = [*_compared(figures, rules, baseline or {}), *_failed(figures)]
     by_node: dict[str, list[JudgedFigure]] = {figure.node: [] for figure in figures}
     for row in rows:
         by_node[row.figure.node].append(row)
@@ -69,20 +73,18 @@ def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]
     return sorted(nodes, key=_urgency)
 
 
-def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement]) -> str:
-    """Return a baseline file with the repeats of all nodes with good verdicts; "" without any."""
-    good = {node.name for node in nodes if node.verdict not in NAMED}
-    kept: dict[str, dict[str, Any]] = {}
+def baseline_of(figures: Sequence[NodeMeasurement], rules: NodeRules) -> Baseline:
+    """Return the repeats of all nodes without a bad verdict."""
+    bad = {node.name for node in judge(figures, rules) if node.verdict in NAMED}
+    kept: dict[tuple[str, str], list[float]] = defaultdict(list)
     for figure in figures:
-        if figure.node in good and figure.values:
-            entry = kept.setdefault(figure.name, {"unit": "", "values": []})
-            entry["unit"] = figure.unit
-            entry["values"] += figure.values
-    return json.dumps({"format": FORMAT, "figures": kept}, indent=1) + "\n" if kept else ""
+        if figure.node not in bad and min(figure.values, default=0) > 0:
+            kept[figure.name, figure.unit] += figure.upwards
+    return kept
 
 
 def _compared(
-    figures: Sequence[NodeMeasurement], rules: NodeRules, baseline: Mapping[str, Kept]
+    figures: Sequence[NodeMeasurement], rules: NodeRules, baseline: Baseline
 ) -> Iterator[JudgedFigure]:
     from . import statistics as nodes  # slow to import, and plans need only names
 
@@ -93,9 +95,7 @@ def _compared(
     asked = []
     for key, some in groups.items():
         rule, name, unit, _ = key
-        kept, better = baseline.get(name), next(iter(some.values())).better
-        is_known = kept is not None and kept.unit == unit and min(kept.values) > 0
-        known = oriented(kept.values, better) if kept and is_known else ()
+        known = baseline.get((name, unit), ())
         values = {node: measurement.upwards for node, measurement in some.items()}
         asked.append(nodes.NodeFigure(key, values, rules.rules[rule].worse_by, known))
         if len(some) < nodes.FEWEST and not known:
@@ -106,7 +106,7 @@ def _compared(
     for claim in claims:
         key = claim.figure.key
         one = groups[key][claim.node]
-        (reference,) = oriented([claim.reference], one.better)
+        reference = claim.reference if one.better == "higher" else 1 / claim.reference
         kept_repeats = len(claim.figure.baseline) if claim.side == BASELINE else None
         few = nodes.repeats_needed(
             len(claim.figure.values), len(claims), rules.false_alarms, kept_repeats

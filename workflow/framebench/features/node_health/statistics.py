@@ -1,4 +1,4 @@
-"""Find nodes that are worse than the others, or than a kept baseline, by more than a margin.
+"""Find nodes that are worse than the others, or than a baseline, by more than a margin.
 
 All figures are positive, and more is better. A node counts as healthy if none of its figures is
 truly worse than the others' by more than the figure's margin, whichever few of the others are left
@@ -54,7 +54,7 @@ FEWEST = 3
 class NodeFigure:
     """One figure of all nodes.
     ``key``: identifies it; ``values``: repeats by node, more is better; ``margin``: the fraction by
-    which a node may be worse; ``baseline``: repeats of the kept baseline, () if it has none."""
+    which a node may be worse; ``baseline``: repeats of the baseline, () if it has none."""
 
     key: Any
     values: Mapping[str, Sequence[float]]
