@@ -15,8 +15,6 @@ from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
-from framebench.environments import locking
-from framebench.environments.venvs import read_environment_file
 from framebench.features.gate import bisect, bisection, measuring, versions
 from framebench.features.gate.bisection import (
     CHANGED,
@@ -207,16 +205,6 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
     assert len(actual.names) == 4
     with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which is as HEAD"):
         versions.model_versions("HEAD:models/net.py", "HEAD:models/net.py", CATALOG)
-
-
-def test_what_moved_beside_a_version_is_named(tmp_path: Path) -> None:
-    files = []
-    for name, pins in (("a", ["torch==1.0", "numpy==2.0"]), ("b", ["torch==1.1", "sympy==1.0"])):
-        path = tmp_path / f"{name}.yaml"
-        path.write_text(f"dependencies: [python=3.11, {{pip: {pins}}}]\n".replace("'", ""))
-        files.append(read_environment_file(path, hashed=False))
-    actual = locking.changes(*files)
-    assert actual == {"numpy": "2.0 -> none", "sympy": "none -> 1.0", "torch": "1.0 -> 1.1"}
 
 
 USUAL = ["--package", "torch", "--good", "1.0", "--bad", "1.2", "--config", "frameworks=pytorch"]
