@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from framebench.features.node_health.statistics import repeats_needed
 from framebench.statistics.verdicts import FALSE_ALARMS
 
 from ...statistics.distributions import SAMPLERS
@@ -63,11 +62,3 @@ def test_bad_nodes_do_not_hide_each_other() -> None:
         called(random, SAMPLERS["normal"], [1, 1, 1, 1, 1, 0.8, 0.8], 2, 5) for _ in range(50)
     ]
     assert actual == [{5, 6}] * 50
-
-
-def test_as_many_repeats_as_are_said_to_be_needed_can_tell() -> None:
-    random = np.random.default_rng(0)
-    needed = repeats_needed(nodes=4, tests=12)
-    for repeats, expected in ((needed, {3}), (needed - 1, set())):
-        actual = called(random, SAMPLERS["normal"], [1, 1, 1, 0.5], figures=3, repeats=repeats)
-        assert actual == expected, repeats

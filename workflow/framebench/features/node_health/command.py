@@ -24,9 +24,7 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
     """Yield a line for each named node with the deciding figure, and the number of nodes."""
     named = [node for node in nodes if node.verdict in NAMED]
     for node in named:
-        telling = node.telling
-        assert telling is not None, "a node is named for a figure"
-        figure = telling.figure
+        telling, figure = node.telling, node.telling.figure
         found = telling.reason
         if figure.middle is not None and telling.reference is not None:
             found = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()

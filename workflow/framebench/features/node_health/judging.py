@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...statistics.verdicts import BASELINE, CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
+from ...statistics.verdicts import CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
 from .figures import NodeMeasurement, node_order
 from .rules import NodeRules
 
@@ -47,13 +47,13 @@ class JudgedFigure(NamedTuple):
 class JudgedNode(NamedTuple):
     """A node with its verdict.
 
-    ``telling``: figure that determined the verdict, or is nearest to its limit; None if no figure
-    was judged."""
+    ``telling``: figure that determined the verdict, or is nearest to its limit; nameless if no
+    figure was judged."""
 
     name: str
     hardware: str
     verdict: str
-    telling: JudgedFigure | None
+    telling: JudgedFigure
     judged: Sequence[JudgedFigure]
     reason: str
 
@@ -102,20 +102,14 @@ def _compared(
             why = f"needs {nodes.FEWEST} nodes of one kind of hardware, or a baseline"
             for measurement in some.values():
                 yield JudgedFigure(measurement, rule, OTHERS, CANNOT_TELL, reason=why)
-    claims = nodes.judge(asked, rules.false_alarms)
-    for claim in claims:
+    for claim in nodes.judge(asked, rules.false_alarms):
         key = claim.figure.key
         one = groups[key][claim.node]
         reference = claim.reference if one.better == "higher" else 1 / claim.reference
-        kept_repeats = len(claim.figure.baseline) if claim.side == BASELINE else None
-        few = nodes.repeats_needed(
-            len(claim.figure.values), len(claims), rules.false_alarms, kept_repeats
-        )
-        is_too_few = claim.verdict == CANNOT_TELL and len(one.values) < few
         yield JudgedFigure(
             one, key[0], claim.side, claim.verdict, reference, claim.ratio, claim.interval,
             claim.figure.margin, claim.p_adjusted,
-            f"needs about {few} repeats" if is_too_few else "",
+            "too few repeats, or too much noise" if claim.verdict == CANNOT_TELL else "",
         )  # fmt: skip
 
 
@@ -132,14 +126,16 @@ def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[JudgedFigure]:
 
 def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNode:
     if not judged:
-        return JudgedNode(name, hardware, CANNOT_TELL, None, (), "no rule is of any of its figures")
+        nothing = NodeMeasurement(name, "", "", "higher", (), "", "", "", hardware)
+        telling = JudgedFigure(nothing, "", "", CANNOT_TELL)
+        why = "no rule is of any of its figures"
+        return JudgedNode(name, hardware, CANNOT_TELL, telling, (), why)
     verdict = min((judged_figure.verdict for judged_figure in judged), key=URGENT.index)
     same = [judged_figure for judged_figure in judged if judged_figure.verdict == verdict]
     telling = min(same, key=_nearness)
     reason = telling.reason
     if verdict == CANNOT_TELL and len(same) < len(judged):
-        text = f"of {len(same)} of {len(judged)} figures it cannot be told"
-        reason = f"{text} ({reason})" if reason else text
+        reason = f"of {len(same)} of {len(judged)} figures it cannot be told ({reason})"
     return JudgedNode(name, hardware, verdict, telling, judged, reason)
 
 
@@ -151,5 +147,5 @@ def _nearness(figure: JudgedFigure) -> tuple[float, ...]:
 
 
 def _urgency(judged_node: JudgedNode) -> tuple[Any, ...]:
-    near = _nearness(judged_node.telling) if judged_node.telling else (1.0, math.inf)
+    near = _nearness(judged_node.telling)
     return (URGENT.index(judged_node.verdict), *near, node_order(judged_node.name))

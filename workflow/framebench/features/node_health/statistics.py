@@ -113,20 +113,6 @@ def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Cl
     return claims
 
 
-def repeats_needed(
-    nodes: int, tests: int, level: float = FALSE_ALARMS, baseline: int | None = None
-) -> int:
-    """Return the fewest repeats with which the worst of all nodes can be called slower.
-    ``tests``: number of tests in the family. A node is compared with the other ``nodes``, each with
-    as many repeats and at least 2, or with a ``baseline`` of so many repeats."""
-    repeats, ways = 1, 1 + nodes // 4 if baseline is None else 1
-    while True:
-        beside = (nodes - 1) * repeats if baseline is None else baseline
-        if math.comb(repeats + beside, repeats) * level >= tests * ways:
-            return repeats
-        repeats += 1
-
-
 def _tests(figure: NodeFigure) -> Iterator[_Test]:
     measured = {node: values for node, values in figure.values.items() if values}
     for node in measured:

@@ -40,7 +40,7 @@ def of_nodes(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
             "undecided": undecided,
             "figures": len(node.judged),
             "reason": node.reason,
-            "flags": node.telling.figure.flags if node.telling else "",
+            "flags": node.telling.figure.flags,
         }
 
 
@@ -58,21 +58,21 @@ def of_figures(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
             }
 
 
-def _cells(judged_figure: JudgedFigure | None) -> dict[str, Any]:
+def _cells(judged: JudgedFigure) -> dict[str, Any]:
     """Return the values of the columns in _FIGURE."""
-    figure = judged_figure.figure if judged_figure else None
+    figure = judged.figure
     return {
-        "figure": figure.name if figure else "",
-        "rule": judged_figure.rule if judged_figure else "",
-        "against": judged_figure.side if judged_figure else "",
-        MEDIAN.name: figure and figure.middle,
-        "reference": judged_figure and judged_figure.reference,
-        "unit": figure.unit if figure else "",
-        "of_reference": judged_figure and judged_figure.ratio,
-        **interval_cells("of_reference", judged_figure and judged_figure.interval),
-        "worse_by": judged_figure and judged_figure.limit,
-        "p_worse": judged_figure and judged_figure.p_adjusted,
-        "repeats": len(figure.values) if figure else 0,
+        "figure": figure.name,
+        "rule": judged.rule,
+        "against": judged.side,
+        MEDIAN.name: figure.middle,
+        "reference": judged.reference,
+        "unit": figure.unit,
+        "of_reference": judged.ratio,
+        **interval_cells("of_reference", judged.interval),
+        "worse_by": judged.limit,
+        "p_worse": judged.p_adjusted,
+        "repeats": len(figure.values),
     }
 
 
