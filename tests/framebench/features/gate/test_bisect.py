@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from framebench import cli
 from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
@@ -53,7 +54,7 @@ def looked(states: str) -> tuple[int, list[int]]:
         return BisectStep(version, LETTERS[states[int(version)]], "why", 0.93, (0.91, 0.95), 12, 40)
 
     names = [str(number) for number in range(len(states))]
-    return bisect.bisect(names, measured, 0.05), path
+    return bisect.search_versions(names, measured, 0.05), path
 
 
 @pytest.mark.parametrize("count", [2, 3, 6, 9])
@@ -245,7 +246,7 @@ def test_what_is_wrong_is_said_before_anything_starts(
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "wheels"))
     given, message = BAD[name]
-    assert bisect.main([*given, "--results", str(tmp_path / "out")]) == 4
+    assert cli.main(["bisect", *given, "--results", str(tmp_path / "out")]) == 4
     said = capsys.readouterr().err
     assert message in said
     assert "Traceback" not in said
@@ -283,6 +284,6 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     monkeypatch.setattr(measuring, "results", lambda folder, model: tuple(results))
     sides = ["--good", "HEAD~1:net.py", "--bad", "net.py"]
     arguments = [*sides, "--config", "suite=one.yaml", "--results", "out"]
-    assert bisect.main(arguments) == 0
+    assert cli.main(["bisect", *arguments]) == 0
     assert sorted(actual) == ["base", "candidate"]
     assert re.search(r"first changed in \w+: changed: 0\.9", capsys.readouterr().out)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from core import bounded
+from framebench import cli
 from framebench.config.own_model import own_model
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
@@ -195,7 +196,7 @@ def test_the_note_and_junit_name_flags_and_step_times() -> None:
 
 
 def gate(*arguments: str, results: Path) -> int:
-    return command.main([*arguments, "--results", str(results)])
+    return cli.main(["gate", *arguments, "--results", str(results)])
 
 
 def test_records_that_there_are_need_no_measuring(
@@ -216,13 +217,12 @@ def test_records_that_there_are_need_no_measuring(
 
 
 BAD = {
-    "no candidate": (["--base", "default"], "--candidate"),
     "no such side": (["--base", "default", "--candidate", "defalt"], "did you mean default"),
     "two kinds": (["--base", "default", "--candidate", "."], "two of one kind"),
     "no file": (["--base", "default", "--candidate", "none.yaml"], "found 'none.yaml'"),
     "no model": (["--base", "a.py", "--candidate", "b.py"], "No such file"),
     "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
-    "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
+    "an option as commit": (["--base=--output=x:a.py", "--candidate", "b.py"], "git says"),
     "a key of its own": (
         ["--base", "default", "--candidate", "default", "--config", "results=x"],
         "allowed: --results",
@@ -398,6 +398,6 @@ def test_an_interrupted_gate_says_how_it_goes_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "run_gate", interrupted)
-    assert command.main(["--base", "a", "--candidate", "b", "--results", str(tmp_path)]) == 130
+    assert gate("--base", "a", "--candidate", "b", results=tmp_path) == 130
     assert "the same command goes on from here" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()), "nothing is broken"

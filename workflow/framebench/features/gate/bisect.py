@@ -8,50 +8,32 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from core.case import Case
 
 from ... import PROJECT
 from ...cases import fitting, matrix
 from ...config import catalog
-from ...config.arguments import share
 from ...config.settings import Settings
 from ...config.validation import ConfigError
 from ...files import temporary
 from ...machine import local
 from ...records.run import RecordsError
 from ...runs.snakemake_calls import settings_of
-from . import command as gate
 from . import measuring, sides, versions
 from .bisection import OPEN, SKIPPED, UNCHANGED, BisectStep, halfway, judge, search
+from .command import RESERVED, status_of
 from .measuring import BASE, CANDIDATE, Measuring
 from .versions import Absent, Versions
 
 SIDES = "two versions with --package, or REVISION:FILE.py and REVISION:FILE.py or FILE.py"
 #: Exit statuses besides 4 (broken).
 FOUND, NOTHING, UNDECIDED = 0, 1, 3
-STATUSES = (
-    "Exit status: 0 one version is found; 1 the bad one is within the margin of the good one; 3 "
-    "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
-    "Snakemake."
-)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    made = gate.Parser(prog="framebench bisect", description=__doc__, epilog=STATUSES)
-    made.add_argument("--package", help="of the framework's environment, for two of its versions")
-    made.add_argument("--good", required=True, metavar="VERSION", help=SIDES)
-    made.add_argument("--bad", required=True, metavar="VERSION", help="the figure has changed")
-    made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
-    gate.add_measuring(made, Path("results", "bisect"))
-    return made
-
-
-def main(arguments: Sequence[str]) -> int:
+def bisect(options: argparse.Namespace) -> int:
     """Run the bisection and return the exit status."""
-    return gate.run(parser(), arguments, _bisect)
+    return status_of(_bisect, options)
 
 
 def _bisect(options: argparse.Namespace) -> int:
@@ -68,7 +50,7 @@ def _bisect(options: argparse.Namespace) -> int:
                 )
             model = sides.model("--good", good, known).written(folder)["model"]
             config = [*config, f"model={model}"]
-        settings, suite = settings_of(config, known, gate.RESERVED)
+        settings, suite = settings_of(config, known, RESERVED)
         for own_model in settings.own_models:
             known = own_model.among(known)
         case = _only_case(settings, known)
@@ -90,7 +72,7 @@ def _bisect(options: argparse.Namespace) -> int:
     def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
         return _measured(found, str(case), plan, version, margin, slower)
 
-    return bisect(found.names, measured, options.margin)
+    return search_versions(found.names, measured, options.margin)
 
 
 def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
@@ -107,7 +89,7 @@ def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
     )
 
 
-def bisect(
+def search_versions(
     names: Sequence[str],
     measured: Callable[[str, float, bool | None], BisectStep],
     margin: float,

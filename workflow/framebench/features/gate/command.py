@@ -6,13 +6,10 @@ from __future__ import annotations
 import argparse
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 from ... import PROJECT
 from ...config import catalog
-from ...config.arguments import share, whole
-from ...config.repeats import PAIRS
 from ...config.validation import ConfigError
 from ...config.values import RecordSource
 from ...files.whole_files import write_together
@@ -25,45 +22,14 @@ from . import decisions, measuring, sides, summary
 from .measuring import AnotherGate, Measuring
 
 NOTE, JUNIT = "gate.md", "gate.xml"
-STATUSES = (
-    "Exit status: 0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare; 4 "
-    "broken. Words behind -- are given to Snakemake."
-)
 #: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {"results": "--results"}
 
 
-class Parser(argparse.ArgumentParser):
-    """Argument parser that exits with the status FAULTY for a wrong command line."""
-
-    def error(self, message: str) -> None:  # type: ignore[override]
-        self.print_usage(sys.stderr)
-        self.exit(decisions.FAULTY, f"{self.prog}: {message}\n")
-
-
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    made = Parser(prog="framebench gate", description=__doc__, epilog=STATUSES)
-    made.add_argument("--base", required=True, help=sides.ALLOWED)
-    made.add_argument("--candidate", required=True, help="likewise, of the same kind")
-    made.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
-    add_measuring(made, Path("results", "gate"))
-    return made
-
-
-def add_measuring(made: argparse.ArgumentParser, folder: Path) -> None:
-    """Add the options of a command that measures pairs into ``folder`` with Snakemake."""
-    about = f"of runs of each case, at most (default: {PAIRS})"
-    made.add_argument("--pairs", type=whole(1, 1000), default=PAIRS, help=about)
-    made.add_argument("--results", type=Path, default=folder)
-    made.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's")
-    made.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
-
-
-def main(arguments: Sequence[str]) -> int:
+def gate(options: argparse.Namespace) -> int:
     """Run the gate and return the exit status; any error is "broken", never a regression."""
 
-    def note(options: argparse.Namespace, message: str) -> None:
+    def note(message: str) -> None:
         request = summary.GateRequest(
             options.base, options.candidate, options.fail_on, measured=True
         )
@@ -76,22 +42,17 @@ def main(arguments: Sequence[str]) -> int:
         except OSError as error:
             print(f"framebench: cannot write: {error.filename}: {error.strerror}", file=sys.stderr)
 
-    return run(parser(), arguments, run_gate, note)
+    return status_of(run_gate, options, note)
 
 
-def run(
-    parser: argparse.ArgumentParser,
-    arguments: Sequence[str],
+def status_of(
     act: Callable[[argparse.Namespace], int],
-    note: Callable[[argparse.Namespace, str], None] = lambda options, message: None,
+    options: argparse.Namespace,
+    note: Callable[[str], None] = lambda message: None,
 ) -> int:
     """Run a command that measures and return its exit status, FAULTY with a message for any error.
 
     ``note``: is given the message, unless the results folder belongs to another gate."""
-    try:
-        options = parser.parse_args(arguments)
-    except SystemExit as ended:
-        return int(ended.code or 0)
     try:
         with snakemake_calls.without_traces():
             return act(options)
@@ -107,7 +68,7 @@ def run(
         message, is_ours = f"{type(error).__name__}: {error} (an error of Framebench's own)", True
     print(f"framebench: broken: {message}", file=sys.stderr)
     if is_ours:
-        note(options, message)
+        note(message)
     return decisions.FAULTY
 
 

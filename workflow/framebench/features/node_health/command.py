@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ...commands.exit_status import NotPassed
 from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
@@ -36,20 +35,21 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
         yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
 
 
-def check(nodes: Sequence[JudgedNode]) -> None:
-    """Raise NotPassed for a slow node, else for a failed one, else if none can be judged."""
+def check(nodes: Sequence[JudgedNode]) -> tuple[int, str]:
+    """Return exit status and message: a slow node, else a failed one, else none can be judged."""
     if not nodes:
-        raise NotPassed(NOTHING, "cannot tell: no run was asked for a node by its name")
+        return NOTHING, "cannot tell: no run was asked for a node by its name"
     for verdict, status, what in ((SLOWER, SLOW_NODE, "slow"), (FAILED, FAILED_NODE, "failed")):
         if names := [node.name for node in nodes if node.verdict == verdict]:
-            raise NotPassed(status, f"{what}: {len(names)} of {len(nodes)}: {', '.join(names)}")
+            return status, f"{what}: {len(names)} of {len(nodes)}: {', '.join(names)}"
     if all(node.verdict == CANNOT_TELL for node in nodes):
-        raise NotPassed(NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told")
+        return NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told"
+    return 0, ""
 
 
-def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -> None:
+def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -> int:
     """Write ``tables/nodes.csv`` and ``node_figures.csv`` below ``results`` from the records at
-    ``source``. Prints the named nodes, then raises NotPassed if not all are healthy.
+    ``source``. Prints the named nodes, and returns the exit status.
     ``baseline``: records of a day when the nodes were good."""
     kept = judging.baseline_of(_figures(baseline), rules) if baseline else None
     nodes = judging.judge(_figures(source), rules, kept)
@@ -61,7 +61,10 @@ def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -
     write_together(frames.files(made, folder))
     print("\n".join(lines(nodes)))
     print(f"table: {folder / 'nodes.csv'}")
-    check(nodes)
+    status, message = check(nodes)
+    if status:
+        print(f"framebench: {message}", file=sys.stderr)
+    return status
 
 
 def _figures(source: Path) -> list[NodeMeasurement]:

@@ -12,11 +12,11 @@ from ...feature_registry import Feature
 STATUSES = "Exit status: 3 for a slow node, 4 for a failed one, 5 if no node can be judged."
 
 
-def _judge(options: argparse.Namespace) -> None:
+def _judge(options: argparse.Namespace) -> int:
     from . import command, rules
 
     source = options.records or options.results / "runs"
-    command.make(source, options.results, rules.read(options.rules), options.baseline)
+    return command.make(source, options.results, rules.read(options.rules), options.baseline)
 
 
 def _add_commands(commands: Any) -> None:
