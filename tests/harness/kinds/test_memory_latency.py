@@ -34,7 +34,6 @@ def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Ben
             slowest = max(slowest, float(each))
         metric = record["metrics"][f"latency at bytes {size}"]
         assert metric["value"] == pytest.approx(slowest)
-        assert 0.05 < slowest < 5000, "nanoseconds of a load"
     assert record["metrics"]["memory_latency"]["value"] == pytest.approx(slowest)
 
 

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.adapter import Case, Mismatch, RankContext, Unsupported
+from harness.adapter import Case, Mismatch, Unsupported
 from harness.kind import Context, Workload
 from harness.kinds import transfer
 from harness.machine import cores
 from harness.messages.report import Report
-from harness.rank import load_framework
 from harness.telemetry import nvml
 
 from ...bench import Bench, Finished
-from ...conftest import ROOT
 from ..bare import BARE
 from ..fake_sensors import GPU, VARIABLES
 from ..machine.fake_machine import FakeNvml
@@ -103,18 +101,6 @@ def test_what_did_not_arrive_is_found(
     monkeypatch.setattr("harness.measuring.blocks.MOST_IN_A_BLOCK", 1000)
     with pytest.raises(Mismatch, match=reason):
         copied(tmp_path, CopyingDevice(**{wrong: True}))
-
-
-@pytest.mark.parametrize("framework", ["pytorch", "jax"])
-def test_a_framework_without_copies_says_that_the_device_is_the_host(framework: str) -> None:
-    case = Case(framework, "", "inference", 1, 1, 1, "", "none", None)
-    workload, rank_context = (
-        Workload(case, {}, PARAMETERS, 1, None, 1),
-        RankContext(0, 0, [""], "cpu", 1, 0),
-    )
-    folder = str(ROOT / "scripts/frameworks" / framework)
-    with pytest.raises(Unsupported, match=r"^the device is the host$"):
-        load_framework(transfer.Transfer(), folder, workload, rank_context)
 
 
 def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:

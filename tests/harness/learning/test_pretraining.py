@@ -13,7 +13,6 @@ import pytest
 import tasks
 from harness.kind import combined
 from harness.learning import curve, sources, weights
-from harness.learning.rates import rate_at
 from harness.samples import masking
 from tasks import topics
 from tasks.scoring import replaced
@@ -59,21 +58,6 @@ def test_a_sentence_with_padding_hides_the_same_share_of_its_words(sentences: ta
         for row, numbers in reported:
             pairs = {*zip(row, numbers, strict=True)}
             assert len(pairs) == len({*row}), f"a word has two {name}"
-
-
-def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
-    ids, real = sentences.train["token_ids"], sentences.train["attention_mask"] == 1
-    known = topics.word_ids()
-    fitting = (ids[:, None, :, None] == known[:, np.arange(LENGTH) % topics.PLACES]).any(axis=3)
-    assert (fitting | (ids < topics.FIRST_WORD)[:, None]).all(axis=2).any(axis=1).all()
-    assert ((ids == 0) == ~real).all()
-    assert (ids[:, 0] == topics.BEGIN).all()
-    assert ((ids == topics.SEPARATOR).sum(axis=1) == 2).all()
-    assert (sentences.train["segment_ids"].sum(axis=1) > 10).all()
-    other = {*map(bytes, sentences.held_out["token_ids"])}
-    assert len(other & {*map(bytes, ids)}) < 5
-    with pytest.raises(tasks.TaskError, match="8 tokens or more, not 7"):
-        topics.data(tasks.DataOptions(7))
 
 
 # ---- scores -------------------------------------------------------------------------------------
@@ -148,22 +132,6 @@ def test_epochs_of_updates_go_on_through_the_samples_also_when_taken_up() -> Non
     assert whole[2] == [(2, 2), (3, 0), (3, 1), (3, 2)]
     taken_up = sources.EpochsOfSteps(numbered, 3, 4)
     assert [list(taken_up(epoch)) for epoch in (1, 2)] == whole[1:]
-
-
-@pytest.mark.parametrize(
-    ("epochs", "steps", "warmup", "peak_at", "peak"),
-    [(100, 100, 0.2, 2000, 6e-3), (3, 311, 0.2144, 200, 4e-3)],
-)
-def test_the_suites_have_nvidias_updates_and_rates(
-    epochs: int, steps: int, warmup: float, peak_at: int, peak: float
-) -> None:
-    every = epochs * steps
-    assert every in (10_000, 933)
-    rates = [rate_at("polynomial:0.5:0", peak, warmup, n, every) for n in range(every)]
-    assert rates.index(max(rates)) + 1 == peak_at
-    assert max(rates) == peak
-    halfway = peak_at + (every - peak_at) // 2
-    assert rates[halfway] == pytest.approx(peak * 0.5**0.5, rel=0.01)
 
 
 # ---- one phase after the other ------------------------------------------------------------------
