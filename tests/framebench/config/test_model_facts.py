@@ -53,23 +53,3 @@ def test_electra_is_nvidias(name: str, generator: tuple[int, ...]) -> None:
     assert hyper["no_weight_decay"] == hyper["no_trust_ratio"] == ["bias", "norm"]
     rates = [of_length(model_config, n)["hyperparameters"]["learning_rate"] for n in (128, 512)]
     assert rates == [6e-3, 4e-3]
-
-
-def test_traps_of_convolutional_networks_are_facts() -> None:
-    """Fail if a CNN config misses an unusual value: image size, auxiliary loss weight, epsilon,
-    momentum."""
-    sizes = {
-        name: facts["inputs"][0]["shape"][1]
-        for name, facts in MODELS.items()
-        if facts.get("definition") == "cnn" and "task" not in facts
-    }
-    assert {name for name, size in sizes.items() if size != 224} == {"inception_v3"}
-    assert sizes["inception_v3"] == 299
-    hyper = {name: MODELS[name]["hyperparameters"] for name in sizes}
-    weights = {name: entry.get("auxiliary_weight") for name, entry in hyper.items()}
-    assert {name: weight for name, weight in weights.items() if weight is not None} == {
-        **{"googlenet": 0.3, "inception_v3": 0.4},
-    }
-    epsilons = {name for name, entry in hyper.items() if entry["batch_norm_epsilon"] == 1e-3}
-    assert epsilons == {"googlenet", "inception_v3"}
-    assert MODELS["googlenet"]["trainable_parameters"] == 13_004_888, "with both heads"

@@ -156,13 +156,6 @@ def _ok() -> list[float]:
     return [50.0, 52.0, *CLEAN]
 
 
-def test_parquet_without_a_library_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("pyarrow", "fastparquet"):
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(OSError, match="pip install fastparquet"):
-        exported("parquet")
-
-
 def test_latex_is_a_table_with_everything_escaped(tmp_path: Path) -> None:
     table = text("latex", [run(1.0, model=ODD), run(None, model="a\\b")])
     nodes, _, _ = LatexWalker(table, tolerant_parsing=False).get_latex_nodes()
@@ -280,11 +273,6 @@ def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_the_order_of_the_runs_does_not_matter(name: str) -> None:
-    assert exported(name).content == exported(name, runs_of_all_kinds()[::-1]).content
-
-
-@pytest.mark.parametrize("name", WRITTEN)
 def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
     file = exported(name)
     content = file.content.encode() if isinstance(file.content, str) else file.content
@@ -351,17 +339,6 @@ def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
     units = names.names_of([one.key, run(1.0, unit="samples/s").key])
     assert len({*units.values()}) == 2, "figures in two units are of two cases"
     assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == CASE_NAME
-
-
-@pytest.mark.parametrize("name", ["superbench", "openmetrics", "bencher", "junit"])
-def test_names_stay_over_edits_of_an_own_model(name: str) -> None:
-    texts = []
-    for version in ("0" * 8, "1" * 8):
-        one = changed(run(32.0, model=f"net@{version}"), waited_apart=(0.5, 0.5))
-        texts.append(str(exported(name, [one]).content))
-    before, after = (re.sub('model_version="[01]{8}"', "", text) for text in texts)
-    assert "net" in before
-    assert before == after
 
 
 def test_the_documentation_has_a_row_for_each_format() -> None:

@@ -13,11 +13,6 @@ from framebench.records.run import Run
 from . import samples
 from .importing import READ, brought
 
-
-def test_there_is_a_sample_of_every_format_that_is_read() -> None:
-    assert sorted(samples.ALL) == READ
-
-
 # ---- content ------------------------------------------------------------------------------------
 
 

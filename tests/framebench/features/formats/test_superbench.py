@@ -80,24 +80,6 @@ def test_older_and_annotated_names_have_their_unit(
     assert name_of(run.key) == key, "which rules and baselines look for"
 
 
-def test_what_the_source_keeps_apart_stays_apart(tmp_path: Path) -> None:
-    keys = (
-        "nccl-bw:nvlink/allreduce_8_time:0",
-        "nccl-bw:ib/allreduce_8_time:0",
-        "nccl-bw:ib/allreduce_8_time:1",
-        "nccl-bw:ib/allreduce_16_time:1",
-        "rccl-bw:ib/allreduce_16_time:1",
-        "model-benchmarks/pytorch-bert-base/fp8_hybrid_train_step_time",
-        "model-benchmarks/pytorch-bert-base/fp8_e4m3_train_step_time",
-        "model-benchmarks/pytorch-bert-large/fp8_e4m3_train_step_time",
-        "model-benchmarks/pytorch-bert-large/fp8_e4m3_inference_step_time",
-        "model-benchmarks/pytorch-bert-large/fp8_e4m3_inference_step_time_99",
-    )
-    node = dict.fromkeys(keys, 1.5)
-    runs, _ = read(tmp_path, {"node": "a", **node}, {"node": "b", **node})
-    assert len({run.key for run in runs}) == 2 * len(keys)
-
-
 @pytest.mark.parametrize(
     ("key", "why"),
     [

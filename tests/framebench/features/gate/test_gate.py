@@ -370,27 +370,6 @@ def test_suites_are_found_by_name_and_in_the_current_folder(
     assert snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})[1]["repeats"] == 5
 
 
-@pytest.mark.parametrize("state", ["absent", "there before", "locked"])
-def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
-    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    locks = tmp_path / ".snakemake" / "locks"
-    if state == "there before":
-        locks.mkdir(parents=True)
-
-    def interrupted() -> None:
-        with snakemake_calls.without_traces():
-            locks.mkdir(parents=True, exist_ok=True)
-            if state == "locked":  # by another call that still runs
-                (locks / "0.input.lock").touch()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert locks.exists() == (state != "absent")
-
-
 def test_an_interrupted_gate_says_how_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,11 +51,6 @@ def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> N
     assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
 
 
-def test_the_simulation_would_show_a_node_beyond_the_limit() -> None:
-    """Fail if the simulation could not show false alarms of a node beyond the limit."""
-    assert false_alarms("normal", [1, 1, 1, 0.98 * LIMIT], set()) > MOST
-
-
 def test_bad_nodes_do_not_hide_each_other() -> None:
     random = np.random.default_rng(0)
     actual = [

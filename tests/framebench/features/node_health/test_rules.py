@@ -14,9 +14,6 @@ from framebench.features.node_health import rules
 
 from ...table_rows import rows_of
 
-#: Expression that Python cannot compile: it raises RecursionError.
-DEEP = 3000 * "(" + 3000 * ")"
-
 
 def test_nodes_of_superbench_are_judged_by_our_rules(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -47,17 +44,9 @@ def test_nodes_of_superbench_are_judged_by_our_rules(
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ({}, "key rules is missing"),
-        ({"rules": {}}, "rules: found {}"),
-        ({"rules": {"a": {}}}, "key rules.a.metrics is missing"),
         ({"rules": {"a": {"metrics": "("}}}, r"rules.a.metrics.*found '\('.*a regular expression"),
-        (
-            {"rules": {"a": {"metrics": DEEP}}},
-            r"rules.a.metrics.*found '\(\(.*too deep or too long",
-        ),
         ({"rules": {"a": {"metrics": ".*", "worse_by": 5}}}, "rules.a.worse_by: found 5"),
         ({"rule": {"a": {"metrics": ".*"}}}, r"unknown key rule \(did you mean rules"),
-        ({"rules": {"a": {"metrics": ".*"}}, "false_alarms": "0%"}, "false_alarms: found '0%'"),
     ],
 )
 def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
