@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from harness.machine.hardware import processor
-from harness.provenance import code, software
+from harness.provenance import software
 from harness.request import command_line
 
 from ...bench import ROOT, Bench
@@ -195,12 +195,6 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
         "instruction_sets": ["asimd", "bf16", "sve"],
     }
     assert processor("/nowhere") == {}
-
-
-def test_the_code_is_identified_by_its_content() -> None:
-    first, second = code.code(), code.code()
-    assert first == second
-    assert len(first["sha256"]) == 64
 
 
 def git(folder: Path, *command: str) -> str:

@@ -120,11 +120,6 @@ def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:
     assert "variant workers=48" in examples
 
 
-def test_the_order_of_runs_does_not_matter(runs: tuple[Run, ...], compared: pd.DataFrame) -> None:
-    again = compare_published(group(list(reversed(runs)), None), DLPERF / "published.csv")
-    pd.testing.assert_frame_equal(again, compared)
-
-
 @pytest.mark.parametrize(
     ("printed", "half"),
     [("28.89", 0.005), ("10.2", 0.05), ("802.9", 0.05), ("11650.0", 0.05), ("1376", 0.5)],
