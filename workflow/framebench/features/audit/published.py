@@ -24,21 +24,10 @@ from ...cases.conditions import CASE
 from ...cases.names import topology
 from ...records.run import RecordsError
 from ...tables import frames, view
-from ...tables.columns import (
-    AGREES,
-    COLUMNS,
-    NUMBER,
-    PLAIN,
-    PRINTED,
-    TEXT,
-    YES_NO_OR_NEITHER,
-    Column,
-    shared,
-)
 from ...tables.columns import Row as Values
 from ...tables.declared.scaling import WEAK
 from ...tables.results import CaseResults
-from ...tables.table import Inputs, Overview, Table
+from ...tables.table import Inputs, Overview, tables_in
 
 PUBLISHED_NAME = "published.csv"
 #: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
@@ -51,28 +40,8 @@ KEYS = (*CASE, "input_pipeline", "variant")
 CELL = ("table", "place", "column", "quantity")
 
 
-def _as_printed(*names: str) -> tuple[Column, ...]:
-    """Return the columns of a case with values as printed text."""
-    return tuple(replace(COLUMNS[name], type=TEXT, form=PLAIN) for name in names)
-
-
-PUBLISHED = (
-    Column("table", TEXT, "the table that a figure is printed in"),
-    Column("place", TEXT, "its row there"),
-    Column("column", TEXT, "its column there"),
-    *_as_printed(
-        "framework", "framework_version", "source", "model", "mode", "precision", "compiler"
-    ),
-    Column("input_pipeline", TEXT, "`input` as it is printed"),
-    Column("variant", TEXT, "`source_variant` as it is printed"),
-    *_as_printed("nodes"),
-    replace(COLUMNS["devices_per_node"], type=TEXT),
-    *_as_printed("batch_per_device", "quantity"),
-    Column("printed", TEXT, "the figure as it is printed", form=PRINTED),
-    *_as_printed("unit"),
-    Column("repeats", TEXT, "repeats as they are stated"),
-)
-PUBLISHED_COLUMNS = tuple(column.name for column in PUBLISHED)
+(_TABLE,) = tables_in(Path(__file__).with_name("tables.yaml")).values()
+PUBLISHED_COLUMNS = _TABLE.names[: _TABLE.names.index("recomputed")]
 CAUSE_COLUMNS = (*CELL, "cause")
 CAUSES_NAME = "causes.csv"
 UNEXPLAINED = "unexplained"
@@ -112,39 +81,15 @@ def _counted(rows: Sequence[Values]) -> Iterator[str]:
         yield "Without runs: " + "; ".join(f"{count}: {why}" for why, count in reasons.items())
 
 
-_HALF_UNIT = Column("half_unit", NUMBER, "half a unit of the last printed digit")
-_COMPARED = (
-    *shared("recomputed"),
-    _HALF_UNIT,
-    Column(
-        "agrees",
-        YES_NO_OR_NEITHER,
-        "whether the two differ by no more than half a unit",
-        form=AGREES,
-    ),
-    *shared("note"),
-)
 #: Columns that identify a cell, and its result.
 _SHOWN = tuple(
     column
-    for column in (*PUBLISHED, *_COMPARED)
+    for column in _TABLE.columns
     if column.name
     in {"place", "column", "framework", "nodes", "devices_per_node", "quantity", "printed",
         "recomputed", "agrees", "note"}
 )  # fmt: skip
-TABLE = Table(
-    name="published",
-    title="Published figures, recomputed from their runs",
-    explanation="A figure agrees if it lies within half a unit of the last printed digit of what "
-    "the runs give. Those that differ stand first; published.csv has the other keys of each.",
-    columns=(*PUBLISHED, *_COMPARED),
-    heading="Published figures",
-    overview=Overview(_SHOWN, _ranked),
-    keys=("table", "place", "quantity"),
-    lead=_counted,
-    answers=("agrees", "printed", "recomputed"),
-    axes=(),
-)
+TABLE = replace(_TABLE, overview=Overview(_SHOWN, _ranked), lead=_counted)
 
 
 def half_unit(printed: str) -> float | None:
@@ -212,7 +157,7 @@ def _compared(
     half = half_unit(cell["printed"])
 
     def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:
-        found = {"recomputed": value, _HALF_UNIT.name: half, "agrees": agrees, "note": note}
+        found = {"recomputed": value, "half_unit": half, "agrees": agrees, "note": note}
         return {**cell, **found}
 
     if half is None:

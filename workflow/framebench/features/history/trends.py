@@ -8,6 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,90 +22,17 @@ from ...files.problem import Problem
 from ...statistics import change_points, intervals
 from ...statistics.change_points import DRIFT, ChangePoint
 from ...tables import frames, measured
-from ...tables.columns import (
-    CASE_COLUMNS,
-    NUMBER,
-    P_VALUE,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Form,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-)
+from ...tables.columns import Row, interval_cells
 from ...tables.formatting import counted
 from ...tables.results import flags_of
-from ...tables.table import Table
+from ...tables.table import tables_in
 from .sources import HistoryPoint
 
 BETTER, WORSE = "better", "worse"
-_FOUR_DIGITS = Form(spec=".4g")
-_DIRECTION = Form(looks={BETTER: "ok", WORSE: "failed"})
 #: Largest number of conditions that changed at one point to list.
 _NAMED = 12
 
-POINTS = Table(
-    name="history",
-    title="History",
-    explanation="Each case in each set: the median of its repeats and the interval of that, which "
-    "says how far the repeats of this set agree, not how far another day would.",
-    columns=(
-        *CASE_COLUMNS,
-        measured.PARAMETERS,
-        measured.METRIC,
-        Column("position", WHOLE, "of the set among those that have the case, from 1"),
-        Column("label", TEXT, "what the set is called by: date, version or name"),
-        Column("set", TEXT, "its path below the folder that all sets have in common"),
-        Column("started", TEXT, "when its first run of the case began, in UTC"),
-        Column("commit", TEXT, "of your own model's repository, else of the code that measured"),
-        Column("model_version", TEXT, "of a model of your own: digits of its content's SHA-256"),
-        Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, flagged=True),
-        *shared("unit"),
-        *interval("median", "the median", intervals.repeats_for_interval(), form=_FOUR_DIGITS),
-        *shared("repeats", "status", "reason"),
-        Column("change", TEXT, "that begins here: `jump` or `drift`"),
-        *shared("flags"),
-    ),
-    empty="No set has a case.",
-    answers=("median", "set", "started", "framework_version"),
-)  # fmt: skip
-CHANGES = Table(
-    name="changes",
-    title="Changes",
-    explanation="Where a series of medians has changed, by a test whose false alarms are held by "
-    "simulation: of all series of a call that have not changed, one or more are said to have in at "
-    "most 5 % of calls. A coincident change of conditions does not prove a cause.",
-    columns=(
-        *CASE_COLUMNS,
-        measured.PARAMETERS,
-        measured.METRIC,
-        Column("kind", TEXT, "`jump`, or `drift`: little by little"),
-        Column("direction", TEXT, "`better` or `worse`", form=_DIRECTION),
-        Column("before", TEXT, "the last set of the old level; of a drift the first of the series"),
-        Column("at", TEXT, "the first set of the new level; of a drift the last of the series"),
-        Column("points_before", WHOLE, "sets of the old level; of a drift all"),
-        Column("points_after", WHOLE, "sets of the new level; of a drift 0"),
-        Column(
-            "ratio", NUMBER, "new level over old, or old over new where less is better; of a drift "
-            "that of the ends of a straight line", form=THOUSANDTHS, flagged=True,
-        ),
-        *interval(
-            "ratio", "the ratio, sets taken as independent; needs 7 sets on both sides",
-            form=THOUSANDTHS,
-        ),
-        Column(
-            "p_adjusted", NUMBER, "p-value that a series without a change looks so, times the "
-            "number of series", form=P_VALUE,
-        ),
-        Column("differences", TEXT, "what else is not the same in these two sets"),
-        *shared("flags"),
-    ),
-    empty=f"No change is shown. A series needs {change_points.FEWEST} sets with a figure.",
-    answers=("direction", "kind", "ratio", "before", "at", "differences"),
-)  # fmt: skip
+POINTS, CHANGES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 
 
 @dataclass(frozen=True)
