@@ -3,16 +3,14 @@ pass and gradients are graphs."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Callable, Dict, List, Sequence
 
 import mindspore
 import numpy as np
 from harness.adapter import (
     Accumulation,
     Generation,
-    OwnModels,
     StepPart,
     Unsupported,
     Variable,
@@ -41,7 +39,7 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading):
+class MindSporeAdapter(Generation, Accumulation, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
     GENERATES_WITH = ("none", "jit")
@@ -59,10 +57,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         self._definition: Any = self.definition()
 
     @property
-    def _is_own(self) -> bool:
-        return "own" in self.model_config
-
-    @property
     def _is_compiled(self) -> bool:
         return self.case.compiler == "jit"
 
@@ -72,10 +66,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
-        if self._is_own:
-            self._batches: List[Any] = [self._definition.batch(batch)]
-        else:
-            self.put(batch)
+        self.put(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
@@ -90,11 +81,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
             *([*parameters.values()], self._is_compiled),
         )
         if self.trains:
-            self._optimizer: Any = (
-                self._definition.optimizer(parameters)
-                if self._is_own
-                else optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
-            )
+            self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
 
     def put(self, batch: Dict[str, Any]) -> None:
@@ -113,8 +100,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         }
 
     def _forward(self) -> Sequence[Any]:
-        outputs = self._programs.forward(self._batches[0])
-        return self._definition.flat(outputs) if self._is_own else tuple(outputs)
+        return tuple(self._programs.forward(self._batches[0]))
 
     def _differentiate(self) -> Any:
         """Leave the gradients of this rank and return the loss."""
@@ -154,9 +140,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         }
 
     def state(self) -> Dict[str, Variable]:
-        if self._is_own:
-            own: Dict[str, Variable] = self._definition.state(self._network)
-            return own
         layers = dict(self._network.cells_and_names())
         results = {}
         for name, parameter in self._network.parameters_and_names():
@@ -185,29 +168,10 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     def logits(self) -> Sequence[Any]:
         return self._forward()
 
-    def _watch(self) -> matmuls.Watch:
+    def matmul_dtypes(self) -> Dict[str, int]:
         # graphs are made from the same lines, and only fp32 is there
         forward = self._programs.uncompiled_forward
         return matmuls.watched(self._network, lambda: forward(self._batches[0]))
-
-    def matmul_dtypes(self) -> Dict[str, int]:
-        return self._watch().matmuls
-
-    def multiply_adds(self) -> int:
-        return self._watch().multiply_adds
-
-    @contextlib.contextmanager
-    def in_float64(self) -> Iterator[MindSporeAdapter]:
-        alone = self.alone_in_float64()
-        alone._group = data_parallel.Group(alone.rank_context)
-        with matmuls.refusing_float64():
-            yield alone
-
-    def result_dtypes(self) -> Dict[str, int]:
-        watch = self._watch()
-        if watch.has_lstm:
-            raise Unsupported("no float64 run to compare with: gradients of LSTM are wrong in it")
-        return watch.results
 
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof()

@@ -88,7 +88,7 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
         "no Python": (made("def make(:\n"), ["which is no Python, line 1: invalid syntax"]),
         "no FRAMEWORK": (
             made("def make(b): ..."),
-            ["without FRAMEWORK", "jax, mindspore, pytorch, tens"],
+            ["without FRAMEWORK", "jax, pytorch, tensorflow"],
         ),
         "no make": (made('FRAMEWORK = "jax"\n'), ["without make", "returns model, (inputs,"]),
     }
