@@ -1,6 +1,5 @@
 """Optimizers of the model config: SGD with momentum adds weight decay to the gradient, AdamW decays
-apart from it (Loshchilov and Hutter, arXiv:1711.05101), LAMB scales each parameter's update by a
-ratio of norms (You et al. 2019, arXiv:1904.00962)."""
+apart from it (Loshchilov and Hutter, arXiv:1711.05101)."""
 
 from __future__ import annotations
 
@@ -36,36 +35,16 @@ class AdamW:
         ops.assign(self._steps, self._steps + 1)
         first, second = (1 - beta ** int(self._steps) for beta in self._betas)
         scale, epsilon = second**0.5 / first, self._epsilon * second**0.5
-        for name, gradient in zip(self._held, gradients):
-            self._update(name, gradient, scale, epsilon)
-
-    def _update(self, name: str, gradient: Tensor, scale: float, epsilon: float) -> None:
-        """Update a parameter by mean / (sqrt(square) + ``epsilon``), times ``scale``, and by its
-        decay."""
-        rate = self.learning_rate * self._rules[name].rate_factor * scale
-        decay = self._rules[name].weight_decay / scale
-        self._kernel(*self._held[name], rate, *self._betas, epsilon, decay, gradient)
+        for (name, held), gradient in zip(self._held.items(), gradients):
+            rate = self.learning_rate * self._rules[name].rate_factor * scale
+            decay = self._rules[name].weight_decay / scale
+            self._kernel(*held, rate, *self._betas, epsilon, decay, gradient)
 
     def get_parameters(self) -> Iterator[Parameter]:
         """Return the state."""
         yield self._steps
         for _, mean, square in self._held.values():
             yield from (mean, square)
-
-
-class LAMB(AdamW):
-    """LAMB, written out: MindSpore's own is an "Unsupported op [Lamb] on CPU", and scales all."""
-
-    def _update(self, name: str, gradient: Tensor, scale: float, epsilon: float) -> None:
-        parameter, mean, square = self._held[name]
-        rule, (beta1, beta2) = self._rules[name], self._betas
-        ops.assign(mean, mean * beta1 + gradient * (1 - beta1))
-        ops.assign(square, square * beta2 + gradient * gradient * (1 - beta2))
-        change = mean * scale / (ops.sqrt(square) + epsilon)
-        if rule.weight_decay:
-            change = change + parameter * rule.weight_decay
-        ratio = _ratio(parameter, change) if rule.trust_ratio else 1.0
-        ops.assign_sub(parameter, change * (ratio * self.learning_rate))
 
 
 class Optimizer:
@@ -106,11 +85,5 @@ def _momentum(parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> nn
     return nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])
 
 
-def _ratio(parameter: Tensor, change: Tensor) -> float:
-    """Return the ratio of the norms of ``parameter`` and ``change``; 1 where either is zero."""
-    norms = [float(ops.sqrt((entry * entry).sum())) for entry in (parameter, change)]
-    return norms[0] / norms[1] if all(norms) else 1.0
-
-
 #: Makers of optimizers by the name in the model config.
-OPTIMIZERS = {"sgd": _momentum, "adamw": AdamW, "lamb": LAMB}
+OPTIMIZERS = {"sgd": _momentum, "adamw": AdamW}
