@@ -4,13 +4,12 @@ pass and gradients are graphs."""
 from __future__ import annotations
 
 import os
-from typing import Any, Callable, Dict, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import mindspore
 import numpy as np
 from harness.adapter import (
     Accumulation,
-    Generation,
     StepPart,
     Unsupported,
     Variable,
@@ -39,10 +38,9 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Generation, Accumulation, CommonCapabilities, Loading):
+class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
-    GENERATES_WITH = ("none", "jit")
 
     def start(self) -> None:
         if self.rank_context.accelerator != "cpu":
@@ -55,10 +53,6 @@ class MindSporeAdapter(Generation, Accumulation, CommonCapabilities, Loading):
             matmuls.refuse_halves()
         self._group = data_parallel.Group(self.rank_context)
         self._definition: Any = self.definition()
-
-    @property
-    def _is_compiled(self) -> bool:
-        return self.case.compiler == "jit"
 
     def build(self, batch: Dict[str, Any]) -> None:
         mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
@@ -73,13 +67,10 @@ class MindSporeAdapter(Generation, Accumulation, CommonCapabilities, Loading):
         cells = (cell for _, cell in self._network.cells_and_names())
         drops = (cell for cell in cells if isinstance(cell, nn.Dropout))
         for number, cell in enumerate(drops):
-            keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
-            cell.dropout = ops.Dropout(keep, seed, number)
+            cell.dropout = ops.Dropout(1.0 - cell.p, seed, number)
         parameters = self._trainable() if self.trains else {}
-        self._programs = compiler.Programs(
-            *(self._definition, self._network, self.model_config),
-            *([*parameters.values()], self._is_compiled),
-        )
+        parts = (self._definition, self._network, self.model_config, [*parameters.values()])
+        self._programs = compiler.Programs(*parts, self.case.compiler == "jit")
         if self.trains:
             self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
@@ -152,13 +143,11 @@ class MindSporeAdapter(Generation, Accumulation, CommonCapabilities, Loading):
         return results
 
     def to_numpy(self, tensor: Any) -> Any:
-        wide = (mindspore.float32, mindspore.float64)
-        return (tensor if tensor.dtype in wide else tensor.astype(wide[0])).asnumpy()
+        return tensor.asnumpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
-            array = mindspore.Tensor(arrays[name], variable.tensor.dtype)
-            ops.assign(variable.tensor, array)
+            ops.assign(variable.tensor, mindspore.Tensor(arrays[name]))
         self.synchronize()
 
     def raw_gradients(self) -> Dict[str, Any]:
@@ -200,15 +189,6 @@ class MindSporeAdapter(Generation, Accumulation, CommonCapabilities, Loading):
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, "CPU", "float32")
-
-    def make_cache(self, new_tokens: int) -> None:
-        generator = self.to_generate_with(self._definition, "Generator")
-        compiled = compiler.compiled if self._is_compiled else None
-        (prompts,) = self._definition.inputs(self._batches[0])
-        self._generator = generator(self._network, prompts, new_tokens, compiled)
-
-    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
-        return run(None if tokens is None else mindspore.Tensor(tokens, mindspore.int32))
 
     def stop(self) -> None:
         self._group.leave()
