@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
@@ -33,7 +32,6 @@ Outputs = Tuple[Any, ...]
 LOSS_SCALE = "loss scale"  # in a checkpoint
 
 ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
-RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
 class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
@@ -204,12 +202,11 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         kernels = CONVOLUTION_OIHW if self._context.device_type == "cpu" else CONVOLUTION_OHWI
         for prefix, block in _blocks(self._model):
             for attribute, parameter in block._reg_params.items():
-                kinds = (mx.gluon.nn.Dense, mx.gluon.rnn.LSTM)
-                dense = isinstance(block, kinds) and attribute.endswith("weight")
+                dense = isinstance(block, mx.gluon.nn.Dense) and attribute == "weight"
                 trained = parameter.grad_req != "null"
                 entry = variable_of(parameter.data(), trained, dense, block, kernels)
                 # one that is shared has the name of the block that made it, which comes later
-                named[parameter] = prefix + _shared_name(attribute), entry
+                named[parameter] = prefix + ENDINGS.get(attribute, attribute), entry
         return named
 
     def state(self) -> Dict[str, Variable]:
@@ -272,11 +269,6 @@ def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
     yield prefix, block
     for name, child in block._children.items():
         yield from _blocks(child, f"{prefix}{name}.")
-
-
-def _shared_name(name: str) -> str:
-    """Return the shared name of the parameter that a block calls ``name``."""
-    return ENDINGS.get(name) or RECURRENT.sub(r"\3_\2h_l\1", name)
 
 
 @contextlib.contextmanager

@@ -68,8 +68,7 @@ def set_precision(
     ``matmuls``: names of the operators in the model; those that MXNet lacks in that dtype on
     ``device`` stay in float32.
 
-    Raises :class:`Unsupported` where all of them would stay in float32, or all recurrent layers,
-    which dominate a model that has them."""
+    Raises :class:`Unsupported` where all of them would stay in float32."""
     if precision == "fp32":
         return "float32", dict.fromkeys(matmuls, "")
     # what MXNet's AMP has for each device: the other one is refused or ignored there
@@ -77,7 +76,7 @@ def set_precision(
     dtype = mixed_dtype(precision, available, f"MXNet on a {device.device_type}")
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
     refused = {name for name, reason in reasons.items() if reason}
-    if refused == set(matmuls) or "RNN" in refused:
+    if refused == set(matmuls):
         raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
     # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
     half = {*amp.list_lp16_ops(DTYPES[dtype]), *matmuls} - refused
@@ -95,14 +94,11 @@ def refusal(operator: str, dtype: str, device: mx.Context) -> str:
         "Convolution": (images, images),
         "FullyConnected": (matrix, matrix),
         "batch_dot": ((1, 8, 8),) * 2,
-        # a step, all weights and biases, the output and the cell before it
-        "RNN": ((1, 1, 8), (4 * 8 * (8 + 8 + 2),), (1, 1, 8), (1, 1, 8)),
     }
     options: Dict[str, Dict[str, Any]] = {
         "Convolution": {"num_filter": 1, "kernel": (3, 3), "no_bias": True},
         "FullyConnected": {"num_hidden": 8, "no_bias": True},
         "batch_dot": {},
-        "RNN": {"state_size": 8, "num_layers": 1, "mode": "lstm"},
     }
     operands = [
         mx.nd.amp_cast(mx.nd.ones(shape, ctx=device), dtype=DTYPES[dtype])

@@ -85,7 +85,6 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             data = {id(variable) for variable in resident.values()}
             self._lasting = [v for v in tf.global_variables() if id(v) not in data]
             initialize = tf.global_variables_initializer()
-        compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
         self._run.run(initialize)
         self.put(batch)
@@ -153,11 +152,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         }
 
     def state(self) -> Dict[str, Variable]:
-        gates = getattr(self._definition, "GATES", ())
-        return {
-            name: Variable(v, trainable=v.trainable, gates=gates if _is_recurrent(name) else ())
-            for name, v in self._model.items()
-        }
+        return {name: Variable(v, trainable=v.trainable) for name, v in self._model.items()}
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor  # a session returns numpy arrays
@@ -234,7 +229,3 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.
         self._server = self._sum = self._run = self._step = None
-
-
-def _is_recurrent(name: str) -> bool:
-    return name.startswith("lstm.")
