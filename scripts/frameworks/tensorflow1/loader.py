@@ -4,15 +4,13 @@ JPEG decoder and image operations. Resizing is TensorFlow 2's, which this versio
 from __future__ import annotations
 
 import contextlib
-import threading
+import functools
 from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 
 import tensorflow as tf
 from harness.loader import Loaded, LoadedTokens, Loads, TokenLoads, tensorflow_data
 
 Arrays = tensorflow_data.Arrays
-_LOCK = threading.Lock()
-_DECODER: Dict[str, Any] = {}
 #: For each form of a request a function that begins it with its arrays, and one that returns the
 #: next batch. To build them takes as long as to decode hundreds of images.
 _PIPELINES: Dict[Any, Tuple[Callable[..., Any], Callable[[], Sequence[Any]]]] = {}
@@ -66,15 +64,18 @@ def load_tokens(loads: TokenLoads, accelerator: str) -> Iterator[LoadedTokens]:
         yield LoadedTokens(*batch)
 
 
+@functools.lru_cache(maxsize=None)
+def _decoder() -> Callable[[bytes], Any]:
+    with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
+        holder = tf.placeholder(tf.string, ())
+        image = tensorflow_data.decode(holder)
+    decode: Callable[[bytes], Any] = _session(graph).make_callable(image, [holder])
+    return decode
+
+
 def pixels(content: bytes) -> Any:
     """Decode a JPEG file, see :class:`harness.loader.Loading`."""
-    with _LOCK:
-        if not _DECODER:
-            with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-                holder = tf.placeholder(tf.string, ())
-                image = tensorflow_data.decode(holder)
-            _DECODER["of"] = _session(graph).make_callable(image, [holder])
-    return _DECODER["of"](content)
+    return _decoder()(content)
 
 
 settings = tensorflow_data.settings
