@@ -3,24 +3,22 @@ apart from it (Loshchilov and Hutter, arXiv:1711.05101)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, Mapping, Sequence
 
-from harness.optimizers import UpdateRule, update_rules
+from harness.optimizers import groups_by_decay, update_rules
 from mindspore import Parameter, Tensor, nn, ops
 
 Parameters = Mapping[str, Parameter]
-Rules = Mapping[str, UpdateRule]
 
 
 class AdamW:
     """AdamW by MindSpore's fused kernel, which does not correct biases: its rate, epsilon and decay
     carry the correction (Kingma and Ba, arXiv:1412.6980, end of section 2)."""
 
-    def __init__(self, parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> None:
+    def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
         self.learning_rate = hyper["learning_rate"]
         self._betas, self._epsilon = (hyper["beta1"], hyper["beta2"]), hyper["epsilon"]
-        self._rules = rules
+        self._rules = update_rules(parameters, hyper)
         self._steps = Parameter(Tensor(0), name="steps")
         self._held = {
             name: (
@@ -51,9 +49,8 @@ class Optimizer:
     """Optimizer of all ``parameters`` by name, in the order in which gradients come."""
 
     def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
-        rules = update_rules(parameters, hyper)
         self._limit = hyper.get("clip_global_norm")
-        self._made: Any = OPTIMIZERS[hyper["optimizer"]](parameters, rules, hyper)
+        self._made: Any = OPTIMIZERS[hyper["optimizer"]](parameters, hyper)
 
     def update(self, gradients: Sequence[Tensor]) -> None:
         """Update the parameters by their ``gradients``, which are clipped first."""
@@ -73,15 +70,9 @@ class Optimizer:
             ops.assign(self._made.learning_rate, Tensor(rate))
 
 
-def _momentum(parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> nn.Momentum:
+def _momentum(parameters: Parameters, hyper: Dict[str, Any]) -> nn.Momentum:
     """Return an SGD with a group for each decay, and all parameters in their own order."""
-    by_decay: Dict[float, List[Parameter]] = defaultdict(list)
-    for name, parameter in parameters.items():
-        by_decay[rules[name].weight_decay].append(parameter)
-    groups: List[Dict[str, Any]] = [
-        {"params": group, "weight_decay": decay} for decay, group in by_decay.items()
-    ]
-    groups.append({"order_params": [*parameters.values()]})
+    groups = [*groups_by_decay(parameters, hyper), {"order_params": [*parameters.values()]}]
     return nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])
 
 
