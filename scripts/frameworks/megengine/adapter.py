@@ -76,8 +76,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointin
 
     def loss(self, number: int, alone: bool = False) -> Any:
         self._manager.record()
-        losses = self._definition.losses(self._forward(), self._batch, self.model_config)
-        return sum(vector.mean() for vector in losses)
+        return self._definition.loss(self._forward(), self._batch, self.model_config)
 
     def backward(self, loss: Any) -> None:
         self._manager.backward(loss)
