@@ -132,10 +132,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def _forward(self) -> Outputs:
         return tuple(self._network(self._inputs))
 
-    def read(self, handle: Outputs) -> float:
-        total = sum(float(tensor.sum(dtype="float64")) for tensor in handle)
-        return total / sum(tensor.size for tensor in handle)
-
     def synchronize(self) -> None:
         # on the CPU all work is done when its call returns, and this call is refused
         if self._gpu:
