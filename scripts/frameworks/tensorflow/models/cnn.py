@@ -26,11 +26,9 @@ Tensors = List[tf.Tensor]
 class BatchNormalization(layers.BatchNormalization):
     """Keras's layer of images by TensorFlow's fused kernels, which Keras 3 does not call.
 
-    Running variances are unbiased. The kernels have no float64: there Keras's own call is used."""
+    Running variances are unbiased."""
 
     def call(self, inputs: tf.Tensor, training: bool = False, mask: None = None) -> tf.Tensor:
-        if inputs.dtype == tf.float64:
-            return super().call(inputs, training=training)
         # Not tf.nn.fused_batch_norm, which raises an epsilon below 1.001e-5 to that.
         y, *moving = tf.raw_ops.FusedBatchNormV3(
             x=inputs,
