@@ -255,7 +255,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def gradient_messages(self) -> List[int]:
         # one for each; the kvstore cuts large ones alike here and there
-        return [array.size * devices.itemsize(array.dtype) for array in self._gradients]
+        return [4 * array.size for array in self._gradients]
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, self._context, self._dtype, self._group)

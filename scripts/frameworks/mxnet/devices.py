@@ -13,6 +13,12 @@ from mxnet.contrib import amp
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
 DTYPES = {"bfloat16": BFLOAT16, "float16": np.dtype(np.float16)}
+#: Shape of both operands with which a matmul operator is tried, and its options.
+TRIALS: Dict[str, Tuple[Tuple[int, ...], Dict[str, Any]]] = {
+    "Convolution": ((1, 8, 3, 3), {"num_filter": 1, "kernel": (3, 3), "no_bias": True}),
+    "FullyConnected": ((8, 8), {"num_hidden": 8, "no_bias": True}),
+    "batch_dot": ((1, 8, 8), {}),
+}
 
 
 def put_messages_first() -> None:
@@ -54,11 +60,6 @@ def name_of(dtype: Any) -> str:
     return "bfloat16" if resolved == BFLOAT16 else resolved.name
 
 
-def itemsize(dtype: Any) -> int:
-    """Return the bytes of a value."""
-    return np.dtype(dtype).itemsize
-
-
 def set_precision(
     precision: str, device: mx.Context, matmuls: Sequence[str]
 ) -> Tuple[str, Dict[str, str]]:
@@ -89,23 +90,10 @@ def set_precision(
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Return why MXNet cannot compute the matmul ``operator`` in ``dtype`` on ``device``, in its
     own words, by trying; "" where it can."""
-    images, matrix = (1, 8, 3, 3), (8, 8)
-    shapes = {
-        "Convolution": (images, images),
-        "FullyConnected": (matrix, matrix),
-        "batch_dot": ((1, 8, 8),) * 2,
-    }
-    options: Dict[str, Dict[str, Any]] = {
-        "Convolution": {"num_filter": 1, "kernel": (3, 3), "no_bias": True},
-        "FullyConnected": {"num_hidden": 8, "no_bias": True},
-        "batch_dot": {},
-    }
-    operands = [
-        mx.nd.amp_cast(mx.nd.ones(shape, ctx=device), dtype=DTYPES[dtype])
-        for shape in shapes[operator]
-    ]
+    shape, options = TRIALS[operator]
+    operand = mx.nd.amp_cast(mx.nd.ones(shape, ctx=device), dtype=DTYPES[dtype])
     try:
-        getattr(mx.nd, operator)(*operands, **options[operator]).wait_to_read()
+        getattr(mx.nd, operator)(operand, operand, **options).wait_to_read()
     except mx.MXNetError as error:
         # The last line of MXNet's traceback, behind the check that failed.
         return str(error).splitlines()[-1].rpartition(": ")[2]
