@@ -20,6 +20,7 @@ from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
+from tensorflow.python import pywrap_tensorflow
 
 from . import compiler, devices, matmuls, micro, optimizers, steps, variables
 
@@ -73,7 +74,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 }
                 optimizer = optimizers.from_model_config(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
-                    optimizer = devices.scaled(optimizer)
+                    scaled = tf.train.experimental.MixedPrecisionLossScaleOptimizer
+                    optimizer = scaled(optimizer, "dynamic")
                 average = devices.averaging(self.rank_context)
                 self._training = steps.training(*parts, optimizer, scope, average)
                 self._logits = self._training.logits
@@ -146,7 +148,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             "intra_op_threads": self._config.intra_op_parallelism_threads,
             "inter_op_threads": self._config.inter_op_parallelism_threads,
             "amp_dtype": "float16" if is_mixed(self.case.precision) else None,
-            "onednn_built_in": devices.onednn_built_in(),
+            "onednn_built_in": bool(pywrap_tensorflow.IsMklEnabled()),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
             "collective": devices.collective(self.rank_context) if several else None,
         }
