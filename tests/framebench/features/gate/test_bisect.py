@@ -148,16 +148,6 @@ def test_a_bisection_names_the_right_version_as_often_as_promised(
     assert wrong[0] <= actual["wrong"] <= wrong[1]
 
 
-def test_what_scatters_says_how_many_pairs_it_takes() -> None:
-    step = judged(0.94, apart=20)
-    assert step.state == OPEN
-    assert step.needed is not None
-    assert step.needed > 8
-    limit = judged(0.95)
-    assert limit.needed is None
-    assert "too near the limit" in limit.reason
-
-
 def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
     good, other = paired_sides(1.0)
     dead = [

@@ -13,9 +13,9 @@ SETS = "folders of results, CSVs of runs, or a folder of these"
 
 
 def _make_history(options: argparse.Namespace) -> None:
-    from . import command
+    from . import page
 
-    command.make(options.sets, options.by, options.results)
+    page.make(options.sets, options.by, options.results)
 
 
 def _add_commands(commands: Any) -> None:

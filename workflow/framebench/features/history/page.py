@@ -1,27 +1,55 @@
-"""HTML page of a history: changes, a plot for each series, and tables."""
+"""Tables of a history, and its HTML page: changes, a plot for each series, and the tables."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from ...files.problem import Problem
+from ...files.whole_files import write_together
 from ...report import html_report, html_tables, page_data
 from ...report.charts import trend_lines
 from ...report.charts.trend_lines import Trend
 from ...report.plots import Look, Plot
 from ...report.record_links import RowLinks
 from ...report.selection import axes_of, left_out
+from ...statistics import change_points
 from ...statistics.change_points import DRIFT
-from ...tables import formatting
+from ...tables import formatting, frames
+from ...tables.formatting import counted
 from ...tables.legend import explanations
 from ...tables.measured import figure_name
+from . import sources, trends
 from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
 MAX_PROBLEMS = 50
+
+
+def make(sets: Sequence[Path], by: str, results: Path) -> None:
+    """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``.
+    Prints the changes. Raises RecordsError if no set can be read."""
+    measured, unread, count = sources.load(sets)
+    every, unplaced = trends.series_of(measured, by)
+    problems = [*unread, *unplaced]
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    points, changes = trends.points_frame(every), trends.changes_frame(every)
+    files = frames.files({CHANGES: changes}, results / "tables")
+    # One row for each case of each set is too long for Markdown.
+    files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
+    path = results / "history.html"
+    files[path] = render(every, points, changes, by, problems)
+    write_together(files)
+    print(f"{counted(count, 'set')}, by {by}")
+    print(trends.summary_text(every, changes))
+    if any(len(history.places) > change_points.MOST for history in every):
+        print(f"only the latest {change_points.MOST} sets of a series are searched for changes")
+    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
 
 
 def render(

@@ -1,20 +1,24 @@
-"""Terminal lines and exit status of a node health check."""
+"""Tables, terminal lines and exit status of a node health check."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
-from . import figures, judging, tables
+from ...tables.columns import Row, interval_cells
+from ...tables.table import tables_in
+from . import figures, judging
 from .figures import NodeMeasurement
-from .judging import FAILED, NAMED, JudgedNode
+from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
 from .rules import NodeRules
 
+NODES, FIGURES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 #: Exit statuses: a slow node, a failed one, and none that can be judged.
 SLOW_NODE, FAILED_NODE, NOTHING = 3, 4, 5
 
@@ -55,8 +59,8 @@ def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -
     nodes = judging.judge(_figures(source), rules, kept)
     folder = results / "tables"
     made = {
-        tables.NODES: frames.frame(tables.NODES, tables.of_nodes(nodes)),
-        tables.FIGURES: frames.frame(tables.FIGURES, tables.of_figures(nodes)),
+        NODES: frames.frame(NODES, _of_nodes(nodes)),
+        FIGURES: frames.frame(FIGURES, _of_figures(nodes)),
     }
     write_together(frames.files(made, folder))
     print("\n".join(lines(nodes)))
@@ -75,3 +79,53 @@ def _figures(source: Path) -> list[NodeMeasurement]:
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     return figures.measured(grouping.group(record_set.runs, None))
+
+
+def _of_nodes(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
+    """Yield a row per node, most urgent first."""
+    for node in nodes:
+        undecided = sum(entry.verdict == CANNOT_TELL for entry in node.judged)
+        same = sum(entry.verdict == node.verdict for entry in node.judged)
+        yield {
+            "node": node.name,
+            "hardware": node.hardware,
+            "node_verdict": node.verdict,
+            **_cells(node.telling),
+            "telling_figures": same,
+            "undecided": undecided,
+            "figures": len(node.judged),
+            "reason": node.reason,
+            "flags": node.telling.figure.flags,
+        }
+
+
+def _of_figures(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
+    """Yield a row per figure of a node and side that it is compared with."""
+    for node in nodes:
+        for entry in node.judged:
+            yield {
+                "node": node.name,
+                "hardware": node.hardware,
+                "node_verdict": entry.verdict,
+                **_cells(entry),
+                "reason": entry.reason,
+                "flags": entry.figure.flags,
+            }
+
+
+def _cells(judged: JudgedFigure) -> dict[str, Any]:
+    """Return the values of the columns of a figure."""
+    figure = judged.figure
+    return {
+        "figure": figure.name,
+        "rule": judged.rule,
+        "against": judged.side,
+        "median": figure.middle,
+        "reference": judged.reference,
+        "unit": figure.unit,
+        "of_reference": judged.ratio,
+        **interval_cells("of_reference", judged.interval),
+        "worse_by": judged.limit,
+        "p_worse": judged.p_adjusted,
+        "repeats": len(figure.values),
+    }

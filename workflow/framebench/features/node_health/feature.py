@@ -34,5 +34,5 @@ def _add_commands(commands: Any) -> None:
 
 FEATURE = Feature(
     add_commands=_add_commands,
-    tables={"nodes": "node_health.tables.NODES", "node_figures": "node_health.tables.FIGURES"},
+    tables={"nodes": "node_health.command.NODES", "node_figures": "node_health.command.FIGURES"},
 )
