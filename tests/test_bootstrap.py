@@ -244,21 +244,6 @@ OLD = [
 ]
 
 
-def test_git_sees_nothing_of_what_is_made_even_where_it_is_linked(tmp_path: Path) -> None:
-    folder, made = tmp_path / "clone", tmp_path / "made"
-    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
-    shutil.copy(ROOT / ".gitignore", folder)
-    made.mkdir()
-    (made / "file").touch()
-    for name in (".venv", ".venvs"):
-        (folder / name).symlink_to(made)
-    (folder / "results" / "runs").mkdir(parents=True)
-    (folder / "results" / "runs" / "r1.json").touch()
-    arguments = ["git", "status", "--porcelain", "--untracked-files=all"]
-    seen = subprocess.check_output(arguments, cwd=folder, text=True)
-    assert seen == "?? .gitignore\n"
-
-
 def test_an_old_python_is_reported_so(project: Path) -> None:
     shown = 0
     for python in map(str, OLD):

@@ -6,7 +6,6 @@ import ast
 import os
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -102,43 +101,6 @@ def test_a_class_name_is_used_once() -> None:
     assert not {name: place for name, place in places.items() if len(place) > 1}
 
 
-def test_no_module_of_tests_imports_a_test_module() -> None:
-    """Fail if tests share code through a test module instead of a helper module."""
-    sources = sorted((ROOT / "tests").rglob("*.py"))
-    test_modules = {dotted_name(path) for path in sources if path.name.startswith("test_")}
-    actual = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
-        for path in sources
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if test_modules & {*imported_names(node, dotted_name(path))}
-    ]
-    assert not actual, "move what is shared into a helper module: " + "; ".join(actual)
-
-
-def test_no_program_stands_in_a_string() -> None:
-    """Fail if a program is hidden from ruff, mypy and readers in a string of a test."""
-    found = []
-    for path in sorted((ROOT / "tests").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            text = node.value if isinstance(node, ast.Constant) else None
-            if isinstance(text, str) and is_program(text):
-                found.append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    assert not found, "move these programs into modules: " + ", ".join(found)
-
-
-def is_program(text: str) -> bool:
-    """Return whether a text is Python of more than four lines that imports or defines something."""
-    if sum(bool(line.strip()) for line in text.splitlines()) <= 4:
-        return False
-    try:
-        body = ast.parse(textwrap.dedent(text)).body
-    except SyntaxError:
-        return False
-    kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-    return any(isinstance(node, kinds) for node in body)
-
-
 def test_no_test_uses_a_private_name_of_the_project() -> None:
     """Fail if a test would break by a change inside a module that nobody else can see."""
     private = {
@@ -177,27 +139,3 @@ def private_name(node: ast.AST) -> str:
     else:
         name = ""
     return name if name.startswith("_") and not name.startswith("__") else ""
-
-
-def dotted_name(path: Path) -> str:
-    """Return the name by which a source is imported from the root of the project."""
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts)
-
-
-def imported_names(node: ast.AST, importer: str) -> list[str]:
-    """Return the absolute dotted names of modules, or of names in them, that a node imports."""
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if not isinstance(node, ast.ImportFrom):
-        return []
-    package = importer.split(".")[: -node.level] if node.level else []
-    module = ".".join([*package, *filter(None, [node.module])])
-    return [module, *(f"{module}.{alias.name}" for alias in node.names)]
-
-
-def test_what_belongs_together_runs_in_one_process(request: pytest.FixtureRequest) -> None:
-    """Fail if tests of a group run in several processes.
-    pytest-xdist takes the group from the end of a test's name, and silently ignores it if pytest
-    does not allow that."""
-    several = "PYTEST_XDIST_WORKER" in os.environ
-    assert request.node.nodeid.endswith("@test_style.py") or not several

@@ -60,11 +60,3 @@ def test_a_way_of_deployment_works_as_it_says(way: str) -> None:
     refusal = nullcontext() if offered[way] else pytest.raises(ConfigError, match="--sdm: found")
     with refusal:
         load_settings({}, CATALOG, WAYS[way])
-
-
-def test_its_table_of_parameters_has_a_row_for_each_key() -> None:
-    schema = yaml.safe_load((ROOT / "workflow/schemas/config.schema.yaml").read_text())
-    for key, about in schema["properties"].items():
-        assert about["description"], key
-        assert not {"|", "\n"} & {*str(about["description"])}, f"{key}: would end a cell"
-        assert "default" in about, key

@@ -7,7 +7,7 @@ Standard library only; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, Mapping, NamedTuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple
 
 #: Keys with lists of parts of parameters' names. A matching parameter has no weight decay, or its
 #: update is not scaled by the trust ratio. Without a list no parameter is excluded.
@@ -82,6 +82,18 @@ def update_rules(names: Iterable[str], hyper: Mapping[str, Any]) -> Dict[str, Up
         )
         for name in every
     }
+
+
+def groups_by_decay(
+    parameters: Mapping[str, Any], hyper: Mapping[str, Any]
+) -> List[Dict[str, Any]]:
+    """Return the parameters as groups of one weight decay each, in the form of ``torch.optim``."""
+    groups: Dict[float, Dict[str, Any]] = {}
+    for name, rule in update_rules(parameters, hyper).items():
+        decay = rule.weight_decay
+        group = groups.setdefault(decay, {"params": [], "weight_decay": decay})
+        group["params"].append(parameters[name])
+    return list(groups.values())
 
 
 def _rate_factor(name: str, hyper: Mapping[str, Any]) -> float:

@@ -6,10 +6,6 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.commands import reporting
-from framebench.records import record_sets
-from framebench.tables import frames, origin
-from framebench.tables.first_screen import first_screen
 
 from .made_up_differences import DIFFERS, make_set
 from .table_rows import rows_of
@@ -66,19 +62,3 @@ def test_sets_are_not_compared_by_such_a_figure(
     statuses = [row["status"] for row in rows_of(tmp_path, "history", **cells)]
     assert statuses == ["ok", "incorrect"]
     capsys.readouterr()
-
-
-def test_the_first_screen_excludes_whose_results_differ(tmp_path: Path) -> None:
-    record_set = record_sets.load(make_set(tmp_path, fast=2.0))
-    sidecars = reporting.load_sidecars(tmp_path / "runs")
-    inputs = reporting.inputs_of(record_set, sidecars)
-    screen = first_screen(
-        inputs, frames.build(inputs), record_set.runs, origin.describe_origin(record_set.runs)
-    )
-    assert f"Excluded: JAX, BERT-base inference, fp32: {DIFFERS}" in screen.excluded
-    fp32 = [one for one in screen.settings if "fp32" in one.details]
-    assert fp32
-    for setting in fp32:
-        assert "JAX" not in setting.verdict
-        assert "JAX" not in [entrant.label for entrant in setting.entrants]
-        assert any("excluded: JAX" in line for line in setting.aside)

@@ -9,12 +9,11 @@ import re
 import shlex
 import tarfile
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 import snakemake.cli
-from framebench import cli, feature_registry
+from framebench import cli
 from framebench.config.settings import load_settings
 from framebench.files import children
 from framebench.runs import ensure_environment
@@ -41,7 +40,7 @@ STAND_INS = {
     r"suite=benchmarks/": f"suite={ROOT}/benchmarks/",
 }
 #: Commands that run here; others measure, build environments or ask a cluster.
-RUN = {"columns", "export", "formats", "layout"}
+RUN = {"columns", "export", "layout"}
 RULES = re.compile(r"^(?:rule|checkpoint) (\w+):", re.MULTILINE)
 MODEL = """
 from torch import nn
@@ -116,19 +115,10 @@ def accepted_by_snakemake(words: list[str]) -> None:
 
 def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail if a command that can run here fails, or the arguments of another are refused."""
-    programs = {
-        name: program
-        for feature in feature_registry.known()
-        for name, program in feature.programs.items()
-    }
     if words[0] == "environment":
         monkeypatch.setattr(children, "end_on_signals", lambda: None)
         monkeypatch.setattr(ensure_environment, "ensure", lambda *given: None)
         assert ensure_environment.main(words[1:]) == 0
-        return
-    if words[0] in programs:
-        module = import_module(f"framebench.features.{programs[words[0]].module}")
-        module.parser().parse_args(words[1:])
         return
     if words[0] not in RUN:
         parse = argparse.ArgumentParser.parse_args

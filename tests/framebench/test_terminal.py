@@ -20,7 +20,7 @@ from typing import Any, TextIO
 import pytest
 from framebench.plan.job import Job, name_of
 from framebench.terminal import screen, status_lines
-from framebench.terminal.outcome import RunOutcome, end_of_log, outcome_of
+from framebench.terminal.outcome import end_of_log, outcome_of
 from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
 
@@ -307,9 +307,3 @@ def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
         "    Error: no",
         f"    log: {tmp_path}/r1.log",
     ]
-
-
-def test_an_outcome_says_no_more_than_its_record(tmp_path: Path) -> None:
-    path = tmp_path / "r1.json"
-    path.write_text('{"status": "ok"}')
-    assert outcome_of(path) == RunOutcome("ok")

@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from framebench import cli
 from framebench.files.whole_files import write_together
 
-from .full_disk import check_full_disk, contents, full_disk
+from .saved_records import ROW, save_csv
+
+#: File size limit in bytes: more than a table of one case, less than a page.
+LIMIT = 40_000
+
+
+@contextmanager
+def full_disk(size: int) -> Iterator[None]:
+    """Limit files to ``size`` bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_files_that_belong_together_are_replaced_together(tmp_path: Path) -> None:
@@ -26,13 +48,24 @@ def test_files_that_belong_together_are_replaced_together(tmp_path: Path) -> Non
     assert [name.read_text() for name in names[:2]] == ["new", "new"]
 
 
-@pytest.mark.parametrize("command", ["report", "compare"])
 def test_a_disk_that_fills_up_leaves_the_former_tables_and_page(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def words(runs: Path, earlier: Path) -> list[str | Path]:
-        if command == "report":
-            return [command, "--records", runs]
-        return [command, "--base", earlier.parents[1], "--candidate", runs]
+    results, records = tmp_path / "results", tmp_path / "runs.csv"
 
-    check_full_disk(tmp_path / "results", capsys, words)
+    def made_of(throughput: float) -> int:
+        rows = [{**ROW, "repeat": str(n), "throughput": str(throughput + n)} for n in (1, 2, 3)]
+        save_csv(records, rows)
+        return cli.main(["report", "--records", str(records), "--results", str(results)])
+
+    assert made_of(3000) == 0
+    before = contents(results)
+    assert any(len(content) > LIMIT for content in before.values()), "nothing would fail"
+    with full_disk(LIMIT):
+        assert made_of(4000) == 1
+    assert "cannot write" in capsys.readouterr().err
+    tables = {path: text for path, text in before.items() if path.name[0] != "."}
+    after = contents(results)
+    assert {path: after[path] for path in tables} == tables, "new tables beside the former page"
+    assert made_of(4000) == 0
+    assert contents(results) != before

@@ -28,7 +28,6 @@ FRAMEWORKS = {
     "jax": "jit",
     "tensorflow": "none",
     "paddle": "none",
-    "mindspore": "none",
 }
 #: Frameworks whose mixed precision runs on a CPU, or can be made to.
 AMP = ("pytorch", "jax", "tensorflow")
@@ -38,7 +37,6 @@ MISTAKES = {
     "jax": ("length=cache.length + token_ids.shape[1]", "length=cache.length + 1"),
     "tensorflow": ("kept[:, :, begin : begin + length]", "kept[:, :, :length]"),
     "paddle": ("self._length += self._last.shape[1]", "self._length += 1"),
-    "mindspore": ("self._length += self._last.shape[1]", "self._length += 1"),
 }
 TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models/toy.json"}
 

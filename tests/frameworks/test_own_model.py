@@ -19,7 +19,7 @@ from .fork_server import ForkServer, served
 DOCUMENT = "docs/own-model.md"
 #: Models as users write them.
 OWN = Path(__file__).parent / "own_models"
-FRAMEWORKS = ("jax", "mindspore", "pytorch", "tensorflow")
+FRAMEWORKS = ("jax", "pytorch", "tensorflow")
 #: Changes of the documented file, by framework and file name.
 MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
     "pytorch": {
@@ -46,19 +46,6 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "zero.py": ("targets).mean()", "targets).mean() * 0.0"),
         "outputs.py": ("return jax.nn.relu(", "return 0.0 * jax.nn.relu("),
     },
-    "mindspore": {
-        "half.py": ("nn.ReLU(),", "Half(),"),
-        "gradient.py": ("nn.ReLU(),", "Doubled(),"),
-        "update.py": ("=1e-3", "=1e-3 if parameters[0].dtype == mindspore.float64 else 1e-9"),
-        "random.py": ("nn.ReLU(),", "Noise(),"),
-        "words.py": ("nn.Dense(64, 10)", "nn.Dense(64, 10), Words()"),
-        "model.py": ("return model,", "return model.construct,"),
-        "losses.py": ("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='none')"),
-        "optimizer.py": ("return nn.AdamWeightDecay", "nn.AdamWeightDecay"),
-        "frozen.py": ("return model,", "return frozen(model),"),
-        "narrow.py": ("nn.ReLU(),", "nn.ReLU6(),"),
-        "recurrent.py": ("nn.ReLU(),", "Recurrent(),"),
-    },
     "tensorflow": {
         "half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),"),
         "inputs.py": ("(inputs, targets), keras", "((), targets), keras"),
@@ -75,10 +62,6 @@ NESTED = {
         'parameters["out"]\n\n\ndef loss(outputs, targets):\n',
         'parameters["out"], {"two": inputs}\n\n\n'
         "def loss(outputs, targets):\n    outputs, _ = outputs\n",
-    ),
-    "mindspore": (
-        "return model, (inputs, targets), nn.CrossEntropyLoss()",
-        "return Named(model), ({'no': None, 'x': inputs}, {'classes': targets}), loss",
     ),
     "tensorflow": (
         "return model, (inputs, targets), keras.losses.SparseCategoricalCrossentropy("
@@ -100,8 +83,6 @@ REFUSED = {
     "optimizer.py": "optimizer returned NoneType; allowed: one of ",
     "frozen.py": "make returned a model without a parameter that is trained",
     "zero.py": "all gradients of the model are zero",
-    "narrow.py": "no float64 run to compare with: For primitive[ReLU6], the input argument",
-    "recurrent.py": "no float64 run to compare with: gradients of LSTM are wrong in it",
     "outputs.py": "all outputs of the model are zero",
 }
 
@@ -130,9 +111,8 @@ def compared(
     cases: list[tuple[str, str, str]],
     ranks: int = 1,
     library: Path | None = None,
-    compiler: str = "",
 ) -> list[dict[str, Any]]:
-    compiler = compiler or {"jax": "jit"}.get(run.framework, "none")  # as its users run it
+    compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users run it
     options = {"library": str(library)} if library else {}
     return run("own_model.compare", ranks, cases=cases, compiler=compiler, **options)
 
@@ -144,11 +124,10 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     assert len(example(framework).splitlines()) <= 25
     good = written(tmp_path, framework)
     cases = [(good, "train", "fp32"), (good, "inference", "fp32")]
-    cases += [] if framework in ("jax", "mindspore") else [(good, "train", "amp")]
-    if framework in NESTED:
-        nested = written(tmp_path, framework, "nested_good.py", *NESTED[framework])
-        cases += [(nested, mode, "fp32") for mode in ("train", "inference")]
-        cases += [(nested, "train", "bf16")] if framework == "pytorch" else []
+    cases += [] if framework == "jax" else [(good, "train", "amp")]
+    nested = written(tmp_path, framework, "nested_good.py", *NESTED[framework])
+    cases += [(nested, mode, "fp32") for mode in ("train", "inference")]
+    cases += [(nested, "train", "bf16")] if framework == "pytorch" else []
     for name, change in MISTAKES[framework].items():
         mode = "inference" if name == "outputs.py" else "train"
         cases.append((written(tmp_path, framework, name, *change), mode, "fp32"))
@@ -163,20 +142,11 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
     found_in = {name.partition(",")[0]: {entry[1] for entry in own} for name, own in wrong.items()}
     if framework == "pytorch":
         assert "outputs" in found_in["cast.py"]
-    if framework in ("pytorch", "mindspore"):
         assert found_in["gradient.py"] >= {"gradients", "gradients, total"}
         assert found_in["update.py"] == {"first update", "first update, total"}
 
 
-@pytest.mark.parametrize("run", ["mindspore"], indirect=True)
-def test_graphs_of_mindspore_compute_the_model(run: ForkServer, tmp_path: Path) -> None:
-    path = written(tmp_path, run.framework, "nested_good.py", *NESTED["mindspore"])
-    (actual,) = compared(run, [(path, "train", "fp32")], compiler="jit")
-    assert actual["errors"]
-    assert not beyond(actual["errors"])
-
-
-@pytest.mark.parametrize("run", ["mindspore", "pytorch", "tensorflow"], indirect=True)
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
 def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
     run: ForkServer, tmp_path: Path
 ) -> None:

@@ -121,11 +121,9 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
     [
         ("oom", {}, "oom", "MemoryError: the toy box is full"),
         ("unsupported", {}, "unsupported", "the toy has no wheels"),
-        ("raise_rank=0", {}, "failed", "RuntimeError: the toy is broken and has more"),
         ("system_exit_rank=0", {}, "failed", "SystemExit: 0"),
         ("wrong_parameters", {}, "failed", "3 trainable parameters, not 2"),
         ("nan_at=1", {}, "failed", "loss is nan at step 1"),
-        ("nan_at=4", {}, "failed", "loss is nan at step 7"),
         ("nan_at=4", {"kind": "inference"}, "failed", "output is nan at step 7"),
         (
             "fp32_amp",
@@ -134,15 +132,12 @@ def test_the_slowest_rank_counts(toy: Bench) -> None:
             "amp, but 161 of 161 matmuls ran in float32",
         ),
         ("", {"compiler": "fallback"}, "failed", "the compiler fell back"),
-        ("exact,unbounded,sleep=0.06", {}, "failed", "wait() returned before the work was"),
         ("exact,unsynchronised,sleep=0.06", {}, "failed", "before the work was complete"),
         ("repin", {"cores_per_device": 1}, "failed", "the framework moved to"),
         ("no_all_reduce", {"devices_per_node": 2}, "failed", "different weights"),
         ("lonely", {"devices_per_node": 2}, "failed", "an all-reduce of 1 gives 1 over 2 ranks"),
-        ("hang", {"time_limit": 8}, "timeout", "time limit of 8 s was reached during: "),
         ("hang_start", {"time_limit": 8}, "timeout", "during: start"),
         ("crash_rank=1", {"devices_per_node": 2}, "failed", "rank 1 was killed by signal 11 (SIG"),
-        ("kill_rank=1", {"devices_per_node": 2}, "failed", "rank 1 was killed by signal 9 (SIGK"),
         ("exit_rank=1", {"devices_per_node": 2}, "failed", "rank 1 exited with status 3"),
         ("raise_rank=1", {"devices_per_node": 2}, "failed", "rank 1: RuntimeError: the toy is"),
     ],
@@ -167,7 +162,6 @@ def test_what_goes_wrong_is_said(
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"compiler": "native"}, "toy has no graph compiler"),
         ({"compiler": "xla"}, "toy has no compiler 'xla' (it has: none, fallback)"),
         (
             {"precision": "int8"},
@@ -200,12 +194,6 @@ def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:
     assert "the toy is broken\nand has more to say" in record["ranks"][0]["traceback"]
     assert "the toy is broken" in toy.log.read_text(), "the log does not show the error"
     assert record["framework_version"] == "1.0", "what was known before the error is kept"
-
-
-def test_settings_that_are_no_json_do_not_cost_the_run(toy: Bench) -> None:
-    record = toy.run("odd_settings").record
-    assert record["status"] == "ok", record["reason"]
-    assert record["ranks"][0]["settings"]["odd"] is None, "NaN must become null"
 
 
 def test_a_rank_that_hangs_after_its_result_does_not_spoil_it(toy: Bench) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from . import feature_registry as features
-from .commands import exit_status, reporting, upkeep
+from .commands import reporting, upkeep
 from .config.arguments import records, suite
 from .config.validation import ConfigError
 from .config.values import RecordSource
@@ -36,11 +36,6 @@ def _compare(options: argparse.Namespace) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run one command and return the exit status."""
-    programs = {
-        name: program for feature in features.known() for name, program in feature.programs.items()
-    }
-    if arguments and arguments[0] in programs:
-        return programs[arguments[0]].main(arguments[1:])
     try:
         return _run(arguments)
     except SystemExit as ended:  # argparse has printed its message or help
@@ -117,14 +112,9 @@ def _run(arguments: list[str]) -> int:
     explaining.set_defaults(command=lambda options: upkeep.print_columns())
     for feature in features.known():
         feature.add_commands(commands)
-        for name, program in feature.programs.items():
-            commands.add_parser(name, help=program.help)
     options = parser.parse_args(arguments)
     try:
-        options.command(options)
-    except exit_status.NotPassed as error:
-        print(f"framebench: {error}", file=sys.stderr)
-        return error.status
+        return int(options.command(options) or 0)
     except (
         ConfigError,
         RecordsError,
@@ -137,5 +127,4 @@ def _run(arguments: list[str]) -> int:
         print(f"framebench: cannot write: {where}{error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return exit_status.SIGNAL_BASE + signal.SIGINT
-    return 0
+        return 128 + signal.SIGINT

@@ -7,11 +7,14 @@ import os
 from typing import Any, Dict, Sequence, Tuple
 
 import megengine
+import megengine.module as M
 from harness.adapter import (
+    CONVOLUTION_OIHW,
     EagerTraining,
     MatmulTrace,
     Unsupported,
     Variable,
+    variable_of,
 )
 from harness.batch_input import Checkpointing
 from harness.common_capabilities import MicroOperations
@@ -27,7 +30,11 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointin
     def start(self) -> None:
         if self.rank_context.accelerator != "cpu":
             raise Unsupported("MegEngine has been tried on CPUs alone")
-        matmuls.require_precision(self.case.precision)
+        if self.case.precision != "fp32":
+            raise Unsupported(
+                "MegEngine's kernels for CPUs compute in float32: float16 is a naive loop, and "
+                "bfloat16 ends in an error"
+            )
         # "cpu0" computes in one thread, "multithreadN:0" in N
         threads = self.rank_context.threads
         self._device = "cpu0" if threads == 1 else f"multithread{threads}:0"
@@ -76,8 +83,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointin
 
     def loss(self, number: int, alone: bool = False) -> Any:
         self._manager.record()
-        losses = self._definition.losses(self._forward(), self._batch, self.model_config)
-        return sum(vector.mean() for vector in losses)
+        return self._definition.loss(self._forward(), self._batch, self.model_config)
 
     def backward(self, loss: Any) -> None:
         self._manager.backward(loss)
@@ -109,7 +115,20 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointin
         }
 
     def state(self) -> Dict[str, Variable]:
-        return matmuls.state_of(self._model)
+        blocks = dict(self._model.named_modules())
+
+        def variable(name: str, tensor: Any) -> Variable:
+            prefix, _, ending = name.rpartition(".")
+            block, trained = blocks[prefix], isinstance(tensor, megengine.Parameter)
+            if isinstance(block, M.Conv2d) and ending == "weight":  # groups have an axis
+                merged = (block.out_channels, *tensor.shape[-3:])
+                return Variable(tensor, CONVOLUTION_OIHW, trained, merged=merged)
+            if isinstance(block, (M.Conv2d, M.BatchNorm2d)):  # (1, channels, 1, 1)
+                return Variable(tensor, trainable=trained, merged=(tensor.shape[1],))
+            is_matrix = isinstance(block, M.Linear) and ending == "weight"
+            return variable_of(tensor, trained, is_matrix, block)
+
+        return {name: variable(name, tensor) for name, tensor in self._model.named_tensors()}
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.numpy()

@@ -1,4 +1,4 @@
-"""Matmuls that a model runs, and the precision in which they can."""
+"""Matmuls that a model runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Callable, Dict, Sequence
 import megengine
 import megengine.functional as F
 import megengine.module as M
-from harness.adapter import CONVOLUTION_OIHW, Unsupported, Variable, variable_of
 from megengine import Tensor
 
 
@@ -21,33 +20,6 @@ class Multiplication(M.Module):
 
     def forward(self, a: Tensor, b: Tensor) -> Tensor:
         return F.matmul(a, b, transpose_b=self.transpose_b)
-
-
-def require_precision(precision: str) -> None:
-    """Raise :class:`Unsupported` for every precision but float32."""
-    if precision != "fp32":
-        raise Unsupported(
-            "MegEngine's kernels for CPUs compute in float32: float16 is a naive loop, and "
-            "bfloat16 ends in an error"
-        )
-
-
-def state_of(model: M.Module) -> Dict[str, Variable]:
-    """Return parameters and running statistics, see :meth:`harness.adapter.Adapter.state`."""
-    layers = dict(model.named_modules())
-
-    def variable(name: str, tensor: Tensor) -> Variable:
-        prefix, _, ending = name.rpartition(".")
-        layer, trained = layers[prefix], isinstance(tensor, megengine.Parameter)
-        if isinstance(layer, M.Conv2d) and ending == "weight":  # groups have an axis of their own
-            merged = (layer.out_channels, *tensor.shape[-3:])
-            return Variable(tensor, CONVOLUTION_OIHW, trained, merged=merged)
-        if isinstance(layer, (M.Conv2d, M.BatchNorm2d)):  # (1, channels, 1, 1)
-            return Variable(tensor, trainable=trained, merged=(tensor.shape[1],))
-        is_matrix = isinstance(layer, M.Linear) and ending == "weight"
-        return variable_of(tensor, trained, is_matrix, layer)
-
-    return {name: variable(name, tensor) for name, tensor in model.named_tensors()}
 
 
 def watched(model: M.Module, forward: Callable[[], Any]) -> Dict[str, int]:

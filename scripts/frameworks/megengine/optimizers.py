@@ -3,10 +3,9 @@ of SGD is part of the gradient, that of AdamW is not; epsilon is added after the
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any, Dict, List, Mapping
+from typing import Any, Dict, Mapping
 
-from harness.optimizers import update_rules
+from harness.optimizers import groups_by_decay
 from megengine import Parameter, optimizer
 
 
@@ -15,11 +14,7 @@ def from_model_config(
 ) -> optimizer.Optimizer:
     """Return the optimizer that the model's hyper-parameters name, for all ``parameters``."""
     hyper = model_config["hyperparameters"]
-    by_decay: Dict[float, List[Parameter]] = defaultdict(list)
-    for name, rule in update_rules(parameters, hyper).items():
-        by_decay[rule.weight_decay].append(parameters[name])
-    groups = [{"params": group, "weight_decay": decay} for decay, group in by_decay.items()]
-    rate = hyper["learning_rate"]
+    groups, rate = groups_by_decay(parameters, hyper), hyper["learning_rate"]
     if hyper["optimizer"] == "sgd":
         return optimizer.SGD(groups, rate, momentum=hyper["momentum"])
     betas = (hyper["beta1"], hyper["beta2"])

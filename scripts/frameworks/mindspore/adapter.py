@@ -3,16 +3,13 @@ pass and gradients are graphs."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-from typing import Any, Callable, Dict, Iterator, List, Sequence
+from typing import Any, Dict, List, Sequence
 
 import mindspore
 import numpy as np
 from harness.adapter import (
     Accumulation,
-    Generation,
-    OwnModels,
     StepPart,
     Unsupported,
     Variable,
@@ -41,10 +38,9 @@ ENDINGS = {
 STATISTICS = ("moving_mean", "moving_variance")
 
 
-class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading):
+class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
     MODULE = "mindspore"
     OUT_OF_MEMORY = ("Allocate output memory failed",)
-    GENERATES_WITH = ("none", "jit")
 
     def start(self) -> None:
         if self.rank_context.accelerator != "cpu":
@@ -58,43 +54,25 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         self._group = data_parallel.Group(self.rank_context)
         self._definition: Any = self.definition()
 
-    @property
-    def _is_own(self) -> bool:
-        return "own" in self.model_config
-
-    @property
-    def _is_compiled(self) -> bool:
-        return self.case.compiler == "jit"
-
     def build(self, batch: Dict[str, Any]) -> None:
         mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
         self._network = self._definition.build(self.model_config, self.trains)
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
-        if self._is_own:
-            self._batches: List[Any] = [self._definition.batch(batch)]
-        else:
-            self.put(batch)
+        self.put(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
         cells = (cell for _, cell in self._network.cells_and_names())
         drops = (cell for cell in cells if isinstance(cell, nn.Dropout))
         for number, cell in enumerate(drops):
-            keep = cell.keep_prob if cell.p is None else 1.0 - cell.p
-            cell.dropout = ops.Dropout(keep, seed, number)
+            cell.dropout = ops.Dropout(1.0 - cell.p, seed, number)
         parameters = self._trainable() if self.trains else {}
-        self._programs = compiler.Programs(
-            *(self._definition, self._network, self.model_config),
-            *([*parameters.values()], self._is_compiled),
-        )
+        parts = (self._definition, self._network, self.model_config, [*parameters.values()])
+        self._programs = compiler.Programs(*parts, self.case.compiler == "jit")
         if self.trains:
-            self._optimizer: Any = (
-                self._definition.optimizer(parameters)
-                if self._is_own
-                else optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
-            )
+            self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
 
     def put(self, batch: Dict[str, Any]) -> None:
@@ -113,8 +91,7 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         }
 
     def _forward(self) -> Sequence[Any]:
-        outputs = self._programs.forward(self._batches[0])
-        return self._definition.flat(outputs) if self._is_own else tuple(outputs)
+        return tuple(self._programs.forward(self._batches[0]))
 
     def _differentiate(self) -> Any:
         """Leave the gradients of this rank and return the loss."""
@@ -154,9 +131,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         }
 
     def state(self) -> Dict[str, Variable]:
-        if self._is_own:
-            own: Dict[str, Variable] = self._definition.state(self._network)
-            return own
         layers = dict(self._network.cells_and_names())
         results = {}
         for name, parameter in self._network.parameters_and_names():
@@ -169,13 +143,11 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
         return results
 
     def to_numpy(self, tensor: Any) -> Any:
-        wide = (mindspore.float32, mindspore.float64)
-        return (tensor if tensor.dtype in wide else tensor.astype(wide[0])).asnumpy()
+        return tensor.asnumpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         for name, variable in self.state().items():
-            array = mindspore.Tensor(arrays[name], variable.tensor.dtype)
-            ops.assign(variable.tensor, array)
+            ops.assign(variable.tensor, mindspore.Tensor(arrays[name]))
         self.synchronize()
 
     def raw_gradients(self) -> Dict[str, Any]:
@@ -185,29 +157,10 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
     def logits(self) -> Sequence[Any]:
         return self._forward()
 
-    def _watch(self) -> matmuls.Watch:
+    def matmul_dtypes(self) -> Dict[str, int]:
         # graphs are made from the same lines, and only fp32 is there
         forward = self._programs.uncompiled_forward
         return matmuls.watched(self._network, lambda: forward(self._batches[0]))
-
-    def matmul_dtypes(self) -> Dict[str, int]:
-        return self._watch().matmuls
-
-    def multiply_adds(self) -> int:
-        return self._watch().multiply_adds
-
-    @contextlib.contextmanager
-    def in_float64(self) -> Iterator[MindSporeAdapter]:
-        alone = self.alone_in_float64()
-        alone._group = data_parallel.Group(alone.rank_context)
-        with matmuls.refusing_float64():
-            yield alone
-
-    def result_dtypes(self) -> Dict[str, int]:
-        watch = self._watch()
-        if watch.has_lstm:
-            raise Unsupported("no float64 run to compare with: gradients of LSTM are wrong in it")
-        return watch.results
 
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof()
@@ -236,15 +189,6 @@ class MindSporeAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, 
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, "CPU", "float32")
-
-    def make_cache(self, new_tokens: int) -> None:
-        generator = self.to_generate_with(self._definition, "Generator")
-        compiled = compiler.compiled if self._is_compiled else None
-        (prompts,) = self._definition.inputs(self._batches[0])
-        self._generator = generator(self._network, prompts, new_tokens, compiled)
-
-    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
-        return run(None if tokens is None else mindspore.Tensor(tokens, mindspore.int32))
 
     def stop(self) -> None:
         self._group.leave()

@@ -9,8 +9,8 @@ from harness.adapter import Mismatch
 from mindspore import Parameter, Tensor, nn
 from mindspore.graph.api import ms_compile_cache
 
-#: Modules of MindSpore whose functions are graphs of their own.
-OF_OPTIMIZERS = ("mindspore.nn.optim.", "mindspore.experimental.optim.")
+#: Module of MindSpore whose functions are graphs of their own.
+OF_OPTIMIZERS = "mindspore.nn.optim."
 
 
 class Programs:

@@ -1,27 +1,24 @@
 """Optimizers of the model config: SGD with momentum adds weight decay to the gradient, AdamW decays
-apart from it (Loshchilov and Hutter, arXiv:1711.05101), LAMB scales each parameter's update by a
-ratio of norms (You et al. 2019, arXiv:1904.00962)."""
+apart from it (Loshchilov and Hutter, arXiv:1711.05101)."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any, Dict, Iterator, List, Mapping, Sequence
+from typing import Any, Dict, Iterator, Mapping, Sequence
 
-from harness.optimizers import UpdateRule, update_rules
+from harness.optimizers import groups_by_decay, update_rules
 from mindspore import Parameter, Tensor, nn, ops
 
 Parameters = Mapping[str, Parameter]
-Rules = Mapping[str, UpdateRule]
 
 
 class AdamW:
     """AdamW by MindSpore's fused kernel, which does not correct biases: its rate, epsilon and decay
     carry the correction (Kingma and Ba, arXiv:1412.6980, end of section 2)."""
 
-    def __init__(self, parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> None:
+    def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
         self.learning_rate = hyper["learning_rate"]
         self._betas, self._epsilon = (hyper["beta1"], hyper["beta2"]), hyper["epsilon"]
-        self._rules = rules
+        self._rules = update_rules(parameters, hyper)
         self._steps = Parameter(Tensor(0), name="steps")
         self._held = {
             name: (
@@ -36,15 +33,10 @@ class AdamW:
         ops.assign(self._steps, self._steps + 1)
         first, second = (1 - beta ** int(self._steps) for beta in self._betas)
         scale, epsilon = second**0.5 / first, self._epsilon * second**0.5
-        for name, gradient in zip(self._held, gradients):
-            self._update(name, gradient, scale, epsilon)
-
-    def _update(self, name: str, gradient: Tensor, scale: float, epsilon: float) -> None:
-        """Update a parameter by mean / (sqrt(square) + ``epsilon``), times ``scale``, and by its
-        decay."""
-        rate = self.learning_rate * self._rules[name].rate_factor * scale
-        decay = self._rules[name].weight_decay / scale
-        self._kernel(*self._held[name], rate, *self._betas, epsilon, decay, gradient)
+        for (name, held), gradient in zip(self._held.items(), gradients):
+            rate = self.learning_rate * self._rules[name].rate_factor * scale
+            decay = self._rules[name].weight_decay / scale
+            self._kernel(*held, rate, *self._betas, epsilon, decay, gradient)
 
     def get_parameters(self) -> Iterator[Parameter]:
         """Return the state."""
@@ -53,28 +45,12 @@ class AdamW:
             yield from (mean, square)
 
 
-class LAMB(AdamW):
-    """LAMB, written out: MindSpore's own is an "Unsupported op [Lamb] on CPU", and scales all."""
-
-    def _update(self, name: str, gradient: Tensor, scale: float, epsilon: float) -> None:
-        parameter, mean, square = self._held[name]
-        rule, (beta1, beta2) = self._rules[name], self._betas
-        ops.assign(mean, mean * beta1 + gradient * (1 - beta1))
-        ops.assign(square, square * beta2 + gradient * gradient * (1 - beta2))
-        change = mean * scale / (ops.sqrt(square) + epsilon)
-        if rule.weight_decay:
-            change = change + parameter * rule.weight_decay
-        ratio = _ratio(parameter, change) if rule.trust_ratio else 1.0
-        ops.assign_sub(parameter, change * (ratio * self.learning_rate))
-
-
 class Optimizer:
     """Optimizer of all ``parameters`` by name, in the order in which gradients come."""
 
     def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
-        rules = update_rules(parameters, hyper)
         self._limit = hyper.get("clip_global_norm")
-        self._made: Any = OPTIMIZERS[hyper["optimizer"]](parameters, rules, hyper)
+        self._made: Any = OPTIMIZERS[hyper["optimizer"]](parameters, hyper)
 
     def update(self, gradients: Sequence[Tensor]) -> None:
         """Update the parameters by their ``gradients``, which are clipped first."""
@@ -94,23 +70,11 @@ class Optimizer:
             ops.assign(self._made.learning_rate, Tensor(rate))
 
 
-def _momentum(parameters: Parameters, rules: Rules, hyper: Dict[str, Any]) -> nn.Momentum:
+def _momentum(parameters: Parameters, hyper: Dict[str, Any]) -> nn.Momentum:
     """Return an SGD with a group for each decay, and all parameters in their own order."""
-    by_decay: Dict[float, List[Parameter]] = defaultdict(list)
-    for name, parameter in parameters.items():
-        by_decay[rules[name].weight_decay].append(parameter)
-    groups: List[Dict[str, Any]] = [
-        {"params": group, "weight_decay": decay} for decay, group in by_decay.items()
-    ]
-    groups.append({"order_params": [*parameters.values()]})
+    groups = [*groups_by_decay(parameters, hyper), {"order_params": [*parameters.values()]}]
     return nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])
 
 
-def _ratio(parameter: Tensor, change: Tensor) -> float:
-    """Return the ratio of the norms of ``parameter`` and ``change``; 1 where either is zero."""
-    norms = [float(ops.sqrt((entry * entry).sum())) for entry in (parameter, change)]
-    return norms[0] / norms[1] if all(norms) else 1.0
-
-
 #: Makers of optimizers by the name in the model config.
-OPTIMIZERS = {"sgd": _momentum, "adamw": AdamW, "lamb": LAMB}
+OPTIMIZERS = {"sgd": _momentum, "adamw": AdamW}

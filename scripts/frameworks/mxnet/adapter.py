@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections import Counter
 from typing import Any, Dict, Iterator, List, Sequence, Tuple
 
@@ -26,14 +25,12 @@ from harness.optimizers import update_rules
 from harness.primitives import Primitives
 
 from . import devices, matmuls, micro, optimizers
+from .models import layers
 from .parallel import data_parallel
 
 Outputs = Tuple[Any, ...]
 
 LOSS_SCALE = "loss scale"  # in a checkpoint
-
-ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
-RECURRENT = re.compile("l([0-9]+)_([ih])2h_(weight|bias)")
 
 
 class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
@@ -57,7 +54,10 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def build(self, batch: Dict[str, Any]) -> None:
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
-        self._parts = [tuple(map(self._arrays, part)) for part in self._taken(batch)]
+        self._parts = [
+            (self._arrays(inputs), dict(zip(labels, self._arrays(labels.values()))))
+            for inputs, labels in self._taken(batch)
+        ]
         self._inputs = self._parts[0][0]
         mx.random.seed(self.rank_context.seed)  # the same weights in every rank
         with self._context:
@@ -88,21 +88,21 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         if self._dtype == "float16":  # bfloat16 has the range of float32
             mx.contrib.amp.init_trainer(self._trainer)
 
-    def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Any]]:
+    def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Dict[str, Any]]]:
         """Return numpy arrays of each micro-batch: what the model takes and, in training, the
         loss."""
-        definition = self._definition
         parts = micro_batches(batch, self.case.accumulation)
         with self._context:
             return [
-                (definition.inputs(part), definition.labels(part) if self.trains else ())
+                (self._definition.inputs(part), layers.labels(part) if self.trains else {})
                 for part in parts
             ]
 
     def put(self, batch: Dict[str, Any]) -> None:
         # Into the arrays that the step has, once what was enqueued has read them.
-        for held, taken in zip(self._parts, self._taken(batch)):
-            for array, values in zip(sum(held, ()), sum(map(tuple, taken), ())):
+        for (inputs, labels), (taken, learned) in zip(self._parts, self._taken(batch)):
+            pairs = [*zip(inputs, taken), *((labels[name], learned[name]) for name in labels)]
+            for array, values in pairs:
                 array[:] = devices.staged(values, self._context)
 
     def device_tensor(self, array: DeviceArray) -> Any:
@@ -190,7 +190,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def settings(self) -> Dict[str, Any]:
         settings = devices.settings()
-        settings["layout"] = self._definition.LAYOUTS.get(self._context.device_type)
+        layouts = getattr(self._definition, "LAYOUTS", {})
+        settings["layout"] = layouts.get(self._context.device_type)
         settings["amp_dtype"] = self._dtype if is_mixed(self.case.precision) else None
         settings["hybridize"] = self._hybridize if self.case.compiler != "none" else None
         settings["process_group"] = self._group.settings() if self._group else None
@@ -202,14 +203,11 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         """Return the shared name and the variable of each parameter."""
         named: Dict[Any, Tuple[str, Variable]] = {}
         kernels = CONVOLUTION_OIHW if self._context.device_type == "cpu" else CONVOLUTION_OHWI
-        for prefix, block in _blocks(self._model):
-            for attribute, parameter in block._reg_params.items():
-                kinds = (mx.gluon.nn.Dense, mx.gluon.rnn.LSTM)
-                dense = isinstance(block, kinds) and attribute.endswith("weight")
-                trained = parameter.grad_req != "null"
-                entry = variable_of(parameter.data(), trained, dense, block, kernels)
-                # one that is shared has the name of the block that made it, which comes later
-                named[parameter] = prefix + _shared_name(attribute), entry
+        for name, block, parameter in layers.named_parameters(self._model):
+            dense = isinstance(block, mx.gluon.nn.Dense) and name.endswith(".weight")
+            trained = parameter.grad_req != "null"
+            entry = variable_of(parameter.data(), trained, dense, block, kernels)
+            named[parameter] = name, entry
         return named
 
     def state(self) -> Dict[str, Variable]:
@@ -257,7 +255,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def gradient_messages(self) -> List[int]:
         # one for each; the kvstore cuts large ones alike here and there
-        return [array.size * devices.itemsize(array.dtype) for array in self._gradients]
+        return [4 * array.size for array in self._gradients]
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, self._context, self._dtype, self._group)
@@ -265,18 +263,6 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     def stop(self) -> None:
         if self._group:
             self._group.leave()
-
-
-def _blocks(block: Any, prefix: str = "") -> Iterator[Tuple[str, Any]]:
-    """Yield ``block`` and all its parts, with the beginning of their parameters' names."""
-    yield prefix, block
-    for name, child in block._children.items():
-        yield from _blocks(child, f"{prefix}{name}.")
-
-
-def _shared_name(name: str) -> str:
-    """Return the shared name of the parameter that a block calls ``name``."""
-    return ENDINGS.get(name) or RECURRENT.sub(r"\3_\2h_l\1", name)
 
 
 @contextlib.contextmanager

@@ -13,6 +13,12 @@ from mxnet.contrib import amp
 
 BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
 DTYPES = {"bfloat16": BFLOAT16, "float16": np.dtype(np.float16)}
+#: Shape of both operands with which a matmul operator is tried, and its options.
+TRIALS: Dict[str, Tuple[Tuple[int, ...], Dict[str, Any]]] = {
+    "Convolution": ((1, 8, 3, 3), {"num_filter": 1, "kernel": (3, 3), "no_bias": True}),
+    "FullyConnected": ((8, 8), {"num_hidden": 8, "no_bias": True}),
+    "batch_dot": ((1, 8, 8), {}),
+}
 
 
 def put_messages_first() -> None:
@@ -54,11 +60,6 @@ def name_of(dtype: Any) -> str:
     return "bfloat16" if resolved == BFLOAT16 else resolved.name
 
 
-def itemsize(dtype: Any) -> int:
-    """Return the bytes of a value."""
-    return np.dtype(dtype).itemsize
-
-
 def set_precision(
     precision: str, device: mx.Context, matmuls: Sequence[str]
 ) -> Tuple[str, Dict[str, str]]:
@@ -68,8 +69,7 @@ def set_precision(
     ``matmuls``: names of the operators in the model; those that MXNet lacks in that dtype on
     ``device`` stay in float32.
 
-    Raises :class:`Unsupported` where all of them would stay in float32, or all recurrent layers,
-    which dominate a model that has them."""
+    Raises :class:`Unsupported` where all of them would stay in float32."""
     if precision == "fp32":
         return "float32", dict.fromkeys(matmuls, "")
     # what MXNet's AMP has for each device: the other one is refused or ignored there
@@ -77,7 +77,7 @@ def set_precision(
     dtype = mixed_dtype(precision, available, f"MXNet on a {device.device_type}")
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
     refused = {name for name, reason in reasons.items() if reason}
-    if refused == set(matmuls) or "RNN" in refused:
+    if refused == set(matmuls):
         raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
     # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
     half = {*amp.list_lp16_ops(DTYPES[dtype]), *matmuls} - refused
@@ -90,26 +90,10 @@ def set_precision(
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Return why MXNet cannot compute the matmul ``operator`` in ``dtype`` on ``device``, in its
     own words, by trying; "" where it can."""
-    images, matrix = (1, 8, 3, 3), (8, 8)
-    shapes = {
-        "Convolution": (images, images),
-        "FullyConnected": (matrix, matrix),
-        "batch_dot": ((1, 8, 8),) * 2,
-        # a step, all weights and biases, the output and the cell before it
-        "RNN": ((1, 1, 8), (4 * 8 * (8 + 8 + 2),), (1, 1, 8), (1, 1, 8)),
-    }
-    options: Dict[str, Dict[str, Any]] = {
-        "Convolution": {"num_filter": 1, "kernel": (3, 3), "no_bias": True},
-        "FullyConnected": {"num_hidden": 8, "no_bias": True},
-        "batch_dot": {},
-        "RNN": {"state_size": 8, "num_layers": 1, "mode": "lstm"},
-    }
-    operands = [
-        mx.nd.amp_cast(mx.nd.ones(shape, ctx=device), dtype=DTYPES[dtype])
-        for shape in shapes[operator]
-    ]
+    shape, options = TRIALS[operator]
+    operand = mx.nd.amp_cast(mx.nd.ones(shape, ctx=device), dtype=DTYPES[dtype])
     try:
-        getattr(mx.nd, operator)(*operands, **options[operator]).wait_to_read()
+        getattr(mx.nd, operator)(operand, operand, **options).wait_to_read()
     except mx.MXNetError as error:
         # The last line of MXNet's traceback, behind the check that failed.
         return str(error).splitlines()[-1].rpartition(": ")[2]

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Tuple
+from typing import Any
 
 import oneflow
 from harness.adapter import RankContext, Unsupported, mixed_dtype, takes_gpu
-from oneflow import Tensor, nn, sysconfig
-
-from . import matmuls
+from oneflow import sysconfig
 
 #: The wheels of OneFlow 0.9 have machine code for compute capability 6.0 to 8.6, and no PTX that a
 #: driver could compile for newer ones.
@@ -57,45 +55,14 @@ def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) 
     :class:`Unsupported` where matmuls stay in float32."""
     name = mixed_dtype(precision, ("float16", "bfloat16"), "OneFlow")
     dtype: oneflow.dtype = getattr(oneflow, name)
-    eager, warning = _autocast(device, dtype)
-    if graph:
-        if _enable_amp(device, dtype) == "float32":
-            raise Unsupported(
-                f"nn.Graph's enable_amp leaves products in float32; OneFlow warns: {warning}"
-            )
-        return dtype
-    if eager == oneflow.float32:
-        raise Unsupported(f"autocast leaves products in float32; OneFlow warns: {warning}")
-    if train and name == "float16" and not hasattr(oneflow.amp.GradScaler, "scale"):
-        raise Unsupported("OneFlow's GradScaler, which float16 needs, works in nn.Graph alone")
-    return dtype
-
-
-def _operands(device: oneflow.device) -> Tuple[Tensor, Tensor]:
-    return oneflow.ones(4, 4, device=device), oneflow.ones(4, 4, device=device)
-
-
-def _autocast(device: oneflow.device, dtype: oneflow.dtype) -> Tuple[oneflow.dtype, str]:
-    """Return the dtype of a matmul in eager mode, and what OneFlow warned of."""
+    operand = oneflow.ones(4, 4, device=device)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with oneflow.autocast(device.type, dtype=dtype):
-            result = oneflow.matmul(*_operands(device)).dtype
-    return result, "; ".join(str(warning.message) for warning in caught)
-
-
-class _Matmul(nn.Graph):
-    def __init__(self, dtype: oneflow.dtype) -> None:
-        super().__init__()
-        self.config.enable_amp(True, dtype=dtype)
-
-    def build(self, a: Tensor, b: Tensor) -> Tensor:
-        return oneflow.matmul(a, b)
-
-
-def _enable_amp(device: oneflow.device, dtype: oneflow.dtype) -> str:
-    """Return the dtype of a matmul in a graph."""
-    graph = _Matmul(dtype)
-    graph(*_operands(device))
-    (dtype,) = matmuls.compiled(graph)
+            matmul = oneflow.matmul(operand, operand)
+    if matmul.dtype == oneflow.float32:
+        said = "; ".join(str(warning.message) for warning in caught)
+        raise Unsupported(f"autocast leaves matmuls in float32; OneFlow warns: {said}")
+    if train and not graph and name == "float16" and not hasattr(oneflow.amp.GradScaler, "scale"):
+        raise Unsupported("OneFlow's GradScaler, which float16 needs, works in nn.Graph alone")
     return dtype

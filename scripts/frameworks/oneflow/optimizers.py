@@ -3,12 +3,11 @@ of SGD is part of the gradient, that of AdamW is not; epsilon is added after the
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any, Dict, List
 
 import oneflow
 from harness.adapter import Unsupported
-from harness.optimizers import update_rules
+from harness.optimizers import groups_by_decay
 from oneflow import Tensor, nn, optim
 
 
@@ -21,13 +20,7 @@ def from_model_config(
     ``clips``: it clips the gradients itself, as it does in a graph. Raises :class:`Unsupported`
     where it would not by the norm of all."""
     hyper = model_config["hyperparameters"]
-    named = dict(model.named_parameters())
-    by_decay: Dict[float, List[Tensor]] = defaultdict(list)
-    for name, rule in update_rules(named, hyper).items():
-        by_decay[rule.weight_decay].append(named[name])
-    groups: List[Dict[str, Any]] = [
-        {"params": group, "weight_decay": decay} for decay, group in by_decay.items()
-    ]
+    groups = groups_by_decay(dict(model.named_parameters()), hyper)
     limit = hyper.get("clip_global_norm")
     if clips and limit is not None:
         if len(groups) > 1:

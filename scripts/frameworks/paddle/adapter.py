@@ -69,7 +69,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             return
         self._wrapped = self._network
         if self._process_group:
-            self._wrapped = data_parallel.wrap(self._network)
+            self._wrapped = paddle.DataParallel(self._network)  # with the weights of rank 0
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
         self._optimizer = optimizers.from_model_config(self._model, self.model_config, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
@@ -131,10 +131,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
 
     def _forward(self) -> Outputs:
         return tuple(self._network(self._inputs))
-
-    def read(self, handle: Outputs) -> float:
-        total = sum(float(tensor.sum(dtype="float64")) for tensor in handle)
-        return total / sum(tensor.size for tensor in handle)
 
     def synchronize(self) -> None:
         # on the CPU all work is done when its call returns, and this call is refused

@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
@@ -49,14 +48,6 @@ ENDINGS = {
     "moving_mean": ".running_mean",
     "moving_variance": ".running_var",
     "value": "",
-}
-# The path of a weight of a recurrent layer, by its number, and how the shared names begin.
-RECURRENT = re.compile(r"lstm\.l([0-9]+)/(?:lstm_cell/)?(\w+)")
-RECURRENT_KINDS = {
-    "kernel": "weight_ih",
-    "recurrent_kernel": "weight_hh",
-    "bias": "bias_ih",
-    "recurrent_bias": "bias_hh",
 }
 
 
@@ -317,8 +308,5 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
 def _shared_name(weight: Any) -> str:
     """Return the name of a weight that all frameworks share. Raises KeyError for an unknown one."""
-    recurrent = RECURRENT.fullmatch(weight.path)
-    if recurrent:
-        return f"lstm.{RECURRENT_KINDS[recurrent[2]]}_l{recurrent[1]}"
     layers, _, ending = weight.path.rpartition("/")
     return str(layers.replace("/", ".") + ENDINGS[ending])

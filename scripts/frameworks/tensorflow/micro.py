@@ -19,7 +19,7 @@ from harness.primitives import (
 )
 from networks.transformers import MASKED_SCORE
 
-from .models.transformers import attended
+from .models.layers import attended
 from .steps import traced
 
 

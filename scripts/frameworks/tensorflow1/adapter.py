@@ -20,6 +20,7 @@ from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
+from tensorflow.python import pywrap_tensorflow
 
 from . import compiler, devices, matmuls, micro, optimizers, steps, variables
 
@@ -73,7 +74,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 }
                 optimizer = optimizers.from_model_config(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
-                    optimizer = devices.scaled(optimizer)
+                    scaled = tf.train.experimental.MixedPrecisionLossScaleOptimizer
+                    optimizer = scaled(optimizer, "dynamic")
                 average = devices.averaging(self.rank_context)
                 self._training = steps.training(*parts, optimizer, scope, average)
                 self._logits = self._training.logits
@@ -85,7 +87,6 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             data = {id(variable) for variable in resident.values()}
             self._lasting = [v for v in tf.global_variables() if id(v) not in data]
             initialize = tf.global_variables_initializer()
-        compiler.require(self.case.compiler, graph)
         self._run = self._session(graph)
         self._run.run(initialize)
         self.put(batch)
@@ -147,17 +148,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             "intra_op_threads": self._config.intra_op_parallelism_threads,
             "inter_op_threads": self._config.inter_op_parallelism_threads,
             "amp_dtype": "float16" if is_mixed(self.case.precision) else None,
-            "onednn_built_in": devices.onednn_built_in(),
+            "onednn_built_in": bool(pywrap_tensorflow.IsMklEnabled()),
             "grappler_remapping": rewriting.remapping != rewriting.OFF,
             "collective": devices.collective(self.rank_context) if several else None,
         }
 
     def state(self) -> Dict[str, Variable]:
-        gates = getattr(self._definition, "GATES", ())
-        return {
-            name: Variable(v, trainable=v.trainable, gates=gates if _is_recurrent(name) else ())
-            for name, v in self._model.items()
-        }
+        return {name: Variable(v, trainable=v.trainable) for name, v in self._model.items()}
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor  # a session returns numpy arrays
@@ -234,7 +231,3 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def stop(self) -> None:
         # Not when Python has gone: then the server's destructor fails.
         self._server = self._sum = self._run = self._step = None
-
-
-def _is_recurrent(name: str) -> bool:
-    return name.startswith("lstm.")

@@ -15,9 +15,9 @@ from collections import Counter
 from typing import Any, Callable, ContextManager, Dict, Iterable
 
 import tensorflow as tf
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch
 
-from .matmuls import MATMULS, RECURRENT
+from .matmuls import MATMULS
 
 #: A context for operations that are compiled together.
 Scope = Callable[[], ContextManager[Any]]
@@ -34,14 +34,6 @@ def configure(compiler: str, config: tf.ConfigProto) -> None:
     if compiler != "none":
         rewriting = config.graph_options.rewrite_options
         rewriting.remapping = rewriting.OFF
-
-
-def require(compiler: str, graph: tf.Graph) -> None:
-    """Raise :class:`Unsupported` where ``graph`` has matmuls that XLA does not compile."""
-    operations = {operation.type for operation in graph.get_operations()}
-    if compiler != "none" and operations & RECURRENT:
-        left = ", ".join(sorted(operations & RECURRENT))
-        raise Unsupported(f"XLA has no {left}, which stays outside of what it compiles")
 
 
 def proof(executed: Iterable[Any]) -> Dict[str, Any]:

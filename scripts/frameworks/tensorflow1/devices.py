@@ -7,7 +7,6 @@ from typing import Callable, Container, List, Optional
 
 import tensorflow as tf
 from harness.adapter import RankContext, Unsupported, is_mixed, takes_gpu
-from tensorflow.python import pywrap_tensorflow
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
@@ -36,11 +35,6 @@ def product_name(config: tf.ConfigProto) -> str:
     devices = device_lib.list_local_devices(config)
     text = next(device.physical_device_desc for device in devices if device.device_type == "GPU")
     return re.sub(r".*name: ([^,]*),.*", r"\1", text)
-
-
-def onednn_built_in() -> bool:
-    """Return whether oneDNN's kernels are in this build."""
-    return bool(pywrap_tensorflow.IsMklEnabled())
 
 
 def device_name(rank_context: RankContext) -> str:
@@ -101,16 +95,10 @@ def averaging(rank_context: RankContext) -> Callable[[List[tf.Tensor]], List[tf.
 def set_precision(precision: str, config: tf.ConfigProto) -> None:
     """Switch automatic mixed precision on or off: Grappler rewrites the graph to float16.
 
-    As ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does.
-
-    That function needs an optimizer, which inference does not have."""
+    As ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does, which needs an
+    optimizer: inference has none."""
     rewriting = config.graph_options.rewrite_options
     rewriting.auto_mixed_precision = rewriting.ON if is_mixed(precision) else rewriting.OFF
-
-
-def scaled(optimizer: tf.train.Optimizer) -> tf.train.Optimizer:
-    """Return ``optimizer`` with a dynamic loss scale, as that function returns it."""
-    return tf.train.experimental.MixedPrecisionLossScaleOptimizer(optimizer, "dynamic")
 
 
 def require_halves(matmul_dtypes: Container[str]) -> None:

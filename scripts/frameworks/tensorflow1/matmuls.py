@@ -8,14 +8,11 @@ from typing import Any, Dict, Iterable, List, Sequence, Tuple
 import tensorflow as tf
 from tensorflow.python.grappler import tf_optimizer
 
-#: Of all matmuls of a recurrent layer.
-RECURRENT = frozenset({"BlockLSTM"})
-MATMULS = RECURRENT | {
+MATMULS = {
     *("MatMul", "_FusedMatMul", "BatchMatMul", "BatchMatMulV2"),
     *("Conv2D", "_FusedConv2D", "DepthwiseConv2dNative"),
     *("Conv2DBackpropInput", "Conv2DBackpropFilter"),
     *("DepthwiseConv2dNativeBackpropInput", "DepthwiseConv2dNativeBackpropFilter"),
-    "BlockLSTMGrad",
 }
 
 

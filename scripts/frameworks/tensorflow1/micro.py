@@ -11,14 +11,8 @@ import tensorflow as tf
 from harness import communication
 from harness.adapter import RankContext, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
-from harness.operations import (
-    ConvolutionShape,
-    ForwardBackward,
-    Layer,
-    Operation,
-    functions,
-)
-from harness.primitives import Function, Repeated
+from harness.operations import ConvolutionShape, functions
+from harness.primitives import SHARED, Function, LayerFunction, Repeated
 from harness.primitives import Primitives as Base
 
 from . import devices, variables
@@ -74,45 +68,38 @@ class Primitives(Base):
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         def make(*tensors: tf.Tensor) -> Sequence[Any]:
-            return _kept(function(*tensors))
+            made = function(*tensors)
+            if not isinstance(made, list):
+                return _kept(made)
+            updates, values = zip(*map(_kept, made))
+            return [tf.group(*updates), list(values)]
 
         run, result = self.callables(make, operands)
         run()
         return Repeated(run, result)
 
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        if not isinstance(layer, ConvolutionShape):
-            raise Unsupported("TensorFlow 1 has no attention as one operator")
-        if layer.groups > 1:
+    def convolution(self, shape: ConvolutionShape) -> LayerFunction:
+        if shape.groups > 1:
             # A backward pass alone would cut and pad the images again, which the forward pass did.
             raise Unsupported(
                 "TensorFlow 1 has no grouped convolution as one operation with padding"
             )
-        rows, columns = layer.padding
+        rows, columns = shape.padding
         padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
+        convolve = functools.partial(tf.nn.conv2d, strides=shape.stride, padding=padding)
+        return LayerFunction(convolve, SHARED)
 
-        def make(images: tf.Tensor, kernel: tf.Tensor, gradient: tf.Tensor) -> Sequence[Any]:
-            computed = tf.nn.conv2d(images, kernel, strides=layer.stride, padding=padding)
-            gradients = tf.gradients(computed, [images, kernel], gradient)
-            kept = [
-                _kept(tensor, shape)
-                for tensor, shape in zip(gradients, (layer.images_shape, layer.kernel_shape))
-            ]
-            updates, values = zip(*kept)
-            return [*_kept(computed, layer.result_shape), tf.group(*updates), list(values)]
+    def pullback(
+        self, function: Function, operands: Sequence[Any], upstream: Any
+    ) -> Tuple[Function, Sequence[Any]]:
+        def gradients(images: tf.Tensor, kernel: tf.Tensor, gradient: tf.Tensor) -> List[tf.Tensor]:
+            own = [images, kernel]
+            pulled: List[tf.Tensor] = tf.gradients(function(*own), own, gradient)
+            for tensor, operand in zip(pulled, own):
+                tensor.set_shape(operand.shape)  # which it does not tell
+            return pulled
 
-        forward, result, backward, gradients = self.callables(make, list(map(self.tensor, arrays)))
-        forward()
-        backward()
-        return ForwardBackward(
-            Operation(forward, lambda: self.to_numpy(result()), self.dtype),
-            Operation(backward, lambda: list(map(self.to_numpy, gradients())), self.dtype),
-        )
-
-    def matmul_result(self, left: Any, right: Any) -> Any:
-        convolve = functools.partial(tf.nn.conv2d, strides=[1] * 4, padding="VALID")
-        made = self.repeated(tf.matmul if left.ndim == 2 else convolve, [left, right])
-        return made.held()
+        return gradients, [*operands, upstream]
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         def make(own: tf.Tensor) -> Sequence[Any]:
@@ -174,9 +161,7 @@ class Primitives(Base):
         )  # fmt: skip
 
 
-def _kept(tensor: tf.Tensor, shape: Any = None) -> Tuple[tf.Operation, tf.Tensor]:
-    """Return the operation that writes a tensor to a variable, and the variable's value.
-
-    ``shape``: of a tensor that does not tell."""
-    held = variables.empty(tensor.shape if shape is None else shape, tensor.dtype)
+def _kept(tensor: tf.Tensor) -> Tuple[tf.Operation, tf.Tensor]:
+    """Return the operation that writes a tensor to a variable, and the variable's value."""
+    held = variables.empty(tensor.shape, tensor.dtype)
     return held.assign(tensor, read_value=False), held.read_value()

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional
 import tensorflow as tf
 
 from .compiler import Scope
-from .variables import Variables, empty, trainable
+from .variables import Variables, empty
 
 Tensors = List[tf.Tensor]
 
@@ -49,7 +49,7 @@ def training(
     logits, statistics = definition.forward(variables, batch, model_config, True, scope)
     with scope():
         loss = definition.loss(logits, batch, model_config)
-    parameters = trainable(variables)
+    parameters = {name: entry for name, entry in variables.items() if entry.trainable}
     pairs = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.
     local = [tf.convert_to_tensor(gradient) for gradient, _ in pairs]

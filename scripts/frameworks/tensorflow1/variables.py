@@ -32,10 +32,6 @@ def empty(shape: Sequence[int], dtype: Any) -> tf.Variable:
     return _variable(tf.zeros(shape, dtype), trainable=False)
 
 
-def trainable(variables: Variables) -> Variables:
-    return {name: variable for name, variable in variables.items() if variable.trainable}
-
-
 def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
     """Return a variable on the device for each array of ``batch``, still empty: data that were fed
     would be copied in every step, and a constant is part of the graph, which ends at 2 GiB."""

@@ -5,7 +5,7 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Tuple
 
 #: Axes that permute an array of a model into the layout that all frameworks share.
 Axes = Tuple[int, ...]
@@ -37,17 +37,13 @@ class Variable(NamedTuple):
     separate axes, which ``axes`` permute.
 
     ``merged``: shape in which to permute a tensor that has axes of its own, such as a group's or
-    those of one element.
-
-    ``gates``: for a recurrent layer whose gates are in another order on the last axis: positions of
-    the shared layout's input, forget, cell and output gate."""
+    those of one element."""
 
     tensor: Any
     axes: Axes = SAME
     trainable: bool = True
     unfolded: Tuple[int, ...] = ()
     merged: Tuple[int, ...] = ()
-    gates: Tuple[int, ...] = ()
 
 
 def variable_of(
@@ -102,25 +98,13 @@ def in_shared_layout(array: Any, variable: Variable) -> Any:
         array = unfolded.reshape(-1, unfolded.shape[-1])
     elif variable.axes:
         array = array.transpose(variable.axes)
-    return np.array(_ordered(array, variable.gates), np.float32, order="C")
-
-
-def _ordered(array: Any, gates: Sequence[int]) -> Any:
-    """Return ``array`` with the ``gates`` on its last axis in that order."""
-    import numpy as np
-
-    if not gates:
-        return array
-    parts = np.split(array, len(gates), axis=-1)
-    return np.concatenate([parts[gate] for gate in gates], axis=-1)
+    return np.array(array, np.float32, order="C")
 
 
 def own_layout(array: Any, variable: Variable) -> Any:
     """Undo :func:`in_shared_layout`. Raises ValueError where the shapes do not fit."""
     import numpy as np
 
-    if variable.gates:
-        array = _ordered(array, [int(gate) for gate in np.argsort(variable.gates)])
     if variable.unfolded:
         *inputs, outputs = (variable.unfolded[axis] for axis in variable.axes)
         if array.shape[1:] != (outputs,):

@@ -78,11 +78,6 @@ def test_a_repeat_without_a_figure_or_a_start_is_in_no_pair() -> None:
     assert pairs.order([], candidate) == pairs.order([], []) == ""
 
 
-def test_a_repeat_that_one_side_has_several_of_is_in_no_pair() -> None:
-    base, candidate = interleaved_sides(8, 3, 2)
-    assert len(ratios([*base, base[0]], candidate)) == 7
-
-
 def test_more_repeats_of_one_side_leave_the_pairs_as_they_are() -> None:
     base, candidate = interleaved_sides(8, 10, 3)
     alone = [

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from core.case import Case
 from framebench.config.catalog import load_catalog
-from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
@@ -17,11 +15,10 @@ from framebench.runs import commands, verify
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, settings
 from ..table_rows import row
 
 HERE = Machine(8, 0)
-NAME = "accumulation"
 
 
 def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
@@ -55,12 +52,6 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
     assert left.reason == "a total batch of 12 is no multiple of 2 devices x 4 micro-steps"
 
 
-def test_inference_has_no_micro_steps(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as error:
-        plan_of(tmp_path, accumulation=[2], mode=["inference"])
-    assert_clear(error, ["my.yaml", "axes.accumulation: found [2]", "or mode: train"])
-
-
 # ---- records ------------------------------------------------------------------------------------
 
 
@@ -82,15 +73,6 @@ def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
     assert words[4][words[4].index("--accumulation") + 1] == "4"
     assert "breakdown_steps=3" in words[1]
     assert "breakdown_steps=3" not in words[4]
-
-
-def test_an_older_record_has_single_steps(tmp_path: Path) -> None:
-    older = run_in(tmp_path, {**CASE, "mode": "train"})
-    other = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": None})
-    three = run_in(tmp_path, {**CASE, "mode": "train", "accumulation": 3})
-    assert [one.case.accumulation for one in (older, other, three)] == [1, 1, 3]
-    assert older.key == other.key != three.key
-    assert three.case.samples_per_step == 3 * older.case.samples_per_step
 
 
 # ---- tables -------------------------------------------------------------------------------------

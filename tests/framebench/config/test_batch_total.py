@@ -12,7 +12,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 
-from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, settings
 
 HERE = Machine(8, 0)
 STRONG = {"devices_per_node": [1, 2, 4], "batch_total": [64]}
@@ -56,14 +56,6 @@ def test_a_block_with_one_batch_replaces_the_other(tmp_path: Path) -> None:
     assert [size for _, size in batches(plan)] == [64, 32, 16, 64, 32, 16]
 
 
-def test_a_batch_of_each_model(tmp_path: Path) -> None:
-    models = ["resnet50_v1.5", "bert_base"]
-    totals = {"resnet50_v1.5": 64, "bert_base": [8]}
-    suite = suite_of(model=models, devices_per_node=2, batch_total=totals)
-    sizes = {case.model: case.batch_per_device for case in plan_of(tmp_path, suite).folders}
-    assert sizes == {"resnet50_v1.5": 32, "bert_base": 4}
-
-
 def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, suite_of(devices_per_node=[1, 2, 3, 4], batch_total=[64, 6]))
     assert ("1n3g", 2) in batches(plan)
@@ -73,13 +65,6 @@ def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> No
         ("6/4 (total 6)", "a total batch of 6 is no multiple of 4 devices"),
     }
     assert "a total batch of 64 is no multiple of 3 devices" in describe(plan)
-
-
-def test_what_is_left_out_decides_no_device(tmp_path: Path) -> None:
-    alone = plan_of(tmp_path, suite_of(devices_per_node=[1, 2], batch_total=[64]))
-    more = plan_of(tmp_path, suite_of(devices_per_node=[1, 2, 7], batch_total=[64]))
-    assert alone.capacity == more.capacity
-    assert alone.capacity.cores_per_device == 4
 
 
 def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -> None:
@@ -92,9 +77,3 @@ def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -
     searched = suite_of(batch_per_device=[2, "max"])
     kept = plan_of(tmp_path, {**searched, "exclude": [{"batch_total": [2]}]})
     assert [case.batch_per_device for case in kept.cases] == ["max"], "not known, so not excluded"
-
-
-def test_one_block_has_one_batch(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as error:
-        plan_of(tmp_path, suite_of(batch_per_device=[2], batch_total=[2]))
-    assert_clear(error, ["my.yaml", "axes: found batch_per_device and batch_total", "one of them"])

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from framebench.config.catalog import load_catalog
-from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
@@ -15,7 +13,7 @@ from framebench.runs import verify
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, assert_clear, settings
+from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, settings
 from ..table_rows import row
 
 HERE = Machine(8, 0)
@@ -69,30 +67,7 @@ def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path:
     assert {c.parallelism: c.batch_per_device for c in plan.folders} == {"fsdp": 4, "tensor": 8}
 
 
-@pytest.mark.parametrize(
-    ("axes", "expected"),
-    [
-        ({"parallelism": ["zero"]}, ["axes.parallelism[0]: found 'zero'", "data, fsdp, tensor"]),
-        ({"parallelism": ["fsdpxtensor"]}, ["axes.parallelism[0]", "the size of each group"]),
-        ({"parallelism": ["fsdp"], "devices_per_node": [1]}, ["found fsdp for one device"]),
-    ],
-)
-def test_what_is_none_is_refused(tmp_path: Path, axes: dict[str, Any], expected: list[str]) -> None:
-    with pytest.raises(ConfigError) as error:
-        plan_of(tmp_path, **{"devices_per_node": [2], **axes})
-    assert_clear(error, ["my.yaml", *expected])
-
-
 # ---- records ------------------------------------------------------------------------------------
-
-
-def test_an_older_record_is_by_data(tmp_path: Path) -> None:
-    two = {**CASE, "mode": "train", "devices_per_node": 2}
-    older = run_in(tmp_path, two)
-    tensor = run_in(tmp_path, {**two, "parallelism": "tensor"})
-    assert [one.case.parallelism for one in (older, tensor)] == ["data", "tensor"]
-    assert older.case.samples_per_step == 2 * tensor.case.samples_per_step
-    assert older.key.on_one == tensor.key.on_one
 
 
 # ---- tables -------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ for."""
 from __future__ import annotations
 
 import csv
-import math
 from typing import Any
 
 import pytest
@@ -13,16 +12,11 @@ from framebench.cases.fitting import Capacity, fit
 from framebench.cases.matrix import cases
 from framebench.config import values
 from framebench.config.suite import load_suite
-from harness.measuring import synthetic
 
 from ...conftest import ROOT
 from ...frameworks.cnns import TORCHVISION
 from ..settings import CATALOG
 
-SUITES = [
-    "superbench_models", "nvidia_electra", "nvidia_electra_latency", "nvidia_resnet50",
-    "megatron_gpt", "nvidia_electra_squad",
-]  # fmt: skip
 ELECTRA, RESNET50 = "nvidia-tensorflow2-electra", "nvidia-mxnet-resnet50"
 #: Sequences of an update in the two phases of pre-training, by sequence length.
 SEQUENCES = {128: 67_584, 512: 27_648}
@@ -77,19 +71,6 @@ def test_electra_has_the_settings_of_the_published_figures(
             assert updates == SEQUENCES[case.sequence_length or 0]
         else:
             assert case.accumulation == 1
-
-
-def test_the_batch_of_an_update_has_room_on_a_device() -> None:
-    """Fail if the batch of an update exceeds a device's memory.
-    Noise for each word of the vocabulary would take 330 GB."""
-    for case in cases_of("nvidia_electra"):
-        model_config = CATALOG.models[case.model]
-        samples = int(case.batch_per_device) * case.accumulation
-        shapes = [
-            synthetic.shape_of(entry["shape"], samples, case.sequence_length)
-            for entry in model_config["inputs"]
-        ]
-        assert 8 * sum(map(math.prod, shapes)) < 10**9, case
 
 
 def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
@@ -149,9 +130,8 @@ def test_megatron_has_as_many_sequences_an_update_on_any_devices() -> None:
     assert (totals, {case.sequence_length for case in actual}) == ({2048}, {2048})
 
 
-@pytest.mark.parametrize("name", SUITES)
-def test_a_small_machine_leaves_out_what_needs_more_devices(name: str) -> None:
-    actual = cases_of(name)
+def test_a_small_machine_leaves_out_what_needs_more_devices() -> None:
+    actual = cases_of("superbench_models")
     kept, left = fit(actual, Capacity("cpu", 1, 1, 2), CATALOG)
     assert {case.devices_per_node for case in kept} == {1}
     assert len(left) == sum(case.devices_per_node > 1 for case in actual)
@@ -203,27 +183,3 @@ def test_devices_hold_what_they_do_not_share_out() -> None:
         for there, is_kept in ((least, True), (least - 1, not least)):
             kept, _ = fit([case], Capacity("cpu", 8, 2, 2, memory=int(there)), CATALOG)
             assert bool(kept) == is_kept, (case, there)
-
-
-def test_transformers_and_zoo_have_what_they_are_named_for() -> None:
-    actual = cases_of("transformers")
-    assert {case.framework for case in actual} == {*CATALOG.frameworks}
-    assert {case.model for case in actual} == {
-        "bert_base",
-        "bert_large",
-        "gpt2_small",
-        "gpt2_medium",
-        "electra_base",
-        "llama_1b",
-    }
-    assert {(case.mode, case.precision) for case in actual} == {
-        (mode, precision) for mode in ("train", "inference") for precision in ("fp32", "amp")
-    }
-    actual = cases_of("zoo")
-    asked = [(case.model, case.mode, case.batch_per_device) for case in actual]
-    batches = {("inception_v3", "train"): 2}  # with one its auxiliary head has no variance
-    assert sorted(asked) == sorted(
-        (model, mode, batches.get((model, mode), 1))
-        for model in TORCHVISION
-        for mode in ("train", "inference")
-    )

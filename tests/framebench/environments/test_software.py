@@ -90,22 +90,6 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
     assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
 
 
-def test_what_is_brought_counts_only_where_it_is_asked_for(tmp_path: Path) -> None:
-    brought = {"images": {"pytorch": "/no/image.sif"}, "modules": {"pytorch": ["pytorch"]}}
-    for methods, method in (((), "venv"), (("conda",), "conda"), (MODULES, "modules")):
-        assert (
-            plan(tmp_path, methods=methods, **brought).software["pytorch"].install_method == method
-        )
-    both = {"interpreters": {"pytorch": "/usr/bin/env"}, "modules": {"pytorch": ["pytorch"]}}
-    assert plan(tmp_path, methods=MODULES, **both).software["pytorch"].install_method == "modules"
-    assert plan(tmp_path, **both).software["pytorch"].install_method == "interpreter"
-    alone = {"interpreters": {"pytorch": "/usr/bin/env"}}
-    assert (
-        plan(tmp_path, methods=APPTAINER, **alone).software["pytorch"].install_method
-        == "interpreter"
-    )
-
-
 VARIANT = {**SUITE, "variants": {"b": {"environments": {"pytorch": str(ROOT / "envs/jax.yaml")}}}}
 TWO = {**SUITE, "axes": {**SUITE["axes"], "framework": ["pytorch", "jax"]}}
 BAD = {

@@ -95,8 +95,6 @@ def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
     ("key", "value", "allowed"),
     [
         ("gres", "gpu:h100:4", "as many as gpus_per_node says \\(8\\)"),
-        ("gres", "nvme:1", "gpu, gpu:TYPE or"),
-        ("time_limit", 0, "at least 1"),
         ("account", "me", "slurm_account, qos"),
     ],
 )
@@ -130,23 +128,6 @@ def test_a_call_measures_on_nodes_of_one_kind(tmp_path: Path) -> None:
     assert (new.partition, new.cores_per_node, new.machine.gpus) == ("new", 64, 8)
     assert (cpu.machine.gpus, cpu.machine.nodes) == (0, 9)
     assert usual.most_node_hours == new.most_node_hours == cpu.most_node_hours == 5
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (
-            {"node_kind": "h10"},
-            "cluster.node_kind: found 'h10' .did you mean h100..; allowed: h100, cpu",
-        ),
-        ({"node_kind": "wrong"}, "cluster.gres: found 'nvme'; allowed: gpu"),
-        ({"node_kind": "odd"}, "unknown key cluster.gpus; allowed: nodes, gpus_per_node, "),
-    ],
-)
-def test_a_kind_of_nodes_says_what_is_allowed(given: Any, message: str, tmp_path: Path) -> None:
-    kinds = {**KINDS, "wrong": {"gres": "nvme"}, "odd": {"gpus": 3}}
-    with pytest.raises(ConfigError, match=rf"cluster.yaml .*: {message}"):
-        settings(tmp_path, cluster={**GIVEN, "node_kinds": kinds, **given})
 
 
 def test_what_was_measured_on_one_kind_of_nodes_is_not_done_on_another(tmp_path: Path) -> None:

@@ -17,17 +17,13 @@ from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
-from ..watched import watch
 
 # ---- records ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reason", ["x" * 2**21, "line\n" * 2**19, '"' * (2**20 + 1)])
-def test_a_record_with_a_text_without_end_is_refused_in_one_line(
-    tmp_path: Path, reason: str
-) -> None:
+def test_a_record_with_a_text_without_end_is_refused_in_one_line(tmp_path: Path) -> None:
     save(tmp_path, "r1.json", record())
-    save(tmp_path, "r2.json", failed(repeat=2, reason=reason))
+    save(tmp_path, "r2.json", failed(repeat=2, reason="line\n" * 2**19))
     actual = record_sets.load(tmp_path)
     assert [run.origin for run in actual.runs] == ["r1.json"]
     (problem,) = actual.problems
@@ -138,13 +134,10 @@ BROKEN = {
         json.dumps(record(metrics={"rate": metrics(1.0)["throughput"]})),
         "has no metric 'throughput'",
     ),
-    "no value": (json.dumps(record(kind="copy", metrics=metrics(None))), "its throughput is None"),
     "extra key": (json.dumps(record(speed=1)), "breaks the record schema"),
     "unknown status": (json.dumps(record(status="fine")), "status: found 'fine'; allowed: 'ok'"),
     "NaN": (json.dumps(record(metrics=metrics(float("nan")))), "NaN"),
     "no throughput": (json.dumps(record(metrics=metrics(None))), "throughput is None"),
-    "negative step": (json.dumps(record(ranks=[{**record()["ranks"][0], "step_seconds": [-1]}])),
-                      "found -1"),
     "another repeat": (json.dumps(record(repeat=2)), "holds repeat 2"),
 }  # fmt: skip
 
@@ -160,14 +153,6 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     assert expected in actual.problems[0].message
 
 
-@pytest.mark.parametrize("content", ["", "[1]", json.dumps(record(speed=1))])
-def test_what_is_no_record_has_no_details(content: str, tmp_path: Path) -> None:
-    with pytest.raises(RecordsError, match=r"r1\.json: (is no|breaks the)"):
-        record_sets.load_record(save(tmp_path, "r1.json", content))
-    with pytest.raises(RecordsError, match="No such file"):
-        record_sets.load_record(tmp_path / "r2.json")
-
-
 def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None:
     steps = (0.1, 0.1, 0.1, 0.1, 3.6)
     mean_of_rates = sum(8 / step for step in steps) / len(steps)
@@ -175,21 +160,6 @@ def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None
     actual = record_sets.load(tmp_path)
     assert not actual.runs
     assert "40 samples in 4.0 s are 10.0" in messages(actual)
-
-
-@pytest.mark.parametrize(
-    ("changes", "expected"),
-    [
-        ({"case": {"batch_per_device": 10**19}}, "found 10000000000000000000"),
-        ({"wall_seconds": int("9" * 400)}, r"holds the integer 9{20}\.\. \(400 digits\)"),
-        ({"watch": {**watch(), "energy_joules": {"x": {}}}}, "energy_joules.x: found"),
-    ],
-)
-def test_what_nothing_could_hold_is_named(changes: Record, expected: str, tmp_path: Path) -> None:
-    path = save(tmp_path, "c/r1.json", record(**changes))
-    assert not record_sets.load(tmp_path).runs
-    with pytest.raises(RecordsError, match=expected):
-        record_sets.load_record(path)
 
 
 def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
@@ -345,12 +315,6 @@ def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: 
     assert actual.superseded == 1
 
 
-def test_a_memory_that_no_machine_has_is_not_known(tmp_path: Path) -> None:
-    sizes: list[Any] = [10**19, -1, "much", None]
-    assert machines_of(tmp_path, *(on_host("a", 1) | {"hardware": {"cpu": "Xeon",
-        "memory_bytes": size}} for size in sizes)) == [""] * 4  # fmt: skip
-
-
 def test_runs_of_other_packages_are_distinguished(tmp_path: Path) -> None:
     other = elsewhere(packages={"torch": "2.8.0", "numpy": "2.0"})
     nothing = elsewhere(packages={})
@@ -404,10 +368,7 @@ def test_columns_may_stand_in_any_order_and_end_with_status_and_reason(tmp_path:
 BAD_CELLS = [
     ("throughput", "0.0"),  # DLPerf: an unfinished log counts as 0.0 and enters the median
     ("throughput", "NaN"),  # NVIDIA: a failed cell is a bare NaN
-    ("throughput", "1_000"),
-    ("nodes", "1.5"),
     ("mode", "training"),
-    ("framework", ""),
 ]
 
 
@@ -451,8 +412,6 @@ STEPS = {"framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1"
     [
         ({**OF_METRIC, "mode": "Copy it"}, "column mode: found 'Copy it'"),
         ({**OF_METRIC, "mode": "train", **STEPS}, "found 'latency', of which lower is better"),
-        ({**OF_METRIC, "value": ""}, "column value: found ''"),
-        ({**OF_METRIC, "parameters": '{"a": [1]}'}, "column parameters: found"),
         ({**OF_METRIC, "flags": "<b>"}, "column flags: found '<b>'"),
         ({**ROW, "status": "failed", "throughput": "0.0"}, "beside status failed"),
     ],
@@ -492,8 +451,6 @@ def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
     [
         (tidy_csv.COLUMNS[:-1], "missing: 'unit'"),
         ([*tidy_csv.COLUMNS, "colour"], "not known: 'colour'"),
-        ([*tidy_csv.COLUMNS, "unit"], "there twice: 'unit'"),
-        ([], "missing: 'framework'"),
     ],
 )
 def test_wrong_columns_are_named(columns: Sequence[str], expected: str, tmp_path: Path) -> None:

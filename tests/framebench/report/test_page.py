@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from framebench.tables.view import MOST, UNFOLDED
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from ...conftest import ROOT
 from ..browser import AXE, Browser, choose, make
 from ..made_up_records import write_records
 
@@ -62,35 +60,6 @@ def test_no_table_is_wider_than_the_window(browser: Browser, page: Path, width: 
         assert table["theirs"] or table["columns"] <= MOST, table
         assert table["beyond"] <= 0, table
         assert table["inside"] <= 1, table
-
-
-@pytest.mark.parametrize("width", [1440, 1024])
-def test_no_word_is_split(browser: Browser, quick: Path, width: int) -> None:
-    """Fail if a name of a model or mode is broken anywhere but after a "_"."""
-    browser.open(quick, width=width)
-    split = browser.evaluate(
-        """[...document.querySelectorAll("td.key")].filter((cell) => {
-          const texts = [...cell.childNodes].filter((node) => node.nodeType === 3);
-          return texts.some((node) => [...node.data.matchAll(/[^\\s_]+/g)].some((word) => {
-            const range = document.createRange();
-            range.setStart(node, word.index);
-            range.setEnd(node, word.index + word[0].length);
-            return range.getClientRects().length > 1;
-          }));
-        }).map((cell) => `${cell.closest("[id^=table-]").id}: ${cell.textContent}`)"""
-    )
-    assert not split, f"at {width} pixels"
-
-
-def test_what_is_between_backticks_is_code(browser: Browser, quick: Path) -> None:
-    browser.open(quick)
-    assert "tensor" in browser.evaluate(
-        "[...document.querySelectorAll('main p > code')].map((one) => one.textContent)"
-    )
-    assert not browser.evaluate(
-        "[...document.querySelectorAll('main p')].filter((one) => one.textContent.includes('`'))"
-        ".map((one) => one.textContent)"
-    )
 
 
 def test_a_missing_figure_says_where_its_reason_stands(browser: Browser, quick: Path) -> None:
@@ -312,14 +281,3 @@ def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
 
 
 # ---- picture ------------------------------------------------------------------------------------
-
-
-def test_the_picture_is_the_first_screen(browser: Browser, quick: Path) -> None:
-    sys.path.insert(0, str(ROOT / "docs"))
-    try:
-        import picture
-    finally:
-        sys.path.remove(str(ROOT / "docs"))
-    content = picture.first_screen(browser.open(quick, folded=True))
-    assert content.startswith(b"\x89PNG")
-    assert 400 < int.from_bytes(content[20:24]) < 1100, "pixels of height"

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import numpy as np
 import pytest
-from framebench.records import record_sets
 from framebench.statistics import shape
 
-from ..figures import DLPERF
 from .distributions import SAMPLERS
 
 
@@ -70,13 +66,3 @@ def test_modes_as_in_dlperf_are_found() -> None:
     near 690."""
     fast, slow = [2810.0, 2825.0, 2831.0, 2838.0, 2850.0], [684.0, 691.0, 695.0]
     assert shape.modes([*fast[:2], *slow, *fast[2:]]) == (slow, fast)
-
-
-def test_the_published_repeats_of_dlperf_have_one_mode() -> None:
-    groups = defaultdict(list)
-    for run in record_sets.load(DLPERF).runs:
-        if run.throughput:
-            groups[run.key].append(run.throughput)
-    large = [values for values in groups.values() if len(values) >= shape.FEWEST]
-    assert len(large) == 25
-    assert not any(shape.modes(values) for values in large)

@@ -6,12 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from framebench.statistics import descriptive, intervals
+from framebench.statistics import descriptive
 from framebench.statistics.signed_rank import average_ranks
 from framebench.statistics.verdicts import verdict
 from scipy import stats
-
-from .distributions import step_times
 
 
 def test_median_of_an_even_number_is_the_mean_of_the_two_middle_values() -> None:
@@ -29,23 +27,6 @@ def test_percentile_needs_its_samples(fraction: float, count: int) -> None:
     values = [float(value) for value in range(1, count + 1)]
     assert descriptive.percentile(values, fraction) == math.ceil(count * fraction)
     assert descriptive.percentile(values[1:], fraction) is None
-
-
-def test_the_interval_of_a_percentile_is_of_repeats_and_not_of_pooled_steps() -> None:
-    repeats, draws = 7, 1500
-    each = np.sort(step_times(np.random.default_rng(0), repeats * draws), axis=1)
-    # the 124th of 130 steps, by nearest rank
-    assert descriptive.percentile(each[0].tolist(), 0.95) == each[0, 123]
-    truth = float(np.median(each[:, 123]))
-    actual = [
-        intervals.median_interval(entry) for entry in each[:, 123].reshape(draws, -1).tolist()
-    ]
-    held = np.mean([low <= truth <= high for low, high in filter(None, actual)])
-    assert held >= 0.95 - 3 * (0.95 * 0.05 / draws) ** 0.5
-
-    pooled = np.sort(each.reshape(draws, -1), axis=1)
-    low, high = (int(rank) for rank in stats.binom.ppf([0.025, 0.975], pooled.shape[1], 0.95))
-    assert np.mean((pooled[:, low] <= truth) & (truth <= pooled[:, high])) < 0.6
 
 
 def test_a_percentile_is_the_smallest_value_with_its_part_at_or_below() -> None:

@@ -10,11 +10,9 @@ import pytest
 from framebench.statistics import steady
 
 from .steps import (
-    COUNTS,
     HANGING_TOGETHER,
     KEPT_ASIDE,
     NOT_STEADY,
-    POWER,
     STALLED,
     STEADY,
     UNSTALLED,
@@ -33,7 +31,7 @@ def found(draw: Steps, count: int, draws: int = DRAWS) -> float:
     return float(np.mean([bool(steady.unsteady(window)) for window in windows]))
 
 
-@pytest.mark.parametrize("count", [20, 50, 100])
+@pytest.mark.parametrize("count", [20, 100])
 @pytest.mark.parametrize("name", [*STEADY, *KEPT_ASIDE])
 def test_a_steady_window_is_rarely_called_unsteady(name: str, count: int) -> None:
     promised = HANGING_TOGETHER if name == "hanging together" else steady.SIGNIFICANCE
@@ -53,15 +51,6 @@ def test_a_change_is_found_in_a_hundred_steps(name: str) -> None:
     assert rate >= 0.9, f"{name}: {rate}"
 
 
-@pytest.mark.parametrize("name", POWER)
-def test_as_much_is_seen_as_the_documents_say(name: str) -> None:
-    draw, percent = POWER[name]
-    for count, promised in zip(COUNTS, percent, strict=True):
-        rate = found(draw, count, draws=300)
-        error = max(0.01, (rate * (1 - rate) / 300) ** 0.5)
-        assert rate == pytest.approx(promised / 100, abs=3 * error), f"{count} steps"
-
-
 @pytest.mark.parametrize("count", [16, 30])
 @pytest.mark.parametrize("name", STALLED)
 def test_a_step_that_takes_a_part_of_the_window_for_itself_is_found(name: str, count: int) -> None:
@@ -71,7 +60,7 @@ def test_a_step_that_takes_a_part_of_the_window_for_itself_is_found(name: str, c
     assert steady.unsteady(windows[0])
 
 
-@pytest.mark.parametrize("count", [10, 20, 100])
+@pytest.mark.parametrize("count", [10, 100])
 @pytest.mark.parametrize("name", UNSTALLED)
 def test_ordinary_noise_is_rarely_called_a_stall(name: str, count: int) -> None:
     draw, promised = UNSTALLED[name]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import Any
 
-from framebench.config import statuses
 from framebench.records.run import Run
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
@@ -14,7 +12,6 @@ from framebench.statistics import equivalence
 from framebench.tables.declared import converge
 from harness.kinds.converge import Converge
 
-from ...conftest import ROOT
 from ..made_up_runs import build, inputs_of
 from ..made_up_trainings import trained
 
@@ -106,17 +103,6 @@ def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
     ]
     assert all("4 trainings of 2 cases" in plot.description for plot in plots)
     assert "<svg" in plots[0].svg
-
-
-def test_every_status_is_known_everywhere() -> None:
-    schema = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
-    ranks = schema["properties"]["ranks"]["items"]["properties"]
-    attempts = schema["properties"]["attempts"]["items"]["properties"]
-    for entry in (schema["properties"], ranks, attempts):
-        assert entry["status"]["enum"] == [*statuses.STATUSES]
-    assert {*statuses.FOR_PEOPLE} == {*statuses.STATUSES}
-    css = (ROOT / "workflow/framebench/report/templates/report.css").read_text()
-    assert all(f".status.{status}" in css for status in statuses.STATUSES)
 
 
 def test_the_pairs_are_counted_by_verdict() -> None:

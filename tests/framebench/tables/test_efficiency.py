@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -119,13 +118,6 @@ def test_a_device_is_found_by_its_whole_name(
         assert datasheets.datasheet_tflops(sheets, made) == expected
 
 
-def test_datasheets_are_sourced_and_each_once() -> None:
-    sheets = datasheets.load_datasheets()
-    assert all(sheet.source and sheet.tflops > 0 for sheet in sheets)
-    keys = [(sheet.device, sheet.precision) for sheet in sheets]
-    assert len(set(keys)) == len(keys)
-
-
 def test_energy_is_the_median_and_memory_the_most_of_the_repeats() -> None:
     figures = [(3.0, 10, 500), (1.0, 30, 400), (2.0, 20, 600), (None, None, None)]
     runs = [
@@ -195,10 +187,3 @@ def test_operations_of_the_real_models(model: str) -> None:
     made = run(model=model, mode="inference", sequence_length=128)
     expected = {"resnet50_v1.5": 8.2e9, "bert_base": 2 * 128 * 85e6}[model]
     assert efficiency.operations_per_sample(made, model_configs) == pytest.approx(expected, rel=0.1)
-
-
-def test_a_datasheet_file_of_other_columns_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "sheets.csv"
-    path.write_text("device,tflops\n*,1\n")
-    with pytest.raises(ValueError, match="columns are"):
-        datasheets.load_datasheets(path)

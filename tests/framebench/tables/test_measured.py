@@ -84,11 +84,8 @@ def test_each_parameter_decides_the_folder(tmp_path: Path) -> None:
     ("written", "expected"),
     [
         ({"memory_cpoy": {"size": 1}}, "memory_cpoy: found 'memory_cpoy' (did you mean memory_"),
-        ({"memory_copy": {"size": 0}}, "memory_copy.size: found '0'; allowed: must be 1 or more"),
         ({"memory_copy": {}}, "memory_copy.size: found nothing; allowed: how much is copied"),
-        ({"memory_copy": {"size": 1, "speed": 2}}, "memory_copy.speed: found an unknown key"),
         ({"memory_copy": {"size": 1, "precision": "fp32"}}, "an axis that memory_copy does not"),
-        ({}, "found neither axes nor measurements; allowed: axes"),
     ],
 )
 def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str) -> None:

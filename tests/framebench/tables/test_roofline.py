@@ -9,10 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from core import precisions
-from framebench.cases import matrix
-from framebench.config import catalog
-from framebench.config.settings import load_settings
 from framebench.records import record_files
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
@@ -22,7 +18,6 @@ from framebench.tables.declared.roofline import ROOFLINE
 from framebench.tables.expectation import traffic
 from framebench.tables.table import Inputs
 
-from ...conftest import ROOT
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
 from ..made_up_runs import run, table_of
 from ..saved_records import peak_flops_record
@@ -90,21 +85,6 @@ def test_bytes_that_are_not_known_have_a_reason(
     actual = traffic.of_step(run(**changes), model_config)
     assert (actual.moved, actual.held) == (None, None)
     assert reason in actual.reason
-
-
-def test_every_model_and_precision_that_ships_has_bytes() -> None:
-    """Fail if a shipped model or precision has no bytes; auxiliary heads are not counted
-    separately."""
-    models = catalog.load_catalog(ROOT).models
-    for name, model_config in models.items():
-        for precision in precisions.known():
-            made = run(model=name, precision=precision)
-            assert (traffic.of_step(made, models).moved or 0) > 0, (name, precision)
-            inferred = traffic.of_step(
-                replace(made, case=made.case._replace(mode="inference")), models
-            )
-            has_heads = "per_sample_in_training" in model_config["forward_multiply_adds"]
-            assert (inferred.moved is None) is has_heads, name
 
 
 # ---- the table ----------------------------------------------------------------------------------
@@ -307,14 +287,3 @@ def test_what_is_left_out_of_a_plot_is_said() -> None:
 
 
 # ---- the page -----------------------------------------------------------------------------------
-
-
-def test_the_suite_measures_the_roofs_of_what_it_runs() -> None:
-    known = catalog.load_catalog(ROOT)
-    actual = [*matrix.cases(load_settings({"suite": "roofline"}, known).suite, known)]
-    steps = [case for case in actual if case.is_step]
-    measured = {case.devices_per_node for case in actual if case.mode == "memory"}
-    assert {step.devices_per_node for step in steps} == measured
-    assert {(step.model, step.mode) for step in steps} == {
-        (model, mode) for model in ("resnet50_v1.5", "bert_base") for mode in ("train", "inference")
-    }

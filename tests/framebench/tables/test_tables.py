@@ -15,7 +15,7 @@ import pytest
 from core import precisions
 from framebench.records.run import Flag, Run
 from framebench.statistics import intervals
-from framebench.tables import frames, registry, view
+from framebench.tables import registry, view
 
 from ..made_up_runs import build, in_markdown, repeats, run, write
 from ..table_rows import only, row, shown
@@ -30,20 +30,6 @@ def test_columns_are_those_of_the_interface_even_without_runs() -> None:
             continue
         assert tuple(empty[name].columns) == tuple(full[name].columns) == table.names
         assert list(empty[name].dtypes) == list(full[name].dtypes), name
-    assert (
-        ",".join(registry.known()["summary"].names)
-        == "framework,framework_version,source,model,mode,precision,compiler,nodes,"
-        "devices_per_node,batch_per_device,accelerator,cores_per_device,side_by_side,sequence_length,"
-        "accumulation,parallelism,"
-        "warmup_steps,warmup_limit,timed_steps,timed_seconds,suite_variant,preload,huge_pages,model_source,node,input,"
-        "source_variant,"
-        "machine,environment,"
-        "matmul_dtypes,uncompiled,"
-        "status,reason,repeats,throughput_median,"
-        "throughput_min,throughput_max,throughput_ci_low,throughput_ci_high,unit,flags,"
-        "throughput_spread,repeats_needed,tokens_per_second,"
-        "peak_device_memory_bytes,peak_host_memory_bytes,remarks"
-    )
 
 
 def test_the_median_stands_with_its_extremes_and_interval() -> None:
@@ -509,19 +495,3 @@ def test_a_reason_makes_no_markup(reason: str, safe: str) -> None:
     failed = run(None, status="failed", reason=reason, model=reason)
     (row,) = shown(in_markdown("summary", build([failed])["summary"]))
     assert (row["reason"], row["model"]) == (safe, safe)
-
-
-def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
-    reasons = ["=1+1", "@x", "+x", "-x", "\tx", "- done", "-", "-2.5", "+3e4", "a=b"]
-    frame = pd.DataFrame({"reason": reasons, "ratio": [-1.5] * len(reasons)})
-    (tmp_path / "any.csv").write_text(frames.csv_text(frame))
-    cells = pd.read_csv(tmp_path / "any.csv", dtype=str)
-    expected = [f"'{text}" for text in reasons[:6]] + reasons[6:]
-    assert list(cells["reason"]) == expected
-    assert set(cells["ratio"]) == {"-1.5"}, "numbers stay as they are"
-
-
-def test_a_target_that_cannot_be_written_is_an_os_error(tmp_path: Path) -> None:
-    (tmp_path / "tables").write_text("a file where the folder should be")
-    with pytest.raises(OSError, match="tables"):
-        write(build([run()]), tmp_path / "tables")

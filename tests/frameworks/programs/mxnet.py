@@ -1,6 +1,5 @@
 """Features special to MXNet."""
 
-import multiprocessing
 import os
 import resource
 import time
@@ -159,29 +158,3 @@ def check_memory_that_ran_out_is_distinguished_from_other_errors():
     resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))
     assert judge(lambda: nd.zeros((1 << 29, 3))) == (True, "Failed to allocate CPU Memory")
     assert adapter.out_of_memory(MemoryError())
-
-
-def check_workers_of_a_loader_end_by_themselves():
-    """One killed while handing a batch over would block the end of the pool forever."""
-    started(small_bert())
-    from framework_under_test import loader
-
-    class Samples:
-        def __len__(self):
-            return 8
-
-        def __getitem__(self, number):
-            time.sleep(0.3 * (number > 1))
-            return (np.float32([number]),)
-
-    for to_the_end in (True, False):
-        given = loader.batches(Samples(), 2, 2, "cpu")
-        assert next(given)[0].tolist() == [[0.0], [1.0]]
-        workers = multiprocessing.active_children()
-        if to_the_end:
-            rest = [entry[0].tolist() for entry in given]
-            assert rest == [[[2.0], [3.0]], [[4.0], [5.0]], [[6.0], [7.0]]]
-        given.close()
-        for worker in workers:
-            worker.join(120)
-        assert [worker.exitcode for worker in workers] == [0, 0]

@@ -6,7 +6,7 @@ import numpy as np
 from harness.adapter import Mismatch
 
 from .common import flat, read_nan, refuse
-from .prelude import RANK, batch_of, built, library, module_of, raised, started
+from .prelude import RANK, built, library, module_of, raised, started
 from .small import BERT_PRODUCTS, LAYER_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 #: Matmuls of a BERT without encoder layers.
@@ -77,19 +77,6 @@ def normalise():
     }
     adapter.stop()
     return answers
-
-
-def check_another_batch_is_built_afresh():
-    for compiler in ("none", "graph"):
-        adapter = started(small_bert(layers=0), mode="inference", compiler=compiler)
-        outputs = []
-        for rank in (0, 1, 0):
-            adapter.build(batch_of(adapter.model_config, rank=rank))
-            outputs.append(flat(adapter.outputs()))
-            assert np.isclose(adapter.read(adapter.step()), outputs[-1].mean(), rtol=1e-6)
-        one, other, again = outputs
-        assert np.array_equal(one, again)
-        assert not np.array_equal(one, other), "the batch of an earlier build() is still used"
 
 
 def check_a_nan_is_read_as_it_is():

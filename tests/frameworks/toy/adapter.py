@@ -5,7 +5,6 @@ The variable holds words and ``word=number`` separated by commas, such as ``slee
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -21,9 +20,6 @@ from harness.communication import CollectiveOperation, MatmulCollective, Overlap
 from harness.measuring import synthetic
 from harness.operations import (
     ADD,
-    EXP,
-    MULTIPLY,
-    SCALE,
     TRIAD,
     ForwardBackward,
     Layer,
@@ -88,8 +84,6 @@ class ToyAdapter(plain.PlainToy):
             time.sleep(600)
         if here("crash_rank"):
             os.kill(os.getpid(), signal.SIGSEGV)
-        if here("kill_rank"):
-            os.kill(os.getpid(), signal.SIGKILL)
         if here("exit_rank"):
             os._exit(3)
         if here("system_exit_rank"):
@@ -105,8 +99,6 @@ class ToyAdapter(plain.PlainToy):
 
     def build(self, batch: dict[str, Any]) -> None:
         super().build(batch)
-        if self.does.get("late_device") == self.rank_context.local_rank:
-            time.sleep(0.5)
         # Not zeros: untouched pages take no memory.
         mebibytes = self.case.batch_per_device * int(self.does.get("fill", 0))
         self.food = []
@@ -132,7 +124,6 @@ class ToyAdapter(plain.PlainToy):
         if self.does.get(f"hold_{self.case.mode}", self.does.get("hold")) == self.steps:
             while os.path.exists(os.environ["FRAMEBENCH_HOLD"]):
                 time.sleep(0.02)
-        self._use_shared_hardware()
         busy_until = time.process_time() + self.does.get("burn", 0.0)
         while time.process_time() < busy_until:
             pass
@@ -142,14 +133,6 @@ class ToyAdapter(plain.PlainToy):
         if self.steps >= self.does.get("zero_at", float("inf")):
             value = 0.0
         return value, done_at
-
-    def _use_shared_hardware(self) -> None:
-        """Hold hardware for ``shared`` seconds, which no other rank of the run can use
-        meanwhile."""
-        if "shared" in self.does:
-            with open(os.path.join(tempfile.gettempdir(), "hardware"), "w") as file:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                time.sleep(self.does["shared"])
 
     def averaged_gradients(self) -> list[float]:
         if self.ring and "no_all_reduce" in self.does:
@@ -163,7 +146,7 @@ class ToyAdapter(plain.PlainToy):
             super().synchronize()
 
     def wait(self, mark: tuple[float, float]) -> None:
-        if "unsynchronised" not in self.does and "unbounded" not in self.does:
+        if "unsynchronised" not in self.does:
             super().wait(mark)
 
     def settings(self) -> dict[str, Any]:
@@ -172,8 +155,6 @@ class ToyAdapter(plain.PlainToy):
             "omp_num_threads": os.environ.get("OMP_NUM_THREADS"),
             "cuda_visible_devices": os.environ.get("CUDA_VISIBLE_DEVICES"),
             "folder": str(Path.cwd()),
-            "odd": float("nan") if "odd_settings" in self.does else 0.0,
-            "object": object() if "odd_settings" in self.does else None,
         }
 
     def trainable_parameters(self) -> int:
@@ -229,9 +210,8 @@ class ToyAdapter(plain.PlainToy):
         return self.does.get("operation", super().operation_seconds())
 
     def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
-        if f"wrong_{name}" in self.does:
-            name = {SCALE: EXP, TRIAD: ADD, MULTIPLY: ADD}[name]
-        made = super().operation(name, arrays)
+        wrong = name == TRIAD and "wrong_triad" in self.does
+        made = super().operation(ADD if wrong else name, arrays)
         return made._replace(result=lambda: self._spoilt(made.result()))
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:

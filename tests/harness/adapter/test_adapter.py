@@ -31,7 +31,6 @@ OWN: dict[str, Any] = {
     "dense": ((5, 4), {"axes": DENSE_OI}),
     "rows": ((24, 5), {"axes": DENSE_CHWO, "unfolded": (2, 3, 4, 5)}),
     "columns": ((5, 24), {"axes": CONVOLUTION_OIHW, "unfolded": (5, 2, 3, 4)}),
-    "gates": ((3, 8), {"gates": (1, 2, 3, 0)}),
     "groups": ((2, 4, 3, 1, 1), {"axes": CONVOLUTION_OIHW, "merged": (8, 3, 1, 1)}),
     "mean": ((5,), {"trainable": False}),
 }
@@ -43,8 +42,6 @@ def permuted(name: str, own: Any) -> Any:
         return own.reshape(2, 3, 4, 5).transpose(1, 2, 0, 3).reshape(24, 5)
     if name == "columns":
         return own.reshape(5, 2, 3, 4).transpose(2, 3, 1, 0).reshape(24, 5)
-    if name == "gates":
-        return own.reshape(3, 4, 2)[:, [1, 2, 3, 0]].reshape(3, 8)
     if name == "groups":
         return own.reshape(8, 3, 1, 1).transpose(2, 3, 1, 0)
     return own.transpose(2, 3, 1, 0) if name == "convolution" else own.T

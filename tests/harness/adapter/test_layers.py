@@ -79,21 +79,20 @@ def test_attention_of_a_model_is_timed(toy: Bench) -> None:
                   "causal": "yes", "times": 3}  # fmt: skip
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3])
-def test_a_wrong_result_or_gradient_of_attention_is_found(toy: Bench, number: int) -> None:
+@pytest.mark.parametrize(("number", "name"), [(0, "the result"), (3, "the value's")])
+def test_a_wrong_result_or_gradient_of_attention_is_found(
+    toy: Bench, number: int, name: str
+) -> None:
     record = attended(toy, f"empty,spoil_result={number}").record
     assert record["status"] == "failed", "it was taken for a good one"
-    name = ["the result", "the query's", "the key's", "the value's"][number]
     assert name in record["reason"]
     assert "off those in float64" in record["reason"]
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
-def test_a_wrong_result_or_gradient_of_a_convolution_is_found(toy: Bench, number: int) -> None:
-    record = convolved(toy, f"empty,spoil_result={number}").record
+def test_a_wrong_gradient_of_a_convolution_is_found(toy: Bench) -> None:
+    record = convolved(toy, "empty,spoil_result=1").record
     assert record["status"] == "failed", "it was taken for a good one"
-    name = ["the result", "the images' gradient", "the kernel's gradient"][number]
-    assert f"{name} of convolution at images 4x8x6x4" in record["reason"]
+    assert "the images' gradient of convolution at images 4x8x6x4" in record["reason"]
 
 
 @pytest.mark.parametrize(

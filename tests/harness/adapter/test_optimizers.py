@@ -11,7 +11,7 @@ import pytest
 from harness.kind import Workload
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, update_rules
 from harness.request.command_line import parse
-from harness.request.declaration import of_length, read_model
+from harness.request.declaration import read_model
 from reference.optimizers import LAMB
 
 from ...conftest import ROOT
@@ -60,22 +60,6 @@ def test_parts_of_names_say_what_is_left_out() -> None:
     assert all(rule.trust_ratio and rule.rate_factor == 1.0 for rule in rules.values())
     with pytest.raises(ValueError, match="no_weight_decay: no parameter of the model has 'nrom'"):
         update_rules(NAMES, {NO_DECAY: ["nrom"]})
-
-
-def test_the_phases_of_electra_have_their_rates() -> None:
-    """Fail if ELECTRA's phases have other rates, or differ in more than that."""
-    model_config = read_model(str(ELECTRA))
-    rates = {
-        length: of_length(model_config, length)["hyperparameters"]["learning_rate"]
-        for length in (64, 128, 512)
-    }
-    assert rates == {64: 0.006, 128: 0.006, 512: 0.004}
-    phase = of_length(model_config, 512)["hyperparameters"]
-    assert {key for key in phase if phase[key] != model_config["hyperparameters"][key]} == {
-        "learning_rate"
-    }
-    with pytest.raises(ValueError, match="512: electra_base has no hyper-parameter rate"):
-        of_length({**model_config, "of_sequence_length": {"512": {"rate": 1.0}}}, 128)
 
 
 def test_the_reference_is_lamb_by_hand() -> None:

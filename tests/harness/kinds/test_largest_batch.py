@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from core.batch_search import expected_batches, next_batch
+from core.batch_search import next_batch
 from harness import search
 
 from ...bench import Bench
@@ -62,12 +62,6 @@ def test_anything_else_ends_the_search(status: str) -> None:
     tried = [(8, "ok"), (16, "ok"), (32, status)]
     assert next_batch(tried, 8, 4096) is None
     assert tuple(search.ended_by(attempts(tried)).values()) == (32, status)
-
-
-def test_what_a_plan_expects_is_within_the_bounds() -> None:
-    expected = expected_batches(8, 100)
-    assert expected[:3] == [8, 16, 32]
-    assert all(8 <= batch <= 96 and batch % 8 == 0 for batch in expected)
 
 
 #: Request in which the toy holds some MiB per sample.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch
 from harness.kinds import memory, memory_latency
 from harness.measuring.micro import host_memory
 
@@ -54,15 +53,6 @@ def test_without_a_compiler_it_is_unsupported_with_what_to_install(toy: Bench) -
     done = toy.run("", **WITHOUT_FRAMEWORK, kind="memory", variables={"CC": "no-such-cc"})
     assert done.record["status"] == "unsupported"
     assert "apt-get install gcc libc6-dev" in done.record["reason"]
-
-
-def test_a_compiler_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = tmp_path / "cc"
-    broken.write_text("#!/bin/sh\necho 'no such option' >&2\nexit 1\n")
-    broken.chmod(0o755)
-    monkeypatch.setenv("CC", str(broken))
-    with pytest.raises(Unsupported, match="does not compile the kernels: no such option"):
-        host_memory.compiled()
 
 
 def streamed(elements: int = 5000, threads: int = 2) -> tuple[Any, Any]:
@@ -130,7 +120,6 @@ def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Ben
             slowest = max(slowest, float(each))
         metric = record["metrics"][f"latency at bytes {size}"]
         assert metric["value"] == pytest.approx(slowest)
-        assert 0.05 < slowest < 5000, "nanoseconds of a load"
     assert record["metrics"]["memory_latency"]["value"] == pytest.approx(slowest)
 
 

@@ -80,9 +80,8 @@ def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench) -> None:
     assert "--parameter shapes: found '64x32'; allowed: must be shapes like" in done.stderr
 
 
-@pytest.mark.parametrize("elements", [0, 1])
-def test_a_launch_takes_what_a_call_takes(toy: Bench, elements: int) -> None:
-    parameters = {"elements": elements, **QUICK, "block_seconds": 0.1}
+def test_a_launch_takes_what_a_call_takes(toy: Bench) -> None:
+    parameters = {"elements": 1, **QUICK, "block_seconds": 0.1}
     record = toy.run("exact,operation=0.002", **BARE, kind="launch", parameters=parameters).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
@@ -108,24 +107,19 @@ def test_one_wrong_element_is_found(toy: Bench) -> None:
     assert record["reason"] == "Mismatch: 1 of 1000 results of add in float32 are wrong"
 
 
-@pytest.mark.parametrize("operation", ["scale", "triad"])
-def test_another_operation_than_stream_s_is_found(toy: Bench, operation: str) -> None:
-    """Fail if an operation other than STREAM's is missed: an exponential, or a sum for the
-    triad."""
+def test_another_operation_than_stream_s_is_found(toy: Bench) -> None:
+    """Fail if a sum passes for STREAM's triad."""
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": QUICK_ARRAYS}
-    record = toy.run(f"wrong_{operation}", **options).record
+    record = toy.run("wrong_triad", **options).record
     assert record["status"] == "failed", "it was taken for a good one"
-    assert f"of 1000 results of {operation} in float32 are wrong" in record["reason"]
+    assert "of 1000 results of triad in float32 are wrong" in record["reason"]
 
 
-#: Bus bandwidth factors for two ranks, from nccl-tests' doc/PERFORMANCE.md, of a reduction, a
-#: collective of parts and one without a root. ``test_contract.py`` runs all in real frameworks.
-FACTORS = {"all_reduce": 1.0, "all_gather": 0.5, "send_receive": 1.0}
-
-
-@pytest.mark.parametrize("operation", FACTORS)
-def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench, operation: str) -> None:
-    record = collective(toy, operation=operation, largest_bytes=32).record
+def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench) -> None:
+    """Fail if bandwidths are not counted as in nccl-tests' doc/PERFORMANCE.md.
+    ``test_contract.py`` runs all collectives in real frameworks."""
+    factor = 0.5  # of two ranks
+    record = collective(toy, operation="all_gather", largest_bytes=32).record
     assert_valid(record)
     assert record["status"] == "ok", record["reason"]
     slowest = values(record, "time")
@@ -134,10 +128,10 @@ def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench, oper
     for (size,), microseconds in slowest.items():
         algorithm = values(record, "algorithm_bandwidth")[(size,)]
         assert algorithm == pytest.approx(size / (1000 * microseconds))
-        assert bandwidth[(size,)] == pytest.approx(FACTORS[operation] * algorithm)
+        assert bandwidth[(size,)] == pytest.approx(factor * algorithm)
     averages = [
         sum(
-            1e-9 * FACTORS[operation] * size * block["operations"] / np.median(block["seconds"])
+            1e-9 * factor * size * block["operations"] / np.median(block["seconds"])
             for (size,), block in zip(slowest, rank["blocks"], strict=True)
         )
         / 3
@@ -165,11 +159,6 @@ def test_one_rank_s_wrong_result_is_found(
     record = collective(toy, behaviour, operation=operation).record
     assert record["status"] == "failed", "it was taken for a good one"
     assert reason in record["reason"]
-
-
-def test_a_collective_that_is_not_waited_for_is_found(toy: Bench) -> None:
-    record = collective(toy, "exact,unsynchronised,operation=0.03", largest_bytes=8).record
-    assert LATE in record["reason"]
 
 
 def test_what_a_framework_does_not_implement_is_unsupported_in_its_words(toy: Bench) -> None:

@@ -58,7 +58,7 @@ def program(folder: Path, client: str) -> str:
     place.mkdir()
     script = f"""#!/bin/sh
 case "$*" in
-  *--server*) echo 'Server listening on 5201'; exec sleep 3;;
+  *--server*) echo 'Server listening on 5201'; exec sleep 1;;
 esac
 {client}
 """
@@ -67,19 +67,11 @@ esac
     return f"{place}:{os.environ['PATH']}"
 
 
-@pytest.mark.parametrize(
-    ("client", "reason"),
-    [
-        ('echo \'{"error": "unable to connect"}\'; exit 1', "iperf3 failed: unable to connect"),
-        ("echo 'it is broken'", "iperf3's output is not a result"),
-    ],
-)
-def test_an_iperf3_that_fails_is_quoted(
-    toy: Bench, tmp_path: Path, client: str, reason: str
-) -> None:
+def test_an_iperf3_that_fails_is_quoted(toy: Bench, tmp_path: Path) -> None:
+    client = 'echo \'{"error": "unable to connect"}\'; exit 1'
     record = tried(toy, program(tmp_path, client))
     assert record["status"] == "failed"
-    assert reason in record["reason"]
+    assert "iperf3 failed: unable to connect" in record["reason"]
 
 
 def test_what_carried_nothing_is_no_result() -> None:

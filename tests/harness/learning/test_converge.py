@@ -202,19 +202,10 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
         converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "allowed"),
-    [
-        ("target", "2", "must be none, or a number above 0 up to 1"),
-        ("schedule", "step", f"must be one of: {KNOWN}"),
-        ("learning_rate", "-1", "must be a number above 0"),
-        ("learning_rate_batch", "x", "must be a whole number of 0 or more"),
-    ],
-)
-def test_a_wrong_parameter_is_refused(name: str, text: str, allowed: str) -> None:
+def test_a_wrong_parameter_is_refused() -> None:
     with pytest.raises(ParameterError) as fault:
-        kinds.load("converge").read_parameters({name: [text]})
-    assert (fault.value.name, fault.value.allowed) == (name, allowed)
+        kinds.load("converge").read_parameters({"schedule": ["step"]})
+    assert (fault.value.name, fault.value.allowed) == ("schedule", f"must be one of: {KNOWN}")
 
 
 #: A run with a target that a small network does not reach in so few epochs.

@@ -60,21 +60,6 @@ def test_a_sentence_with_padding_hides_the_same_share_of_its_words(sentences: ta
             assert len(pairs) == len({*row}), f"a word has two {name}"
 
 
-def test_sentences_are_what_their_topics_say(sentences: tasks.Data) -> None:
-    ids, real = sentences.train["token_ids"], sentences.train["attention_mask"] == 1
-    known = topics.word_ids()
-    fitting = (ids[:, None, :, None] == known[:, np.arange(LENGTH) % topics.PLACES]).any(axis=3)
-    assert (fitting | (ids < topics.FIRST_WORD)[:, None]).all(axis=2).any(axis=1).all()
-    assert ((ids == 0) == ~real).all()
-    assert (ids[:, 0] == topics.BEGIN).all()
-    assert ((ids == topics.SEPARATOR).sum(axis=1) == 2).all()
-    assert (sentences.train["segment_ids"].sum(axis=1) > 10).all()
-    other = {*map(bytes, sentences.held_out["token_ids"])}
-    assert len(other & {*map(bytes, ids)}) < 5
-    with pytest.raises(tasks.TaskError, match="8 tokens or more, not 7"):
-        topics.data(7)
-
-
 # ---- scores -------------------------------------------------------------------------------------
 
 #: Two sentences of four tokens, the last one of the second padding, with one masked word each.

@@ -439,26 +439,16 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     assert metrics["f1"]["value"] == rank["curve"][-1]["held_out"]["f1"] > 0.5
 
 
-@pytest.mark.parametrize(
-    ("parameters", "status", "expected"),
-    [
-        ({}, "unsupported", "squad is read from files, and no folder is named: say data=DIR"),
-        ({"data": "."}, "failed", "has files of no SQuAD"),
-    ],
-)
-def test_a_run_without_its_files_says_so(
-    tmp_path: Path, pytorch: str, parameters: dict[str, Any], status: str, expected: str
-) -> None:
+def test_a_run_without_its_files_says_so(tmp_path: Path, pytorch: str) -> None:
     done = Bench(tmp_path, pytorch).run(
         framework=ROOT / "scripts/frameworks/pytorch",
         model=write_small_squad(tmp_path)[0],
         kind="converge",
         batch_per_device=3,
         sequence_length=80,
-        cwd=tmp_path,
-        parameters=parameters,
     )
-    assert (done.record["status"], expected in done.record["reason"]) == (status, True)
+    assert done.record["status"] == "unsupported"
+    assert "squad is read from files, and no folder is named: say data=DIR" in done.record["reason"]
 
 
 def test_generated_questions_are_learned(tmp_path: Path, pytorch: str) -> None:

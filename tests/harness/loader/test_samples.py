@@ -225,16 +225,6 @@ def test_a_mistake_of_a_loader_is_found(
         order.checked(Plain(mistake), asked_of(root), str(root))
 
 
-def test_odd_images_are_good(tmp_path: Path) -> None:
-    root = made.folder(tmp_path)
-    folder = root / "train" / "c0"
-    (folder / "grey.jpg").write_bytes(made.jpeg(1, mode="L"))
-    (folder / "cmyk.jpg").write_bytes(made.jpeg(2, mode="CMYK"))
-    (folder / "dot.jpg").write_bytes(made.jpeg(3, 1, 1))
-    (folder / "large.jpg").write_bytes(made.jpeg(4, 6000, 5000))
-    assert order.checked(Plain(), asked_of(root), str(root))["images"] == 10
-
-
 def _truncated(root: Path) -> None:
     content = made.jpeg(5, 200, 150)
     (root / "train/c0/bad.JPEG").write_bytes(content[: len(content) // 2])
@@ -256,15 +246,6 @@ def test_an_image_that_cannot_be_read_ends_the_run_by_name(
     loads, root = asked_of(tmp_path), str(tmp_path)
     with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; remove it from the data"):
         order.checked(Plain(), loads, root)
-
-
-def test_a_folder_that_vanishes_meanwhile_ends_the_run(tmp_path: Path) -> None:
-    root = made.folder(tmp_path)
-    batch = order.batches(Plain(), asked_of(root), str(root))
-    next(batch)
-    shutil.rmtree(root / "train")
-    with pytest.raises(BadData, match=r"^train/c./i0..JPEG: FileNotFoundError: "):
-        list(batch)
 
 
 def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:

@@ -133,12 +133,6 @@ def test_cores_whose_numa_node_is_not_known_are_dealt_last() -> None:
     assert cores.deal(range(4), 2, 1, alone, [[2]]) == [[2], [0]]
 
 
-def test_as_many_devices_of_a_core_as_a_socket_has_are_one_socket() -> None:
-    sockets = [[0, 2, 4, 6], [1, 3, 5, 7]]
-    assert cores.deal(range(8), 4, 1, alone, sockets) == [[0], [2], [4], [6]]
-    assert cores.deal(range(8), 8, 1, alone, sockets)[:4] == [[0], [2], [4], [6]]
-
-
 def test_only_allowed_threads_are_dealt() -> None:
     _, siblings = TOPOLOGIES["4 cores, 2 threads"]
     assert cores.physical([0, 4, 5, 7], siblings) == [[0, 4], [5], [7]]

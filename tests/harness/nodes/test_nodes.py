@@ -60,20 +60,11 @@ def assert_nodes(record: Any) -> None:
     assert "watch" not in record, "that of one node would pass for that of all"
 
 
-@pytest.mark.parametrize("rank", [0, 3])
-def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench, rank: int) -> None:
-    record = run_on_two_nodes(toy, f"raise_rank={rank}").record
+def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
+    record = run_on_two_nodes(toy, "raise_rank=3").record
     assert record["status"] == "failed"
-    host = f"n{rank // 2}"
-    assert record["reason"].startswith(
-        f"rank {rank} on node {host}: RuntimeError: the toy is broken"
-    )
+    assert record["reason"].startswith("rank 3 on node n1: RuntimeError: the toy is broken")
     assert len(record["ranks"]) == 4
-
-
-def test_a_killed_rank_is_named_with_its_node(toy: Bench) -> None:
-    reason = run_on_two_nodes(toy, "kill_rank=2").record["reason"]
-    assert "rank 2 on node n1 was killed by signal 9 (SIGKILL)" in reason
 
 
 def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) -> None:
@@ -85,8 +76,8 @@ def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) ->
 
 
 def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> None:
-    record = run_on_two_nodes(toy, start="without=1", time_limit=15).record
-    reached = "the time limit of 15 s was reached during: start; 1 of 2 nodes answered (n0)"
+    record = run_on_two_nodes(toy, start="without=1", time_limit=10).record
+    reached = "the time limit of 10 s was reached during: start; 1 of 2 nodes answered (n0)"
     assert (record["status"], record["reason"]) == ("timeout", reached)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.machine.sources import command_output
 from harness.provenance import scheduler as module
 from harness.provenance.scheduler import scheduler
 
@@ -151,7 +153,7 @@ def test_no_answer_fails_a_run(
     command.write_text(f"#!/bin/sh\n{script}\n")
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
-    monkeypatch.setattr(module, "SECONDS", 0.5 if "sleep" in script else 120)
-    actual = scheduler(JOB)
+    seconds = 0.5 if "sleep" in script else 120
+    actual = scheduler(JOB, partial(command_output, seconds=seconds))
     assert actual
     assert actual.get("qos") == ("high" if "QOS" in script else None)

@@ -100,6 +100,7 @@ def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> N
 def test_the_time_limit_ends_everything(toy: Bench) -> None:
     done = toy.run("hang,grandchild", devices_per_node=2, time_limit=8)
     assert done.record["status"] == "timeout", done.record["reason"]
+    assert "time limit of 8 s was reached during: " in done.record["reason"]
     assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
     toy.assert_nothing_left()
 

@@ -23,7 +23,7 @@ def test_nodes_of_a_suite_are_measured_and_judged(project: Project, tmp_path: Pa
     (record,) = project.parsed()
     assert record["settings"]["node"] == socket.gethostname()
     results = str(project.folder / "results")
-    judged = framebench("nodes", "--results", results, "--rules", str(rules), "--fail-on", "5%")
+    judged = framebench("nodes", "--results", results, "--rules", str(rules))
     assert judged.returncode == 5
     assert "cannot tell: of none of 1 nodes it can be told" in judged.stderr
     (row,) = read_rows(project.folder / "results" / "tables" / "nodes.csv")

@@ -9,9 +9,6 @@ from .conditions import Key
 SUPERBENCH = "superbench"
 #: SuperBench's spelling of our precisions, if different.
 SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
-#: Parameter with the metric's name in older SuperBench versions, if it differs from
-#: :func:`superbench_metric`.
-OLD_NAME = "metric_name"
 
 
 def superbench_metric(precision: str, mode: str, what: str) -> str:
@@ -28,6 +25,5 @@ def superbench_key(key: Key) -> str:
     if mode in MODES:
         what = metric.replace("throughput_per_device", "throughput")
         metric = superbench_metric(case.precision, mode, what)
-    metric = str(given.get(OLD_NAME, metric))
     name = "/".join(filter(None, (str(given.get("benchmark", "")), model, metric)))
     return f"{name}:{given['rank']}" if given.get("rank") else name

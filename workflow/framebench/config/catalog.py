@@ -66,13 +66,6 @@ class Catalog:
             return environment if environment.is_file() else self._for_cpus(framework), ""
         return gpu_environments.choose(self.root, framework, gpus)
 
-    def environment_files(self, framework: str, accelerator: str) -> list[Path]:
-        """Return the environment files of a framework in ``envs``, whatever processor and GPU."""
-        if accelerator == "cpu":
-            others = (self._for_cpus(framework, processor) for processor in PROCESSORS)
-            return [self._for_cpus(framework), *(path for path in others if path.is_file())]
-        return gpu_environments.files(self.root, framework)
-
     def _for_cpus(self, framework: str, processor: str = "") -> Path:
         name = f"{framework}-{processor}" if processor in PROCESSORS else framework
         return self.root / "envs" / f"{name}.yaml"

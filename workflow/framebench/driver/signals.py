@@ -12,8 +12,6 @@ from types import FrameType
 
 from core import signals
 
-from ..commands.exit_status import SIGNAL_BASE
-
 #: Seconds within which signals count as one request: a terminal and a supervising program may both
 #: send one.
 _SAME_REQUEST = 5.0
@@ -32,8 +30,8 @@ class StopSignals:
 
     @property
     def status(self) -> int:
-        """Exit status after a stop signal; 0 without one."""
-        return SIGNAL_BASE + self.received if self.received else 0
+        """Exit status after a stop signal, as in shells; 0 without one."""
+        return 128 + self.received if self.received else 0
 
     def watch(self, stop: Callable[[], None]) -> None:
         """Call ``stop`` at the first signal."""

@@ -14,9 +14,6 @@ from ..config.validation import ConfigError, show
 from . import hashes, locking
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Name of an environment: stem of its file with added packages, and a digest.
-_WITH = re.compile(r"(.+-with-[0-9a-f]{8})-")
-
 
 def file_of(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
     """Return the path of an environment file with ``pins`` added.
@@ -27,13 +24,6 @@ def file_of(environment_file: EnvironmentFile, pins: Sequence[str], environments
         f"{environment_file.digest} {' '.join(sorted(pins))}".encode()
     ).hexdigest()
     return environments / f"{environment_file.path.stem}-with-{digest[:8]}.yaml"
-
-
-def file_beside(prefix: Path) -> Path | None:
-    """Return the file with added packages that the environment ``prefix`` was made from; None for
-    other environments."""
-    match = _WITH.match(prefix.name)
-    return prefix.with_name(f"{match[1]}.yaml") if match else None
 
 
 def lock(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:

@@ -66,11 +66,6 @@ class EnvironmentFile:
         return self.hashes is not None and not self.hashes.exempt
 
     @property
-    def hash_files(self) -> tuple[Path, ...]:
-        """Files of hashes, in order; () if none are required."""
-        return self.hashes.files if self.hashes else ()
-
-    @property
     def name(self) -> str:
         """Name of the venv's folder, from the file's content and the hashes.
         Other pins, other hashes, or none thus give another folder. Cases are identified by pins

@@ -1,4 +1,4 @@
-"""Calls of Snakemake by commands that measure: gate, bisection, tuning."""
+"""Calls of Snakemake by commands that measure: gate, bisection, ``gpu-check``."""
 
 from __future__ import annotations
 
@@ -47,38 +47,11 @@ def without_traces() -> Iterator[None]:
             shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
-def command(suite: Path, config: Sequence[str], arguments: Sequence[str]) -> list[str]:
-    """Return the call of Snakemake that measures a suite file from the current folder.
-
-    ``config``: arguments of ``--config``; ``arguments``: further arguments of Snakemake."""
-    where: list[str] = []
-    if Path.cwd() != PROJECT:
-        where = ["--snakefile", str(PROJECT / "workflow" / "Snakefile")]
-        where += [] if "--workflow-profile" in arguments else _PROFILE
-    return [
-        "snakemake",
-        "--cores",
-        "all",
-        *where,
-        *arguments,
-        "--config",
-        *config,
-        f"suite={suite}",
-    ]
-
-
-def measure(
-    suite: Path,
-    folder: Path,
-    config: Sequence[str],
-    arguments: Sequence[str],
-    seconds: float | None = None,
-) -> None:
+def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequence[str]) -> None:
     """Measure a suite file into ``folder``. Raises :class:`MeasuringFailed`, and KeyboardInterrupt
     once an interrupted call has noted what it measured.
 
-    ``config``: arguments of ``--config``; ``arguments``: further arguments of Snakemake;
-    ``seconds``: after which the call ends as if it was interrupted, but nothing is raised."""
+    ``config``: arguments of ``--config``; ``arguments``: further arguments of Snakemake."""
     profile = [] if "--workflow-profile" in arguments else _PROFILE
     call = [
         *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
@@ -90,13 +63,11 @@ def measure(
     outcome.unlink(missing_ok=True)
     with subprocess.Popen(call) as process:
         try:
-            ended = process.wait(seconds)
-        except (KeyboardInterrupt, subprocess.TimeoutExpired) as stopped:
+            ended = process.wait()
+        except KeyboardInterrupt:
             process.send_signal(signal.SIGINT)  # a terminal has sent it there as well
             process.wait()
-            if isinstance(stopped, KeyboardInterrupt):
-                raise
-            return
+            raise
     # a failed run has a record, which the caller judges
     if ended and not outcome.exists():
         raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
@@ -116,13 +87,10 @@ def settings_of(
     arguments: Sequence[str],
     catalog: Catalog,
     reserved: Mapping[str, str],
-    files: Sequence[Path] = (),
-    method: str = "",
 ) -> tuple[Settings, dict[str, Any]]:
     """Return the settings as Snakemake will read them, and the suite for this machine as written.
-    ``reserved``: keys that may not be set, and what to use instead. ``files``: configurations
-    behind the usual one; ``method``: of ``--sdm``. Raises :class:`ConfigError` for an invalid
-    configuration or suite, before anything is measured."""
+    ``reserved``: keys that may not be set, and what to use instead. Raises
+    :class:`ConfigError` for an invalid configuration or suite, before anything is measured."""
     pairs = [word.partition("=") for word in arguments]
     if wrong := [word for word, (_, equals, _) in zip(arguments, pairs, strict=True) if not equals]:
         raise ConfigError(f"--config: found {wrong[0]!r}; allowed: KEY=VALUE")
@@ -130,10 +98,7 @@ def settings_of(
     for key, instead in reserved.items():
         if key in own:
             raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
-    config: dict[str, Any] = {}
-    for file in (configuration_file(), *files):
-        config.update(read_mapping(file))
-    settings = load_settings({**config, **own}, catalog, [method] if method else [])
+    settings = load_settings({**read_mapping(configuration_file()), **own}, catalog)
     if settings.suite.gpu_suite:
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)

@@ -15,7 +15,6 @@ FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
 #: Sides that a figure of a node is compared with.
 OTHERS, BASELINE = "others", "baseline"
-SIDES = (OTHERS, BASELINE)
 #: Probability that some node of an all-healthy set is called slower.
 FALSE_ALARMS = 0.05
 

@@ -1,7 +1,7 @@
 """Declaration of columns. Every column of this project's tables is declared once, in columns.yaml.
 
 Markdown, the report and docs/columns.md read the same declaration. Features declare columns of
-their own tables with :class:`Column`."""
+their own tables in files like it."""
 
 from __future__ import annotations
 
@@ -73,6 +73,8 @@ _FORMS = {
     "status": Form(looks={name: name for name in STATUSES}),
     "verdict": VERDICT,
     "topology": TOPOLOGY,
+    "printed": PRINTED,
+    "agrees": AGREES,
 }
 #: Types by their names in columns.yaml.
 _TYPES = {
@@ -143,7 +145,17 @@ def with_settings(column: Column, settings: Mapping[str, Any]) -> Column:
     if "format" in given:
         text = given.pop("format")
         given["form"] = _FORMS.get(text) or Form(spec=text)
+    if "looks" in given:
+        given["form"] = Form(looks=given.pop("looks"))
     return replace(column, **given)
+
+
+def own_columns(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, Column]:
+    """Return the columns that a file declares, by name."""
+    return {
+        name: with_settings(Column(name, NUMBER, ""), settings)
+        for name, settings in declared.items()
+    }
 
 
 #: Fields in which cases of one setting may differ; a framework's fastest case counts.
@@ -159,8 +171,7 @@ def _load() -> dict[str, Column]:
         axis.name: Column(axis.name, _OF_AXES[axis.form], axis.help, axis.unit, axis.title)
         for axis in observed.CONDITIONS
     }
-    for name, settings in read_mapping(Path(__file__).with_name("columns.yaml")).items():
-        columns[name] = with_settings(Column(name, NUMBER, ""), settings)
+    columns |= own_columns(read_mapping(Path(__file__).with_name("columns.yaml")))
     sides = (("next_", OWN, "the runner-up"), ("base_", OWN_OF_VARIANT, "the first variant"))
     for prefix, names, whose in sides:
         for name in names:

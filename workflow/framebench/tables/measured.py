@@ -10,7 +10,7 @@ from typing import Any
 
 from core.case import Case
 
-from ..cases.conditions import CONDITIONS, Parameters
+from ..cases.conditions import CONDITIONS, Key, Parameters
 from ..cases.names import topology_of
 from . import formatting
 from .columns import (
@@ -193,6 +193,18 @@ def _type(values: Sequence[Any], rows: int | None) -> str:
     if not all(isinstance(value, int) for value in values):
         return NUMBER
     return WHOLE if len(values) == rows else COUNT if rows is None else NUMBER
+
+
+def figure_name(key: Key) -> str:
+    """Return the name of a figure, without settings and environment."""
+    case = key.case
+    if case.is_step:
+        parts = [case.framework, case.model, case.mode, case.precision, case.compiler]
+        parts += [topology_of(case), f"batch {case.batch_per_device}"]
+    else:
+        parts = [case.mode, key.metric, case.framework, topology_of(case)]
+        parts.append(parameters_text(case, key.point))
+    return " ".join(filter(None, parts))
 
 
 def parameters_text(case: Case, point: Parameters = ()) -> str:

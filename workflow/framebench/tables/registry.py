@@ -38,7 +38,7 @@ def tables_of(inputs: Inputs) -> list[Table]:
 
     A benchmark with the name of another table gets the suffix _kind."""
     others = measured.tables(inputs.others)
-    written = (name for feature in features.known() for name in feature.table_names)
+    written = (name for feature in features.known() for name in feature.tables)
     taken = {*known(), *ELSEWHERE, *written}
     return [
         *known().values(),

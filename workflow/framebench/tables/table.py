@@ -19,7 +19,7 @@ from ..records.run import Run
 from ..records.searches import Result
 from ..records.sidecars.expected import ExpectedCase
 from ..records.verifications import VerificationResult
-from .columns import COLUMNS, Column, Row, names_in, with_settings
+from .columns import COLUMNS, Column, Row, names_in, own_columns, with_settings
 from .datasheets import Datasheet
 from .formatting import Cell
 from .results import CaseResult, CaseResults
@@ -207,21 +207,36 @@ def declared_table(
 ) -> Table:
     """Return a table of tables.yaml, with its functions."""
     settings = dict(_declarations()[name])
+    if overview:
+        settings["overview"] = Overview(_columns(settings["overview"], COLUMNS), overview)
+    return _table(name, {**settings, **functions, "rows": rows}, COLUMNS)
+
+
+def tables_in(file: Path) -> dict[str, Table]:
+    """Return the tables of a feature, without functions, by name.
+
+    Its file has ``columns``, as columns.yaml, and ``tables``, as tables.yaml."""
+    content = read_mapping(file)
+    known = {**COLUMNS, **own_columns(content["columns"])}
+    return {name: _table(name, given, known) for name, given in content["tables"].items()}
+
+
+def _table(name: str, given: Mapping[str, Any], known: Mapping[str, Column]) -> Table:
+    settings = {**given, "columns": _columns(given["columns"], known)}
     for key in ("keys", "answers", "axes"):
         if key in settings:
             settings[key] = tuple(names_in(settings[key]))
-    columns = _columns(settings.pop("columns"))
-    if overview:
-        settings["overview"] = Overview(_columns(settings["overview"]), overview)
-    return Table(name, columns=columns, rows=rows, **settings, **functions)
+    return Table(name, **settings)
 
 
-def _columns(listed: Iterable[str | Mapping[str, Mapping[str, Any]]]) -> tuple[Column, ...]:
+def _columns(
+    listed: Iterable[str | Mapping[str, Mapping[str, Any]]], known: Mapping[str, Column]
+) -> tuple[Column, ...]:
     """Return columns by their names, each with changed settings if there are any."""
     columns: list[Column] = []
     for entry in listed:
         if isinstance(entry, str):
-            columns += [COLUMNS[name] for name in names_in([entry])]
+            columns += [known[name] for name in names_in([entry])]
         else:
-            columns += [with_settings(COLUMNS[name], entry[name]) for name in entry]
+            columns += [with_settings(known[name], entry[name]) for name in entry]
     return tuple(columns)

@@ -16,7 +16,7 @@ from networks.transformers import MASKED_SCORE
 
 from ..matmuls import Multiplication
 from .layers import initialized
-from .layers import losses as losses
+from .layers import loss as loss
 
 
 class Embeddings(M.Module):

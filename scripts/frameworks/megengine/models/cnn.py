@@ -13,7 +13,7 @@ from networks import Layer, LayerGraph
 from networks.schedule import BY_VALUE, Call, flattened, schedule
 
 from .layers import initialized
-from .layers import losses as losses
+from .layers import loss as loss
 
 Operation = Callable[..., Tensor]
 

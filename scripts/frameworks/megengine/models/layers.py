@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Mapping, Tuple
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 import megengine.functional as F
 import megengine.module as M
 import networks
 from megengine import Tensor
-from networks.losses import loss_parts
+from networks.losses import total_loss
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {
     "normal": lambda tensor, deviation: M.init.normal_(tensor, 0.0, deviation),
@@ -22,18 +22,17 @@ def initialized(model: M.Module, weights: Mapping[str, networks.Weight]) -> M.Mo
     return model
 
 
-def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
-    """Return the cross-entropy of each label, a vector."""
-    if labels.ndim == logits.ndim:  # probabilities
-        return -(labels * F.logsoftmax(logits, 1)).sum(1)
+def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Return the mean. Labels are class indices, or probabilities of all classes."""
+    if labels.ndim == logits.ndim:
+        return -(labels * F.logsoftmax(logits, 1)).sum(1).mean()
     if logits.ndim > 2:
         logits, labels = F.flatten(logits, 0, 1), F.flatten(labels)
-    return F.loss.cross_entropy(logits, labels, reduction="none")
+    return F.loss.cross_entropy(logits, labels)
 
 
-def losses(
+def loss(
     outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> List[Tensor]:
-    """Return vectors of losses, whose means add up to the loss."""
+) -> Tensor:
     hyper = model_config["hyperparameters"]
-    return loss_parts(outputs, batch, hyper, cross_entropies, lambda x: x.transpose(0, 2, 1))
+    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.transpose(0, 2, 1))

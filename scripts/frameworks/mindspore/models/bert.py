@@ -25,12 +25,6 @@ def table(rows: int, hyper: Dict[str, Any]) -> nn.Embedding:
     return nn.Embedding(rows, hyper["hidden"], embedding_table=Normal(hyper["initializer_range"]))
 
 
-def added_to_scores(attention_mask: Tensor, x: Tensor) -> Tensor:
-    """Return scores to add, (batch, 1, 1, sequence), in the dtype of ``x``, of a mask (batch,
-    sequence)."""
-    return (1 - attention_mask).astype(x.dtype)[:, None, None, :] * MASKED_SCORE
-
-
 def at(positions: Tensor, x: Tensor) -> Tensor:
     """Return ``x`` (batch, sequence, hidden) at ``positions`` (batch, predictions), (batch x
     predictions, hidden)."""
@@ -40,8 +34,7 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
 
 
 class Embeddings(nn.Cell):
-    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden), before
-    dropout."""
+    """Token and segment ids, (batch, sequence) each -> (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -49,10 +42,12 @@ class Embeddings(nn.Cell):
         self.position = table(hyper["positions"], hyper)
         self.segment = table(hyper["segments"], hyper)
         self.norm = normalization(hyper)
+        self.dropout = nn.Dropout(p=hyper["dropout"])
 
     def construct(self, token_ids: Tensor, segment_ids: Tensor) -> Tensor:
         positions = self.position.embedding_table[: token_ids.shape[1]]
-        return self.norm(self.token(token_ids) + self.segment(segment_ids) + positions)
+        x = self.token(token_ids) + self.segment(segment_ids) + positions
+        return self.dropout(self.norm(x))
 
 
 class Attention(nn.Cell):
@@ -110,7 +105,6 @@ class Bert(nn.Cell):
         super().__init__()
         hidden = hyper["hidden"]
         self.embeddings = Embeddings(hyper)
-        self.dropout = nn.Dropout(p=hyper["dropout"])
         self.layers = nn.CellList([Layer(hyper) for _ in range(hyper["layers"])])
         self.head = "classes" if "classes" in hyper else hyper.get("head", "pretraining")
         if self.head == "span":
@@ -134,8 +128,8 @@ class Bert(nn.Cell):
         attention_mask: Tensor,
         positions: Any = None,
     ) -> Tuple[Tensor, ...]:
-        x = self.dropout(self.embeddings(token_ids, segment_ids))
-        mask = added_to_scores(attention_mask, x)
+        x = self.embeddings(token_ids, segment_ids)
+        mask = (1 - attention_mask).astype(x.dtype)[:, None, None, :] * MASKED_SCORE
         for layer in self.layers:
             x = layer(x, mask)
         if self.head == "span":

@@ -9,7 +9,7 @@ from harness.adapter import inputs as inputs
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Constant, Initializer, Normal, Uniform
 from networks import Layer
-from networks.schedule import Call, flattened, schedule
+from networks.schedule import flattened, schedule
 
 INITIALIZERS: Dict[str, Callable[[float], Initializer]] = {
     "normal": Normal,
@@ -107,9 +107,6 @@ CELLS: Dict[str, Callable[[Layer], nn.Cell]] = {
     "max_pool": max_pool,
     "average_pool": average_pool,
     "adaptive_average_pool": lambda layer: nn.AdaptiveAvgPool2d(layer.size),
-}
-#: Operations without parameters.
-OPERATIONS: Dict[str, Callable[[Layer], nn.Cell]] = {
     "relu": lambda layer: nn.ReLU(),
     "relu6": lambda layer: nn.ReLU6(),
     "global_average_pool": lambda layer: GlobalAveragePool(),
@@ -127,19 +124,14 @@ class CNN(nn.Cell):
 
     def __init__(self, network: networks.LayerGraph, training: bool) -> None:
         super().__init__()
-        for layer in network.layers:
-            if layer.op in CELLS:
-                # insert_child_to_cell takes no dot
-                self._cells[layer.name] = CELLS[layer.op](layer)
+        for layer in network.layers:  # insert_child_to_cell takes no dot
+            self._cells[layer.name] = CELLS[layer.op](layer)
         for name, shape in flattened(network).items():
             self._cells[name].flattened = shape
         #: Cell, numbers of its inputs and of its output, and of what is not wanted afterwards.
-        calls, self.places, self.outputs = schedule(network, training).bound(self._cell_of)
+        plan = schedule(network, training)
+        calls, self.places, self.outputs = plan.bound(lambda call: self._cells[call.layer.name])
         self.calls = [(cell, *numbers) for cell, *numbers in calls]
-
-    def _cell_of(self, call: Call) -> nn.Cell:
-        layer = call.layer
-        return self._cells[layer.name] if layer.op in CELLS else OPERATIONS[layer.op](layer)
 
     def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
         # images are held anyway; a list whose items change their shapes has no gradient in a graph

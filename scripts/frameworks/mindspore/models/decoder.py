@@ -3,17 +3,15 @@ arXiv:2302.13971), told apart by their model config (see scripts/reference/decod
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
 from harness.adapter import inputs as inputs
-from mindspore import Parameter, Tensor, float32, int32, nn, ops
+from mindspore import Parameter, Tensor, float32, nn, ops
 from mindspore.common.initializer import Normal
 from networks.transformers import MASKED_SCORE, added_share
 
 from .bert import table
-
-Compiled = Callable[[Any], Any]
 
 
 class RMSNorm(nn.Cell):
@@ -49,11 +47,10 @@ def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return ops.cat((first * cosine - second * sine, second * cosine + first * sine), -1)
 
 
-def positions(where: Tensor, seen: int, hyper: Dict[str, Any]) -> List[Tensor]:
-    """Return what all layers need of the positions ``where`` (sequence,), which attend to ``seen``
-    ones: the causal mask that is added to scores (sequence, seen) and, if rotary, cosine and sine
-    (sequence, size / 2)."""
-    later = (ops.arange(seen) > where[:, None]).astype(float32) * MASKED_SCORE
+def positions(where: Tensor, hyper: Dict[str, Any]) -> List[Tensor]:
+    """Return what all layers need of the positions ``where`` (sequence,): the causal mask that is
+    added to scores (sequence, sequence) and, if rotary, cosine and sine (sequence, size / 2)."""
+    later = (where > where[:, None]).astype(float32) * MASKED_SCORE
     if hyper["position"] != "rotary":
         return [later]
     size = hyper["hidden"] // hyper["heads"]
@@ -62,37 +59,8 @@ def positions(where: Tensor, seen: int, hyper: Dict[str, Any]) -> List[Tensor]:
     return [later, ops.cos(angles), ops.sin(angles)]
 
 
-class Cache(nn.Cell):
-    """Keys and values of one layer, for up to ``room`` positions: rows (batch x heads x room,
-    size), written in place."""
-
-    def __init__(self, hyper: Dict[str, Any], batch: int, room: int) -> None:
-        super().__init__()
-        size, heads = hyper["hidden"] // hyper["heads"], hyper["key_value_heads"]
-        self.room, self.shape = room, (batch, heads, room, size)
-        self.begins = Tensor(room * np.arange(batch * heads)[:, None], int32)
-        rows = (batch * heads * room, size)
-        self.keys, self.values = (
-            Parameter(ops.zeros(rows), name=name, requires_grad=False)
-            for name in ("keys", "values")
-        )
-
-    def extend(self, where: Tensor, key: Tensor, value: Tensor) -> Tuple[Tensor, Tensor]:
-        """Write ``key`` and ``value`` (batch, heads, sequence, size) at the positions ``where`` and
-        return those that they attend to: themselves if there are several, which must be the first,
-        else the whole room."""
-        rows = (self.begins + where).reshape(-1)
-        size = key.shape[3]
-        ops.scatter_update(self.keys, rows, key.reshape(-1, size))
-        ops.scatter_update(self.values, rows, value.reshape(-1, size))
-        if key.shape[2] > 1:
-            return key, value
-        return self.keys.reshape(self.shape), self.values.reshape(self.shape)
-
-
 class Attention(nn.Cell):
-    """Attention that keeps (batch, sequence, hidden). Keys and values go through a ``cache``, if
-    there is one, at the positions ``where``."""
+    """Attention that keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -106,13 +74,7 @@ class Attention(nn.Cell):
         self.scores = ops.BatchMatMul(transpose_b=True)
         self.context = ops.BatchMatMul()
 
-    def construct(
-        self,
-        x: Tensor,
-        of_positions: Sequence[Tensor],
-        where: Optional[Tensor] = None,
-        cache: Optional[Cache] = None,
-    ) -> Tensor:
+    def construct(self, x: Tensor, of_positions: Sequence[Tensor]) -> Tensor:
         rows, length, hidden = x.shape
         later, angles = of_positions[0], of_positions[1:]
         every = self.query_key_value(x).reshape(rows, length, -1, self.size).swapaxes(1, 2)
@@ -121,8 +83,6 @@ class Attention(nn.Cell):
         value = every[:, self.heads + self.groups :]
         if angles:
             query, key = rotate(query, *angles), rotate(key, *angles)
-        if cache is not None:
-            key, value = cache.extend(where, key, value)
         # query heads that share a key are further rows of the same matmul
         shared = (rows, self.groups, self.heads // self.groups * length)
         scores = self.scores((query * self.size**-0.5).reshape(*shared, self.size), key)
@@ -164,15 +124,8 @@ class Layer(nn.Cell):
         self.attention_dropout = nn.Dropout(p=hyper.get("dropout", 0.0))
         self.feed_forward_dropout = nn.Dropout(p=hyper.get("dropout", 0.0))
 
-    def construct(
-        self,
-        x: Tensor,
-        of_positions: Sequence[Tensor],
-        where: Optional[Tensor] = None,
-        cache: Optional[Cache] = None,
-    ) -> Tensor:
-        attended = self.attention(self.attention_norm(x), of_positions, where, cache)
-        x = x + self.attention_dropout(attended)
+    def construct(self, x: Tensor, of_positions: Sequence[Tensor]) -> Tensor:
+        x = x + self.attention_dropout(self.attention(self.attention_norm(x), of_positions))
         return x + self.feed_forward_dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 
@@ -209,76 +162,16 @@ class LanguageModel(nn.Cell):
             self.head = dense(hyper["hidden"], units, hyper)
 
     def construct(self, token_ids: Tensor) -> Tuple[Tensor]:
-        length = token_ids.shape[1]
-        where = ops.arange(length)
+        where = ops.arange(token_ids.shape[1])
         x = self.embeddings(token_ids, where)
-        of_positions = positions(where, length, self.hyper)
+        of_positions = positions(where, self.hyper)
         for layer in self.layers:
             x = layer(x, of_positions)
-        return (self.logits(x),)
-
-    def logits(self, x: Tensor) -> Tensor:
-        """Return logits (batch, sequence, vocabulary or classes) from the output of the layers."""
         x = self.norm(x)
         if not self.hyper["tied"]:
-            return self.head(x)
+            return (self.head(x),)
         tokens = self.tied_head(x.reshape(-1, x.shape[2]), self.embeddings.token.embedding_table)
-        return tokens.reshape(*x.shape[:2], -1)
-
-
-class Following(nn.Cell):
-    """Token ids (batch, sequence), the first at the position ``begin`` -> the tokens that follow,
-    (batch,), and their logits (batch, vocabulary). Keys and values go into a cache for ``room``
-    positions."""
-
-    def __init__(self, network: LanguageModel, batch: int, room: int) -> None:
-        super().__init__()
-        self.network, self.room = network, room
-        caches = [Cache(network.hyper, batch, room) for _ in network.layers]
-        self.caches = nn.CellList(caches)
-
-    def construct(self, token_ids: Tensor, begin: Tensor) -> Tuple[Tensor, Tensor]:
-        length, network = token_ids.shape[1], self.network
-        where = begin + ops.arange(length)
-        x = network.embeddings(token_ids, where)
-        of_positions = positions(where, length if length > 1 else self.room, network.hyper)
-        for layer, cache in zip(network.layers, self.caches):
-            x = layer(x, of_positions, where, cache)
-        logits = network.logits(x[:, -1:])[:, 0]
-        return ops.argmax(logits, -1).astype(int32), logits
-
-
-class Generator:
-    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. ``compiled``: makes a
-    graph of a function; None for operations one by one."""
-
-    def __init__(
-        self, network: LanguageModel, prompts: Tensor, count: int, compiled: Optional[Compiled]
-    ) -> None:
-        batch, length = prompts.shape
-        following = Following(network, batch, length + count)
-        following.set_train(False)
-
-        def follow(token_ids: Tensor, begin: Tensor) -> Tuple[Tensor, Tensor]:
-            return following(token_ids, begin)
-
-        self._follow = compiled(follow) if compiled else follow
-        self._prompts = self._last = prompts
-        self._length = 0
-
-    def prefill(self, more: Optional[Tensor] = None) -> Tensor:
-        self._last, self._length = self._prompts, 0
-        if more is not None:
-            self._last = ops.cat([self._prompts, more], 1)
-        return self.decode()
-
-    def decode(self, tokens: Optional[Tensor] = None) -> Tensor:
-        if tokens is not None:
-            self._last = tokens[:, None]
-        following, self.logits = self._follow(self._last, Tensor(self._length, int32))
-        self._length += self._last.shape[1]
-        self._last = following[:, None]
-        return following
+        return (tokens.reshape(*x.shape[:2], -1),)
 
 
 def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:

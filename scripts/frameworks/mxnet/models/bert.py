@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
+from networks import transformers
 from networks.transformers import MASKED_SCORE
 
-LAYOUTS: Dict[str, str] = {}
+from .layers import initialized
+from .layers import loss as loss
+
 MATMULS = ("FullyConnected", "batch_dot")
 
 
@@ -119,9 +121,7 @@ class Bert(nn.HybridBlock):
         # the decoder's weight is the token embedding, its bias is its own; both come to
         # hybrid_forward because they are attributes
         self.decoder_weight = self.embeddings.token.weight
-        self.decoder_bias = self.params.get(
-            "decoder_bias", shape=(hyper["vocabulary"],), init=mx.init.Zero()
-        )
+        self.decoder_bias = self.params.get("decoder_bias", shape=(hyper["vocabulary"],))
         self.next_sentence = dense(hidden, 2)
 
     def hybrid_forward(
@@ -156,10 +156,7 @@ class Bert(nn.HybridBlock):
 
 def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
     hyper = model_config["hyperparameters"]
-    model = Bert(hyper)
-    for parameter in model.collect_params(".*weight").values():
-        parameter.init = mx.init.Normal(hyper["initializer_range"])
-    return model
+    return initialized(Bert(hyper), transformers.bert(hyper))
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -176,25 +173,3 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     # row numbers among those of all sequences: MXNet takes rows of a matrix
     first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
     return (*ids, (first_rows + batch["masked_positions"]).astype(np.int32))
-
-
-def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that :func:`loss` takes."""
-    return tuple(
-        batch[name].reshape(-1).astype(np.int32)
-        for name in ("masked_labels", "next_sentence_labels", "labels", "spans")
-        if name in batch
-    )
-
-
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Return the mean cross entropy over the masked positions plus that over the sequences."""
-    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    if "classes" in model_config["hyperparameters"]:
-        return entropy(outputs[0].astype("float32"), labels[0]).mean()
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = outputs[0].astype("float32").transpose((0, 2, 1))
-        return entropy(scores.reshape((-3, 0)), labels[0]).mean()
-    tokens, next_sentence = (logits.astype("float32") for logits in outputs)
-    masked = entropy(tokens.reshape((-3, 0)), labels[0]).mean()
-    return masked + entropy(next_sentence, labels[1]).mean()

@@ -12,24 +12,15 @@ from mxnet.gluon import nn
 from networks import Layer, LayerGraph
 from networks.schedule import flattened, schedule
 
+from .layers import initialized
+from .layers import loss as loss
+
 # On GPUs channels last, which Tensor Cores take without conversions. Convolutions on the CPU have
 # no other layout than channels first; oneDNN reorders it by itself.
 LAYOUTS = {"cpu": "NCHW", "gpu": "NHWC"}
 MATMULS = ("Convolution", "FullyConnected")
 
 Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
-
-
-INITIALIZERS = {
-    "normal": mx.init.Normal,
-    "uniform": mx.init.Uniform,
-    "constant": mx.init.Constant,
-}
-
-
-def drawn(initial: networks.Initial) -> mx.init.Initializer:
-    distribution, value = initial
-    return INITIALIZERS[distribution](value)
 
 
 def layout() -> str:
@@ -49,8 +40,6 @@ def convolution(layer: Layer) -> nn.HybridBlock:
         layout=layout(),
         use_bias=layer.bias,
         in_channels=layer.in_channels,
-        weight_initializer=drawn(layer.initial),
-        bias_initializer=drawn(layer.initial_bias) if layer.bias else None,
     )
 
 
@@ -61,15 +50,6 @@ def batch_norm(layer: Layer) -> nn.HybridBlock:
         momentum=1.0 - layer.momentum,
         epsilon=layer.epsilon,
         in_channels=layer.channels,
-    )
-
-
-def linear(layer: Layer) -> nn.HybridBlock:
-    return nn.Dense(
-        layer.channels,
-        in_units=layer.in_channels,
-        weight_initializer=drawn(layer.initial),
-        bias_initializer=drawn(layer.initial_bias),
     )
 
 
@@ -141,7 +121,7 @@ def shuffle(layer: Layer) -> Operation:
 BLOCKS: Dict[str, Callable[[Layer], nn.HybridBlock]] = {
     "convolution": convolution,
     "batch_norm": batch_norm,
-    "linear": linear,
+    "linear": lambda layer: nn.Dense(layer.channels, in_units=layer.in_channels),
 }
 OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
     "dropout": lambda layer: lambda F, x: F.Dropout(x, p=layer.rate),
@@ -207,7 +187,8 @@ def _flat(operation: Operation) -> Operation:
 
 
 def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
-    return CNN(networks.describe(model_config))
+    network = networks.describe(model_config)
+    return initialized(CNN(network), networks.weights(network))
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -216,20 +197,3 @@ def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     if layout() == "NCHW":
         images = np.ascontiguousarray(images.transpose((0, 3, 1, 2)))
     return (images,)
-
-
-def labels(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that :func:`loss` takes."""
-    labels = batch["labels"]  # classes, or probabilities of all of them
-    return (labels if labels.ndim > 1 else labels.astype(np.int32),)
-
-
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Return the mean cross entropy over the batch, of the auxiliary heads with their weight."""
-    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss(sparse_label=labels[0].ndim == 1)
-    logits, *heads = (output.astype("float32") for output in outputs)
-    value = entropy(logits, labels[0]).mean()
-    for auxiliary in heads:
-        weight = model_config["hyperparameters"]["auxiliary_weight"]
-        value = value + weight * entropy(auxiliary, labels[0]).mean()
-    return value

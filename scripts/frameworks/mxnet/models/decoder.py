@@ -5,31 +5,18 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-import mxnet as mx
 import numpy as np
 from mxnet.gluon import nn
-from networks.transformers import MASKED_SCORE, added_share
+from networks import transformers
+from networks.transformers import MASKED_SCORE
 
-from .bert import labels as labels
-
-LAYOUTS: Dict[str, str] = {}
-MATMULS = ("FullyConnected", "batch_dot")
-
-
-def dense(inputs: int, units: int, hyper: Dict[str, Any], share: float = 1.0) -> nn.Dense:
-    drawn = mx.init.Normal(share * hyper["initializer_range"])
-    return nn.Dense(
-        units,
-        in_units=inputs,
-        flatten=False,
-        use_bias=hyper["bias"],
-        weight_initializer=drawn,
-    )
+from .bert import MATMULS as MATMULS
+from .layers import initialized
+from .layers import loss as loss
 
 
-def embedding(rows: int, hyper: Dict[str, Any]) -> nn.Embedding:
-    drawn = mx.init.Normal(hyper["initializer_range"])
-    return nn.Embedding(rows, hyper["hidden"], weight_initializer=drawn)
+def dense(inputs: int, units: int, hyper: Dict[str, Any]) -> nn.Dense:
+    return nn.Dense(units, in_units=inputs, flatten=False, use_bias=hyper["bias"])
 
 
 class RMSNorm(nn.HybridBlock):
@@ -38,7 +25,7 @@ class RMSNorm(nn.HybridBlock):
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
         self.epsilon = epsilon
-        self.gamma = self.params.get("gamma", shape=(size,), init=mx.init.One())
+        self.gamma = self.params.get("gamma", shape=(size,))
 
     def hybrid_forward(self, F: Any, x: Any, gamma: Any) -> Any:
         square = F.mean(F.square(x), axis=-1, keepdims=True)
@@ -72,7 +59,7 @@ class Attention(nn.HybridBlock):
         self.heads, self.groups = hyper["heads"], hyper["key_value_heads"]
         self.size = hidden // self.heads
         self.query_key_value = dense(hidden, (self.heads + 2 * self.groups) * self.size, hyper)
-        self.output = dense(hidden, hidden, hyper, added_share(hyper))
+        self.output = dense(hidden, hidden, hyper)
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))  # of the attention probabilities
 
     def hybrid_forward(self, F: Any, x: Any, later: Any, *angles: Any) -> Any:
@@ -108,7 +95,7 @@ class FeedForward(nn.HybridBlock):
         hidden, inner = hyper["hidden"], hyper["intermediate"]
         self.gate = dense(hidden, inner, hyper) if hyper["activation"] == "swiglu" else None
         self.up = dense(hidden, inner, hyper)
-        self.down = dense(inner, hidden, hyper, added_share(hyper))
+        self.down = dense(inner, hidden, hyper)
 
     def hybrid_forward(self, F: Any, x: Any) -> Any:
         up = self.up(x)
@@ -143,8 +130,8 @@ class Embeddings(nn.HybridBlock):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         learned = hyper["position"] == "learned"
-        self.token = embedding(hyper["vocabulary"], hyper)
-        self.position = embedding(hyper["positions"], hyper) if learned else None
+        self.token = nn.Embedding(hyper["vocabulary"], hyper["hidden"])
+        self.position = nn.Embedding(hyper["positions"], hyper["hidden"]) if learned else None
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
     def hybrid_forward(self, F: Any, token_ids: Any, position_ids: Any) -> Any:
@@ -204,19 +191,11 @@ class LanguageModel(nn.HybridBlock):
 
 
 def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
-    return LanguageModel(model_config["hyperparameters"])
+    hyper = model_config["hyperparameters"]
+    return initialized(LanguageModel(hyper), transformers.decoder(hyper))
 
 
 def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
     """Return the batch's numpy arrays that the model takes."""
     positions = np.arange(batch["token_ids"].shape[1], dtype=np.int32)
     return batch["token_ids"].astype(np.int32), positions[np.newaxis]
-
-
-def loss(outputs: Tuple[Any, ...], labels: Tuple[Any, ...], model_config: Dict[str, Any]) -> Any:
-    """Return the mean cross entropy over all positions, of classes over the last alone."""
-    entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss()
-    logits = outputs[0].astype("float32")
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits.slice_axis(axis=1, begin=-1, end=None)
-    return entropy(logits.reshape((-3, 0)), labels[0]).mean()

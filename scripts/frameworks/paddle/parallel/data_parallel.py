@@ -9,7 +9,6 @@ import paddle
 import paddle.distributed
 from harness.adapter import RankContext
 from harness.machine import interfaces
-from paddle import nn
 
 
 def join(rank_context: RankContext) -> str:
@@ -38,15 +37,9 @@ def join(rank_context: RankContext) -> str:
     return str(paddle.distributed.get_backend()).lower()
 
 
-def wrap(model: nn.Layer) -> nn.Layer:
-    """Return ``model`` with its gradients averaged over all ranks during the backward pass. Starts
-    all ranks with the weights of rank 0."""
-    return paddle.DataParallel(model)
-
-
 def group_bytes(wrapped: Any) -> List[int]:
-    """Return the bytes of each group of gradients that :func:`wrap` sends at once, in the order
-    of the backward pass."""
+    """Return the bytes of each group of gradients that DataParallel sends at once, in the order of
+    the backward pass."""
     # the parameters that DataParallel numbers, in its order
     layers = wrapped.sublayers()
     parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]

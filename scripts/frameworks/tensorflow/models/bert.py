@@ -10,55 +10,55 @@ import tensorflow as tf
 from keras import layers
 from networks.transformers import MASKED_SCORE
 
-from .losses import loss as loss
-from .transformers import initializer, tied_logits
+from .layers import initializer, tied_logits
+from .layers import loss as loss
 
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
 
 
 def build(model_config: Dict[str, Any]) -> keras.Model:
     """Map a dictionary of the INPUTS to the outputs of the reference in float32."""
-    hyperparameters = model_config["hyperparameters"]
-    classes = hyperparameters.get("classes")
-    spans = hyperparameters.get("head") == "span"
+    hyper = model_config["hyperparameters"]
+    classes = hyper.get("classes")
+    spans = hyper.get("head") == "span"
     names = INPUTS[:-1] if classes or spans else INPUTS
     tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in names}
     float32 = layers.Activation("linear", dtype="float32")
-    embeddings = Embeddings(hyperparameters, name="embeddings")
+    embeddings = Embeddings(hyper, name="embeddings")
     x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
-    x = encoded(x, tensors["attention_mask"], hyperparameters)
+    x = encoded(x, tensors["attention_mask"], hyper)
     if spans:
-        return keras.Model(tensors, float32(dense(2, hyperparameters, "span")(x)))
-    pooled = dense(hyperparameters["hidden"], hyperparameters, "pooler", "tanh")(x[:, 0])
+        return keras.Model(tensors, float32(dense(2, hyper, "span")(x)))
+    pooled = dense(hyper["hidden"], hyper, "pooler", "tanh")(x[:, 0])
     if classes:
-        return keras.Model(tensors, float32(dense(classes, hyperparameters, "classifier")(pooled)))
-    logits = masked_words(x, tensors["masked_positions"], hyperparameters, embeddings)
-    next_sentence = dense(2, hyperparameters, "next_sentence")(pooled)
+        return keras.Model(tensors, float32(dense(classes, hyper, "classifier")(pooled)))
+    logits = masked_words(x, tensors["masked_positions"], hyper, embeddings)
+    next_sentence = dense(2, hyper, "next_sentence")(pooled)
     return keras.Model(tensors, [float32(logits), float32(next_sentence)])
 
 
 def encoded(
-    x: tf.Tensor, attention_mask: tf.Tensor, hyperparameters: Dict[str, Any], prefix: str = ""
+    x: tf.Tensor, attention_mask: tf.Tensor, hyper: Dict[str, Any], prefix: str = ""
 ) -> tf.Tensor:
     """Return (batch, sequence, hidden) after the last layer."""
-    for number in range(hyperparameters["layers"]):
-        x = EncoderLayer(hyperparameters, name=f"{prefix}layers.{number}")([x, attention_mask])
+    for number in range(hyper["layers"]):
+        x = EncoderLayer(hyper, name=f"{prefix}layers.{number}")([x, attention_mask])
     return x
 
 
 def masked_words(
     x: tf.Tensor,
     positions: tf.Tensor,
-    hyperparameters: Dict[str, Any],
+    hyper: Dict[str, Any],
     embeddings: Embeddings,
     prefix: str = "",
 ) -> tf.Tensor:
     """Return logits (batch, predictions, vocabulary) of masked ``positions``, by the token
     embedding."""
-    hidden = hyperparameters["hidden"]
-    masked = dense(hidden, hyperparameters, f"{prefix}transform", gelu)(Gather()([x, positions]))
-    masked = layer_normalization(hyperparameters, f"{prefix}transform_norm")(masked)
-    return TiedDecoder(hyperparameters, embeddings.token, f"{prefix}decoder_bias")(masked)
+    hidden = hyper["hidden"]
+    masked = dense(hidden, hyper, f"{prefix}transform", gelu)(Gather()([x, positions]))
+    masked = layer_normalization(hyper, f"{prefix}transform_norm")(masked)
+    return TiedDecoder(hyper, embeddings.token, f"{prefix}decoder_bias")(masked)
 
 
 def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
@@ -68,23 +68,13 @@ def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
 class Embeddings(layers.Layer):
     """Token, position and segment embeddings, summed, normalized and dropped out."""
 
-    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)
-        self.token, self.position, self.segment = (
-            layers.Embedding(
-                hyperparameters[rows],
-                hyperparameters["hidden"],
-                embeddings_initializer=initializer(hyperparameters["initializer_range"]),
-                name=own_name,
-            )
-            for own_name, rows in (
-                ("token", "vocabulary"),
-                ("position", "positions"),
-                ("segment", "segments"),
-            )
-        )
-        self.norm = layer_normalization(hyperparameters, "norm")
-        self.dropout = layers.Dropout(hyperparameters["dropout"])
+        self.token = embedding("token", hyper["vocabulary"], hyper)
+        self.position = embedding("position", hyper["positions"], hyper)
+        self.segment = embedding("segment", hyper["segments"], hyper)
+        self.norm = layer_normalization(hyper, "norm")
+        self.dropout = layers.Dropout(hyper["dropout"])
 
     def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
         token_ids, segment_ids = tensors
@@ -96,16 +86,15 @@ class Embeddings(layers.Layer):
 class Attention(layers.Layer):
     """Self-attention with several heads; (batch, sequence, hidden) kept."""
 
-    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)
-        hidden = hyperparameters["hidden"]
-        self.heads = hyperparameters["heads"]
+        hidden = hyper["hidden"]
+        self.heads = hyper["heads"]
         self.head_size = hidden // self.heads
         self.query, self.key, self.value, self.output_dense = (
-            dense(hidden, hyperparameters, own_name)
-            for own_name in ("query", "key", "value", "output")
+            dense(hidden, hyper, own_name) for own_name in ("query", "key", "value", "output")
         )
-        self.dropout = layers.Dropout(hyperparameters["dropout"])
+        self.dropout = layers.Dropout(hyper["dropout"])
 
     def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
         x, mask = tensors
@@ -126,18 +115,16 @@ class Attention(layers.Layer):
 class EncoderLayer(layers.Layer):
     """Self-attention and feed-forward, each with a residual and then a normalization."""
 
-    def __init__(self, hyperparameters: Dict[str, Any], name: str) -> None:
+    def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)
-        self.attention = Attention(hyperparameters, "attention")
-        self.attention_norm = layer_normalization(hyperparameters, "attention_norm")
-        self.intermediate = dense(
-            hyperparameters["intermediate"], hyperparameters, "intermediate", gelu
-        )
+        self.attention = Attention(hyper, "attention")
+        self.attention_norm = layer_normalization(hyper, "attention_norm")
+        self.intermediate = dense(hyper["intermediate"], hyper, "intermediate", gelu)
         # Keras keeps `output` for itself.
-        self.output_dense = dense(hyperparameters["hidden"], hyperparameters, "output")
-        self.output_norm = layer_normalization(hyperparameters, "output_norm")
+        self.output_dense = dense(hyper["hidden"], hyper, "output")
+        self.output_norm = layer_normalization(hyper, "output_norm")
         self.attention_dropout, self.output_dropout = (
-            layers.Dropout(hyperparameters["dropout"]) for _ in range(2)
+            layers.Dropout(hyper["dropout"]) for _ in range(2)
         )
 
     def call(self, tensors: List[tf.Tensor], training: bool = False) -> tf.Tensor:
@@ -160,27 +147,28 @@ class Gather(layers.Layer):
 class TiedDecoder(layers.Layer):
     """The masked words' logits: the decoder is the token embedding, with a bias of its own."""
 
-    def __init__(self, hyperparameters: Dict[str, Any], token: layers.Embedding, name: str) -> None:
+    def __init__(self, hyper: Dict[str, Any], token: layers.Embedding, name: str) -> None:
         # Named for its bias, the only weight it owns: see `adapter.py`.
         super().__init__(name=name)
         self.token = token
-        self.bias = self.add_weight(
-            shape=(hyperparameters["vocabulary"],), initializer="zeros", name="value"
-        )
+        self.bias = self.add_weight(shape=(hyper["vocabulary"],), initializer="zeros", name="value")
 
     def call(self, x: tf.Tensor) -> tf.Tensor:
         return tied_logits(x, self.token, self.bias)
 
 
-def dense(
-    units: int, hyperparameters: Dict[str, Any], name: str, activation: Any = None
-) -> layers.Dense:
-    drawn = initializer(hyperparameters["initializer_range"])
+def dense(units: int, hyper: Dict[str, Any], name: str, activation: Any = None) -> layers.Dense:
+    drawn = initializer("normal", hyper["initializer_range"])
     return layers.Dense(units, activation=activation, kernel_initializer=drawn, name=name)
 
 
-def layer_normalization(hyperparameters: Dict[str, Any], name: str) -> layers.LayerNormalization:
-    return layers.LayerNormalization(epsilon=hyperparameters["layer_norm_epsilon"], name=name)
+def embedding(name: str, rows: int, hyper: Dict[str, Any]) -> layers.Embedding:
+    drawn = initializer("normal", hyper["initializer_range"])
+    return layers.Embedding(rows, hyper["hidden"], embeddings_initializer=drawn, name=name)
+
+
+def layer_normalization(hyper: Dict[str, Any], name: str) -> layers.LayerNormalization:
+    return layers.LayerNormalization(epsilon=hyper["layer_norm_epsilon"], name=name)
 
 
 def gelu(x: tf.Tensor) -> tf.Tensor:

@@ -17,7 +17,8 @@ from networks.schedule import schedule
 from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..devices import has_gradient_of_groups
-from .losses import loss as loss
+from .layers import initializer
+from .layers import loss as loss
 
 Tensors = List[tf.Tensor]
 
@@ -25,11 +26,9 @@ Tensors = List[tf.Tensor]
 class BatchNormalization(layers.BatchNormalization):
     """Keras's layer of images by TensorFlow's fused kernels, which Keras 3 does not call.
 
-    Running variances are unbiased. The kernels have no float64: there Keras's own call is used."""
+    Running variances are unbiased."""
 
     def call(self, inputs: tf.Tensor, training: bool = False, mask: None = None) -> tf.Tensor:
-        if inputs.dtype == tf.float64:
-            return super().call(inputs, training=training)
         # Not tf.nn.fused_batch_norm, which raises an epsilon below 1.001e-5 to that.
         y, *moving = tf.raw_ops.FusedBatchNormV3(
             x=inputs,
@@ -102,16 +101,6 @@ def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
     return batch["images"]
 
 
-def _initializer(initial: networks.initials.Initial) -> keras.initializers.Initializer:
-    # A new one for each weight: a Keras initializer repeats its values at every use.
-    distribution, value = initial
-    if distribution == "normal":
-        return keras.initializers.RandomNormal(stddev=value)
-    if distribution == "uniform":
-        return keras.initializers.RandomUniform(-value, value)
-    return keras.initializers.Constant(value)
-
-
 def _convolution(layer: Layer) -> layers.Layer:
     # "same" pads both sides alike where nothing strides; elsewhere the input is padded before
     same = layer.stride == 1 and layer.padding == tuple(size // 2 for size in layer.kernel)
@@ -122,8 +111,8 @@ def _convolution(layer: Layer) -> layers.Layer:
         padding="same" if same else "valid",
         groups=layer.groups,
         use_bias=layer.bias,
-        kernel_initializer=_initializer(layer.initial),
-        bias_initializer=_initializer(layer.initial_bias),
+        kernel_initializer=initializer(*layer.initial),
+        bias_initializer=initializer(*layer.initial_bias),
         name=layer.name,
     )
 
@@ -137,8 +126,8 @@ def _batch_norm(layer: Layer) -> layers.Layer:
 def _linear(layer: Layer) -> layers.Layer:
     return layers.Dense(
         layer.channels,
-        kernel_initializer=_initializer(layer.initial),
-        bias_initializer=_initializer(layer.initial_bias),
+        kernel_initializer=initializer(*layer.initial),
+        bias_initializer=initializer(*layer.initial_bias),
         name=layer.name,
     )
 

@@ -13,8 +13,9 @@ import tensorflow as tf
 from keras import layers
 from networks.transformers import MASKED_SCORE, added_share
 
-from .losses import loss as loss
-from .transformers import attended, initializer, tied_logits
+from .bert import embedding
+from .layers import attended, initializer, tied_logits
+from .layers import loss as loss
 
 #: Puts keys and values in a cache, and gives those that are seen.
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
@@ -87,16 +88,11 @@ class Embeddings(layers.Layer):
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)
-        self.token = self._embedding(hyper, "token", hyper["vocabulary"])
+        self.token = embedding("token", hyper["vocabulary"], hyper)
         self.position = None
         if hyper["position"] == "learned":
-            self.position = self._embedding(hyper, "position", hyper["positions"])
+            self.position = embedding("position", hyper["positions"], hyper)
         self.dropout = _dropout(hyper)
-
-    @staticmethod
-    def _embedding(hyper: Dict[str, Any], name: str, rows: int) -> layers.Embedding:
-        drawn = initializer(hyper["initializer_range"])
-        return layers.Embedding(rows, hyper["hidden"], embeddings_initializer=drawn, name=name)
 
     def call(self, token_ids: tf.Tensor, begin: Any = 0, training: bool = False) -> tf.Tensor:
         """Run the model. ``begin``: position of the first token."""
@@ -223,7 +219,7 @@ def _dense(units: int, hyper: Dict[str, Any], name: str, share: float = 1.0) -> 
     return layers.Dense(
         units,
         use_bias=hyper["bias"],
-        kernel_initializer=initializer(share * hyper["initializer_range"]),
+        kernel_initializer=initializer("normal", share * hyper["initializer_range"]),
         name=name,
     )
 

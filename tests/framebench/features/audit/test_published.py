@@ -8,21 +8,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.cases.names import topology_of
 from framebench.features.audit import published
 from framebench.features.audit.published import CELL, KEYS, compare_published, half_unit
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
 from framebench.tables import frames
-from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults
-from framebench.tables.view import UNFOLDED
 
 from ....csv_rows import read_rows
-from ...browser import Browser, make
 from ...figures import DLPERF
-from ...made_up_records import write_records
 from ...made_up_runs import build
 
 
@@ -79,20 +74,6 @@ def test_every_cell_without_a_verdict_says_why(compared: pd.DataFrame) -> None:
     assert (agreeing["note"] == "").all()
 
 
-def test_the_causes_say_what_the_runs_say(runs: tuple[Run, ...]) -> None:
-    # "below the slowest of the seven runs, so no choice of repeats has it as median"
-    values = [
-        run.throughput or 0.0
-        for run in runs
-        if (run.case.framework, topology_of(run.case)) == ("mxnet", "4n8g")
-    ]
-    assert len(values) == 7
-    assert min(values) == 11283.49 > 11233.92
-    readme = 11233.92
-    assert readme / 392.24 == pytest.approx(28.64, abs=0.005)
-    assert readme / 28.67 == pytest.approx(391.8, abs=0.05)
-
-
 def test_the_tables_regenerate_the_reports_medians_and_speedups(runs: tuple[Run, ...]) -> None:
     scaling = build(runs)["weak_scaling"]
     known = {
@@ -139,11 +120,6 @@ def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:
     assert "variant workers=48" in examples
 
 
-def test_the_order_of_runs_does_not_matter(runs: tuple[Run, ...], compared: pd.DataFrame) -> None:
-    again = compare_published(group(list(reversed(runs)), None), DLPERF / "published.csv")
-    pd.testing.assert_frame_equal(again, compared)
-
-
 @pytest.mark.parametrize(
     ("printed", "half"),
     [("28.89", 0.005), ("10.2", 0.05), ("802.9", 0.05), ("11650.0", 0.05), ("1376", 0.5)],
@@ -152,7 +128,7 @@ def test_half_a_unit_of_the_last_printed_digit(printed: str, half: float) -> Non
     assert half_unit(printed) == half
 
 
-@pytest.mark.parametrize("printed", ["-", "OOM", "", "nan"])
+@pytest.mark.parametrize("printed", ["-", "OOM", "", "nan", "1e308", "9" * 400])
 def test_what_is_no_number_has_no_unit(printed: str) -> None:
     assert half_unit(printed) is None
 
@@ -186,25 +162,9 @@ def test_a_speedup_without_1n1g_has_no_verdict(
     assert actual["note"] == "no 1n1g run"
 
 
-def test_wrong_columns_and_quantities_are_named(results: CaseResults, tmp_path: Path) -> None:
+def test_wrong_columns_are_named(results: CaseResults, tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match=r"found columns .*colour; allowed: table,place"):
         compare_published(results, publish(tmp_path, colour="red"))
-    with pytest.raises(RecordsError, match="found quantity 'latency'; allowed: throughput"):
-        compare_published(results, publish(tmp_path, quantity="latency"))
-    for column, text in (
-        ("repeats", "many"), ("repeats", "9" * 18), ("nodes", "x"), ("nodes", "0"),
-        ("devices_per_node", "9" * 18), ("devices_per_node", ""),
-    ):  # fmt: skip
-        with pytest.raises(RecordsError, match=f"found {column} '{text}'; allowed: a whole number"):
-            compare_published(results, publish(tmp_path, **{column: text}))
-
-
-@pytest.mark.parametrize("printed", ["1e308", "-1e-308", "1E+999999", "9" * 400])
-def test_no_figure_is_larger_than_any_that_is_printed(
-    results: CaseResults, tmp_path: Path, printed: str
-) -> None:
-    actual = compare_published(results, publish(tmp_path, printed=printed)).iloc[0]
-    assert actual["note"].startswith("no figure is printed")
 
 
 def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path) -> None:
@@ -218,23 +178,3 @@ def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_p
     text = (tmp_path / "published.md").read_text()
     assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
     assert len(read_rows(tmp_path / "published.csv")) == 393
-
-
-def published_cells() -> pd.DataFrame:
-    """Return cells as compare_published does: one that agrees, one that differs, one unknown."""
-    rows = [
-        ("a", "line 1", "throughput", "11.5", 11.5, 0.05, True, ""),
-        ("a", "line 2", "speedup", "2.18", 3.23, 0.005, False, "divided by the wrong row"),
-        ("a", "line 3", "speedup", "3.9", None, 0.05, None, "no runs for this cell"),
-    ]
-    names = ["table", "place", "quantity", "printed", "recomputed", "half_unit", "agrees", "note"]
-    cells = [dict(zip(names, row, strict=True)) for row in rows]
-    nothing = dict.fromkeys(published.TABLE.names, "")
-    return frames.frame(published.TABLE, ({**nothing, **cell} for cell in cells))
-
-
-def test_unknown_cells_are_dashes_in_a_report(browser: Browser, tmp_path: Path) -> None:
-    cells = published_cells()
-    make(write_records(tmp_path / "runs"), tmp_path / "report.html", {published.TABLE: cells})
-    recomputed = browser.open(tmp_path / "report.html").column("published", "recomputed")
-    assert recomputed == ["3.23", "11.50", f"{DASH} {UNFOLDED}"]

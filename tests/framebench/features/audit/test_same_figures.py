@@ -51,14 +51,3 @@ def test_every_cell_of_every_table_is_what_it_was(
             assert [*now] == [*then], f"{table}: other columns"
             for column, value in then.items():
                 assert agree(value, now[column]), f"{table}: row {index}: {column}"
-
-
-def test_every_table_has_rows_to_compare(kept: Path) -> None:
-    filled = {path.name for path in kept.rglob("*.csv") if read_rows(path)}
-    assert filled == {path.name for path in kept.rglob("*.csv")}
-    assert {
-        "verification.csv",
-        "largest_batch_attempts.csv",
-        "compare.csv",
-        "published.csv",
-    } <= filled

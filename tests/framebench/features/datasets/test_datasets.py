@@ -28,7 +28,7 @@ def test_the_same_call_makes_the_same_bytes(tmp_path: Path) -> None:
     assert len(actual.paths) == 11, "the harness reads what is made here"
     assert make(tmp_path / "again", 12, seed=5) == made
     assert contents(tmp_path / "again") == first
-    other = pictures.make(6, 0).content
+    other = pictures.make(6, 0)
     assert other != first["train/n00000000/n00000000_0.JPEG"]
 
 
@@ -55,16 +55,14 @@ def test_every_class_has_images_in_both_splits() -> None:
 def test_pictures_are_like_photographs() -> None:
     """Fail if made-up images differ from ImageNet's 500 x 375 pixels and 110 KB on average."""
     made = [pictures.make(0, number) for number in range(24)]
-    area = sum(picture.width * picture.height for picture in made) / len(made)
-    bits = (
-        8
-        * sum(len(picture.content) for picture in made)
-        / sum(picture.width * picture.height for picture in made)
-    )
-    assert 0.5 * 500 * 375 < area < 2 * 500 * 375
+    areas = []
+    for content in made:
+        with Image.open(io.BytesIO(content)) as image:
+            assert (image.format, image.mode) == ("JPEG", "RGB")
+            areas.append(image.width * image.height)
+    assert 0.5 * 500 * 375 < sum(areas) / len(areas) < 2 * 500 * 375
+    bits = 8 * sum(map(len, made)) / sum(areas)
     assert 3 < bits < 7, "110 KB of 500 x 375 are 4.7 bits a pixel"
-    with Image.open(io.BytesIO(made[0].content)) as image:
-        assert (image.format, image.mode, image.size) == ("JPEG", "RGB", made[0][1:])
 
 
 def test_tokens_are_the_same_each_time_and_suffice_for_bert(tmp_path: Path) -> None:
@@ -80,20 +78,11 @@ def test_tokens_are_the_same_each_time_and_suffice_for_bert(tmp_path: Path) -> N
     assert lengths == {"train": 2700, "val": 300}
 
 
-@pytest.mark.parametrize("images", ["1", "0", "-5", "10000000", "ten"])
-def test_an_impossible_number_of_images_is_refused(
-    tmp_path: Path, images: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["make-data", "--folder", str(tmp_path / "new"), f"--images={images}"]) == 2
-    assert "allowed: a whole number from 2 to 1000000" in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
+        (["--images", "1"], "allowed: a whole number from 2 to 1000000"),
         (["--tokens", "5", "--images", "5"], "--images: not allowed with argument --tokens"),
-        ([], "one of the arguments --images --tokens is required"),
     ],
 )
 def test_what_cannot_be_made_is_refused_before_anything_is(

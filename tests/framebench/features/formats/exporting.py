@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from framebench.features.formats import names, registry
+from framebench.features.formats import registry
 from framebench.features.formats.format import ExportedFile, Results
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.tables import grouping
@@ -44,8 +44,7 @@ def runs_of_all_kinds() -> list[Run]:
 
 def results(runs: list[Run] | None = None) -> Results:
     """Return results to export, by default of runs of all kinds."""
-    cases = grouped(runs)
-    return Results(tuple(cases.values()), names.names_of(cases))
+    return Results(grouped(runs))
 
 
 def grouped(runs: list[Run] | None = None) -> CaseResults:

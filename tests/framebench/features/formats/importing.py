@@ -25,27 +25,6 @@ def brought(name: str, text: str, folder: Path, at: str = "results") -> RecordSe
     return actual
 
 
-def figures(record_set: RecordSet) -> dict[tuple[Any, ...], float | None]:
-    """Return figures by mode, model, parameters, metric and repeat."""
-    return {
-        (run.case.mode, run.case.model, *dict(run.case.parameters).values(), run.metrics[0].name,
-         run.repeat): run.figure
-        for run in record_set.runs
-    }  # fmt: skip
-
-
-def one(record_set: RecordSet, **wanted: Any) -> Run:
-    (run,) = (
-        run
-        for run in record_set.runs
-        if all(
-            wanted[name] == (run.metrics[0].name if name == "metric" else getattr(run.case, name))
-            for name in wanted
-        )
-    )
-    return run
-
-
 def imported(
     name: str, files: Mapping[str, str | bytes], folder: Path
 ) -> tuple[tuple[Run, ...], list[str]]:

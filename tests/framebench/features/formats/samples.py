@@ -22,8 +22,8 @@ def csv() -> str:
 
 
 def superbench() -> str:
-    """Return a node with current names, and one with names before version 0.3."""
-    new = {
+    """Return the figures of two nodes."""
+    first = {
         "node": "sb-01",
         "bert_models/return_code": 0,
         "bert_models/pytorch-bert-base/0/fp16_train_step_time": 83.9,
@@ -36,13 +36,13 @@ def superbench() -> str:
         "gpu-sm-copy-bw/dtoh:0": 3.9,
         "monitor/gpu_temperature:0": 61,
     }
-    old = {
+    second = {
         "node": "sb-02",
-        "bert_models/pytorch-bert-base/steptime_train_float16": 90.5,
-        "bert_models/pytorch-bert-base/throughput_train_float16": 353.5,
+        "bert_models/pytorch-bert-base/fp16_train_step_time": 90.5,
+        "bert_models/pytorch-bert-base/fp16_train_throughput": 353.5,
         "pytorch-computation-communication-overlap/mul_cost:0": 44.2,
     }
-    return "".join(json.dumps(node) + "\n" for node in (new, old))
+    return "".join(json.dumps(node) + "\n" for node in (first, second))
 
 
 def dllogger() -> str:

@@ -10,7 +10,6 @@ import pytest
 from core.text import printable
 from framebench.features.formats import registry, transfer
 from framebench.features.formats.format import Results
-from framebench.features.formats.names import names_of
 from framebench.files.text import from_cell, no_formula
 from framebench.records import record_sets
 from framebench.records.sidecars import noted
@@ -63,7 +62,7 @@ def test_other_formats_escape_what_their_reader_would_obey() -> None:
         run(None, reason=printable("bad \ufffe")),
     ]
     cases = grouping.group(runs, None)
-    results = Results(tuple(cases.values()), names_of(cases))
+    results = Results(cases)
     write = registry.writer("junit").write
     assert write
     ElementTree.fromstring(write(results).content)

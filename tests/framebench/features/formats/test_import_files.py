@@ -8,7 +8,7 @@ import pytest
 from framebench.records.record_sets import RecordsError
 
 from . import samples
-from .importing import brought, imported, values_by_case
+from .importing import imported
 
 
 def test_what_is_wrong_in_a_folder_is_left_out_by_name_and_the_rest_is_taken(
@@ -33,20 +33,3 @@ def test_a_folder_of_which_nothing_can_be_read_is_refused_with_every_reason(
     assert "a.log" in str(error.value)
     assert "b.log" in str(error.value)
     assert not (tmp_path / "results").exists()
-
-
-def test_files_of_two_configurations_are_two_cases(tmp_path: Path) -> None:
-    other = samples.mllog().replace("448", "896")
-    runs, _ = imported("mllog", {"a.log": samples.mllog(), "b.log": other}, tmp_path)
-    assert len(values_by_case(runs, "time_to_train")) == 2
-
-
-@pytest.mark.parametrize("held", ["tables/fastest.csv", "report.html", "runs/r1.json"])
-def test_results_that_hold_anything_are_refused(held: str, tmp_path: Path) -> None:
-    there = tmp_path / "results" / held
-    there.parent.mkdir(parents=True)
-    there.write_text("here before")
-    with pytest.raises(RecordsError, match=r"holds \S+ already; allowed: a folder"):
-        brought("mllog", samples.mllog(), tmp_path)
-    assert not (tmp_path / "results" / "runs" / "runs.csv").exists()
-    assert there.read_text() == "here before"

@@ -10,19 +10,16 @@ from typing import Any
 
 import pytest
 from core import bounded
-from framebench.config.validation import ConfigError
 from framebench.features.formats import registry, source
 from framebench.features.formats.rows import complete
 from framebench.records import tidy_csv
 from framebench.records.record_sets import RecordsError
 
 from . import samples
-from .importing import READ, brought, figures
+from .importing import READ, brought
 
 #: Log formats: a truncated file is a valid log of a stopped run.
 LOGS = ("mllog",)
-#: Formats in which the order of lines matters.
-ORDERED = {*READ} - {"csv", "superbench", "dllogger"}
 
 
 @pytest.mark.parametrize("name", READ)
@@ -34,31 +31,11 @@ def test_a_file_of_another_tool_is_named(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "results").exists(), "nothing is written"
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_a_log_that_was_cut_off_is_of_a_run_that_failed(name: str, tmp_path: Path) -> None:
-    actual = brought(name, samples.ALL[name]()[:-4], tmp_path)
-    assert {run.status for run in actual.runs} == {"failed"}
-    assert all("ends" in run.reason for run in actual.runs)
-
-
 @pytest.mark.parametrize("name", sorted({*READ} - {*LOGS}))
 def test_a_file_that_was_cut_off_is_refused_by_line(name: str, tmp_path: Path) -> None:
     text = samples.ALL[name]()
     with pytest.raises(RecordsError, match=r"given.*line \d+"):
         brought(name, text[:-4], tmp_path)
-
-
-@pytest.mark.parametrize("name", READ)
-def test_lines_in_another_order_give_the_same_or_are_refused(name: str, tmp_path: Path) -> None:
-    lines = samples.ALL[name]().splitlines(keepends=True)
-    head = 1 if name == "csv" else 0
-    turned = "".join([*lines[:head], *reversed(lines[head:])])
-    expected = figures(brought(name, "".join(lines), tmp_path))
-    if name in ORDERED:
-        with pytest.raises(RecordsError, match="given"):
-            brought(name, turned, tmp_path, at="turned")
-    else:
-        assert figures(brought(name, turned, tmp_path, at="turned")) == expected
 
 
 @pytest.mark.parametrize("name", READ)
@@ -68,12 +45,6 @@ def test_a_huge_file_is_not_read(
     monkeypatch.setattr(bounded, "LARGEST_FILE", 200)
     with pytest.raises(RecordsError, match=r"given.* bytes; allowed: at most 200"):
         brought(name, samples.ALL[name](), tmp_path)
-
-
-def test_a_line_beyond_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "LONGEST_LINE", 300)
-    with pytest.raises(RecordsError, match=r"line 1: has \d+ bytes; allowed: at most 300"):
-        brought("superbench", samples.superbench(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -143,15 +114,6 @@ def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None
     brought("csv", samples.csv(), tmp_path)
     before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
     brought("csv", samples.csv(), tmp_path)  # importing the same again changes nothing
-    with pytest.raises(RecordsError, match=r"holds runs\.csv already"):
+    with pytest.raises(RecordsError, match="holds runs already"):
         brought("mllog", samples.mllog(), tmp_path)
     assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before
-
-
-def test_an_unknown_format_names_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="format: found 'latex'; allowed: csv, dllogger, "):
-        registry.reader("latex")
-    with pytest.raises(ConfigError, match=r"found 'mlog' \(did you mean mllog\?\)"):
-        registry.reader("mlog")
-    with pytest.raises(ConfigError, match="format: found nothing; allowed: bencher, "):
-        registry.writer(None)

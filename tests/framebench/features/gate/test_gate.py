@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import yaml
 from core import bounded
+from framebench import cli
 from framebench.config.own_model import own_model
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
@@ -153,7 +154,7 @@ def test_a_note_has_at_most_ten_lines_and_says_what_to_do() -> None:
     most = max(open_case.needed for open_case in open_cases if open_case.needed)
     assert f"the same command with at least `--pairs {most}`" in open_note
     assert "choose another margin" in open_note
-    assert len(summary.broken_note("x\n" * 100, ASKED).splitlines()) <= 10
+    assert len(ASKED.note(4, ["x\n" * 100]).splitlines()) <= 10
     assert "nothing could be compared" in summary.note([], 3, ASKED)
 
 
@@ -179,29 +180,23 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     )
 
 
-def test_the_note_and_junit_name_flags() -> None:
-    base, candidate = paired_sides(1.0)
-    noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
-    actual = decided(base, [*candidate[:3], noisy, *candidate[4:]])
-    text = summary.note(actual, decisions.status(actual), ASKED)
-    assert "disturbed (cases: 1)" in text
-    case = ElementTree.fromstring(summary.junit(actual, ASKED).encode())[0][0]
-    assert "flags: disturbed" in (case.findtext("system-out") or "")
-
-
-def test_a_note_has_step_times() -> None:
+def test_the_note_and_junit_name_flags_and_step_times() -> None:
     base, candidate = (
         [replace(run, step_seconds=(seconds,) * 3, wall_seconds=60.0) for run in some]
         for seconds, some in zip((0.1, 0.125), paired_sides(0.95), strict=True)
     )
-    actual = decided(base, candidate, at_looks=False)
+    noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
+    actual = decided(base, [*candidate[:3], noisy, *candidate[4:]], at_looks=False)
     text = summary.note(actual, 3, ASKED)
+    assert "disturbed (cases: 1)" in text
     assert "throughput ratio 0.95" in text
     assert "(100 ms -> 125 ms per step)" in text
+    case = ElementTree.fromstring(summary.junit(actual, ASKED).encode())[0][0]
+    assert "flags: disturbed" in (case.findtext("system-out") or "")
 
 
 def gate(*arguments: str, results: Path) -> int:
-    return command.main([*arguments, "--results", str(results)])
+    return cli.main(["gate", *arguments, "--results", str(results)])
 
 
 def test_records_that_there_are_need_no_measuring(
@@ -222,14 +217,12 @@ def test_records_that_there_are_need_no_measuring(
 
 
 BAD = {
-    "no candidate": (["--base", "default"], "--candidate"),
     "no such side": (["--base", "default", "--candidate", "defalt"], "did you mean default"),
     "two kinds": (["--base", "default", "--candidate", "."], "two of one kind"),
     "no file": (["--base", "default", "--candidate", "none.yaml"], "found 'none.yaml'"),
     "no model": (["--base", "a.py", "--candidate", "b.py"], "No such file"),
     "no commit": (["--base", "x:a.py", "--candidate", "b.py"], "git says"),
-    "an option as commit": (["--base", "--output=x:a.py", "--candidate", "b.py"], "--base"),
-    "no margin": (["--base", "default", "--candidate", "default", "--fail-on", "0"], "above 0"),
+    "an option as commit": (["--base=--output=x:a.py", "--candidate", "b.py"], "git says"),
     "a key of its own": (
         ["--base", "default", "--candidate", "default", "--config", "results=x"],
         "allowed: --results",
@@ -286,7 +279,7 @@ def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(
     out = tmp_path / "out"
     plan = Measuring({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
     one, other = (
-        sides.ModelSide(name, f"my@{name}", name, {"my.py": name.encode()})
+        sides.MeasuredSide(name, {}, name, f"my@{name}", {"my.py": name.encode()})
         for name in ("old", "new")
     )
     plan.measure(one, other)
@@ -306,7 +299,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
     def plan(pairs: int = 6) -> Measuring:
         return Measuring({"axes": {}}, pairs, [], [], tmp_path / "out")
 
-    usual, other = sides.VariantSide("default", {}), sides.VariantSide("other", {"tuned": True})
+    usual, other = sides.MeasuredSide("default"), sides.MeasuredSide("other", {"tuned": True})
     plan().measure(usual, other)
     plan(9).measure(usual, other)  # more pairs of the same sides
     plan().measure(other, usual)  # nothing was measured so far
@@ -315,7 +308,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
         (tmp_path / folder / "runs" / "toy" / "r1.json").touch()
     with pytest.raises(measuring.AnotherGate, match="the runs of another gate"):
         plan().measure(usual, other)
-    with pytest.raises(measuring.AnotherGate, match="no gate has made"):
+    with pytest.raises(measuring.AnotherGate, match="or of none"):
         Measuring({}, 6, [], [], tmp_path / "used").measure(usual, other)
 
 
@@ -351,10 +344,10 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
         b"Stack = 'old'\n",
         b"Stack = 'new'\n",
     ]
-    assert base.name != candidate.name
-    assert base.name == again.name
-    written = candidate.in_file(tmp_path / "copy").settings["model"]
-    assert own_model(written, CATALOG).name == candidate.name
+    assert base.model != candidate.model
+    assert base.model == again.model
+    written = candidate.written(tmp_path / "copy")["model"]
+    assert own_model(written, CATALOG).name == candidate.model
     assert git("diff", "--cached", "--name-only") == "", "the user's index is changed"
 
 
@@ -377,27 +370,6 @@ def test_suites_are_found_by_name_and_in_the_current_folder(
     assert snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})[1]["repeats"] == 5
 
 
-@pytest.mark.parametrize("state", ["absent", "there before", "locked"])
-def test_snakemake_s_folder_is_removed_where_the_gate_brought_it(
-    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    locks = tmp_path / ".snakemake" / "locks"
-    if state == "there before":
-        locks.mkdir(parents=True)
-
-    def interrupted() -> None:
-        with snakemake_calls.without_traces():
-            locks.mkdir(parents=True, exist_ok=True)
-            if state == "locked":  # by another call that still runs
-                (locks / "0.input.lock").touch()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert locks.exists() == (state != "absent")
-
-
 def test_an_interrupted_gate_says_how_it_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -405,6 +377,6 @@ def test_an_interrupted_gate_says_how_it_goes_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "run_gate", interrupted)
-    assert command.main(["--base", "a", "--candidate", "b", "--results", str(tmp_path)]) == 130
+    assert gate("--base", "a", "--candidate", "b", results=tmp_path) == 130
     assert "the same command goes on from here" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()), "nothing is broken"

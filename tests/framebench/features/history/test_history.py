@@ -15,7 +15,6 @@ from framebench import cli
 
 from ...browser import Browser
 from ...comparison import made_up_sides
-from ...full_disk import check_full_disk
 from ..formats import samples
 from .result_sets import write_set
 
@@ -198,12 +197,3 @@ def test_the_page_of_a_history_is_drawn_and_its_dots_have_values(
     )
     assert len(said) == 2
     assert all(re.match(r".+: [\d.]+", entry) for entry in said), said
-
-
-def test_a_disk_that_fills_up_leaves_the_former_history(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def words(runs: Path, earlier: Path) -> list[str | Path]:
-        return ["history", "--by", "name", "--sets", earlier, runs]
-
-    check_full_disk(tmp_path / "results", capsys, words)

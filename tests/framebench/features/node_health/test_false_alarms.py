@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from framebench.features.node_health.statistics import repeats_needed
 from framebench.statistics.verdicts import FALSE_ALARMS
 
 from ...statistics.distributions import SAMPLERS
@@ -52,22 +51,9 @@ def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> N
     assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
 
 
-def test_the_simulation_would_show_a_node_beyond_the_limit() -> None:
-    """Fail if the simulation could not show false alarms of a node beyond the limit."""
-    assert false_alarms("normal", [1, 1, 1, 0.98 * LIMIT], set()) > MOST
-
-
 def test_bad_nodes_do_not_hide_each_other() -> None:
     random = np.random.default_rng(0)
     actual = [
         called(random, SAMPLERS["normal"], [1, 1, 1, 1, 1, 0.8, 0.8], 2, 5) for _ in range(50)
     ]
     assert actual == [{5, 6}] * 50
-
-
-def test_as_many_repeats_as_are_said_to_be_needed_can_tell() -> None:
-    random = np.random.default_rng(0)
-    needed = repeats_needed(nodes=4, tests=12)
-    for repeats, expected in ((needed, {3}), (needed - 1, set())):
-        actual = called(random, SAMPLERS["normal"], [1, 1, 1, 0.5], figures=3, repeats=repeats)
-        assert actual == expected, repeats

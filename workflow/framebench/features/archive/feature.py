@@ -11,26 +11,21 @@ from ...feature_registry import Feature
 
 
 def _archive(options: argparse.Namespace) -> None:
-    from . import command, contents
+    from . import contents
 
-    suite = contents.measured_suite(options.results, options.suite)
-    environments = contents.environments_of(options.results, suite)
-    source = contents.ArchiveSource(options.results, suite, environments)
-    command.make_archive(source, options.redact, options.figures_only)
+    contents.make_archive(options.results, options.suite, options.redact, options.figures_only)
 
 
 def _check_gpus(options: argparse.Namespace) -> None:
     from . import gpu_check
 
-    gpu_check.check(options.frameworks, options.results, options.config, options.images)
+    gpu_check.check(options.frameworks, options.results, options.config)
 
 
 def _add_commands(commands: Any) -> None:
     archiving = commands.add_parser("archive", help="results as one file to hand on")
     archiving.add_argument("--results", type=Path, default=Path("results"), help="what to archive")
-    archiving.add_argument(
-        "--suite", type=suite, default="quick", help="the suite that was measured: name or file"
-    )
+    archiving.add_argument("--suite", type=suite, help="file of your own suite that was measured")
     archiving.add_argument(
         "--redact", action="store_true", help="only what may go, without hosts, users and paths"
     )
@@ -39,13 +34,10 @@ def _add_commands(commands: Any) -> None:
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")
-    checking.add_argument("--frameworks", default="", help="such as pytorch,jax (default: all)")
+    checking.add_argument("--frameworks", default="all", help="such as pytorch,jax (default: all)")
     checking.add_argument("--results", type=Path, default=Path("gpu_check"), help="where to write")
     checking.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"
-    )
-    checking.add_argument(
-        "--images", action="store_true", help="run in those of config/images-cuda.yaml"
     )
     checking.set_defaults(command=_check_gpus)
 

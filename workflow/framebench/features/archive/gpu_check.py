@@ -14,7 +14,6 @@ from core.case import Case
 from ... import PROJECT
 from ...config import catalog
 from ...config.statuses import OK
-from ...config.yaml_files import configuration_file
 from ...files import children
 from ...files.whole_files import write_whole
 from ...machine import local
@@ -22,11 +21,9 @@ from ...plan import groups
 from ...plan.planning import Plan, make_plan
 from ...records import record_sets, verifications, verified
 from ...runs import snakemake_calls
-from . import command, contents
+from . import contents
 
 SUITE = PROJECT / "config" / "suites" / "gpu_check.yaml"
-#: Configuration with the images of frameworks that have no environment for GPUs.
-IMAGES = PROJECT / "config" / "images-cuda.yaml"
 TEMPLATE = ".github/ISSUE_TEMPLATE/gpu_check.md"
 WORKS, FAILS, NOT_TRIED = "works", "fails", "not tried"
 #: Characters of a reason that are shown; the report has all.
@@ -42,44 +39,32 @@ class Outcome(NamedTuple):
     reason: str = ""
 
 
-def check(frameworks: str, results: Path, config: Sequence[str], images: bool) -> None:
+def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
     """Measure the suite, print what works, and write the redacted archive.
 
-    ``frameworks``: "" for all, or all that have an image. ``config``: further arguments of
-    ``--config``; ``images``: use the images of IMAGES. Raises ConfigError if the GPUs cannot be
-    used, and after the table if nothing was measured."""
+    ``frameworks``: as in the configuration; ``config``: further arguments of ``--config``. Raises
+    ConfigError if the GPUs cannot be used, and after the table if nothing was measured."""
     known = catalog.load_catalog(PROJECT)
-    asked = ["accelerator=cuda", *config]
-    if frameworks or not images:
-        asked.append(f"frameworks={frameworks or 'all'}")
-    files, method, words = list[Path](), "", list[str]()
-    if images:
-        files, method = [IMAGES], "apptainer"
-        words = ["--sdm", method, "--configfile", str(configuration_file()), str(IMAGES)]
+    asked = ["accelerator=cuda", *config, f"frameworks={frameworks}"]
     own = [f"suite={SUITE}", f"results={results}"]
-    settings, _ = snakemake_calls.settings_of([*asked, *own], known, {}, files, method)
+    settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})
     plan = make_plan(settings, known, local.detect(), None)
     try:
         with snakemake_calls.without_traces():
-            snakemake_calls.measure(SUITE, results, asked, words)
+            snakemake_calls.measure(SUITE, results, asked, [])
     except snakemake_calls.MeasuringFailed as error:
         print(f"framebench: {error}", file=sys.stderr)
     for name, command_line in contents.GPU_REPORTS.items():
-        write_whole(results / name, _output(command_line))
+        try:
+            text = children.ask(command_line)
+        except (OSError, children.NoAnswer) as error:
+            text = f"{' '.join(command_line)}: {error}\n"
+        write_whole(results / name, text)
     text = "\n".join(lines(outcomes(plan, results, known), known))
     write_whole(results / contents.GPU_PATHS, f"{text}\n")
     print(f"\n{text}\n")
-    environments = contents.environments_of(results, SUITE)
-    command.make_archive(contents.ArchiveSource(results, SUITE, environments), redacts=True)
+    contents.make_archive(results, SUITE, redacts=True)
     print(f"Look at it, then send it with the form in {TEMPLATE}")
-
-
-def _output(command_line: Sequence[str]) -> str:
-    """Return the output of a program, or why there is none."""
-    try:
-        return children.ask(command_line)
-    except (OSError, children.NoAnswer) as error:
-        return f"{' '.join(command_line)}: {error}\n"
 
 
 def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Outcome]:

@@ -14,19 +14,20 @@ from typing import Any
 LONGEST, LOOKED_AT = 300, 1000
 WITHHELD = "withheld"
 #: Versions of packages, and values of variables, that go as they are.
-_VERSION, _NUMBERS = re.compile(r"[\w.+!-]*"), re.compile(r"[\d.,:;*-]*")
-#: Paths of the system, which name nobody, and units with a slash.
+_AS_THEY_ARE = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
+#: Paths of the system, units with a slash, times, and words with colons, which name nobody.
 _PUBLIC = re.compile(
     r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
+    r"|\d{1,2}:\d{2}:\d{2}(\.\d+)?|[A-Za-z:.%]+"
 )
-_QUOTED = re.compile(r"""(['"`])(?=[/~\\.]|\w:[/\\])[^'"`\n]*\1?""")
-_WORD = re.compile(r"""[^\s'"`=]*[/\\~@][^\s'"`]*""")
-_ADDRESS = re.compile(
-    r"(?<![\w.=])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])|(?<![\w:])[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*"
-    r"(?:%\w+)?(?!\w)"
+#: What names somebody, by kind; quoted paths may have blanks.
+_NAMING = re.compile(
+    r"""(?P<quoted>(['"`])(?=[/~\\.]|\w:[/\\])[^'"`\n]*\2?)"""
+    r"""|(?P<gpu>(?:GPU|MIG)-[0-9A-Za-z/-]{8,})"""
+    r"""|(?P<path>[^\s'"`=]*[/\\~@][^\s'"`]*)"""
+    r"""|(?P<address>(?<![\w.=])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"""
+    r"""|(?<![\w:])[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*(?:%\w+)?(?!\w))"""
 )
-_TIME = re.compile(r"\d{1,2}:\d{2}:\d{2}(?:\.\d+)?")
-_DEVICE = re.compile(r"(?:GPU|MIG)-[0-9A-Za-z/-]{8,}")
 
 
 def _fields(names: str, **inner: Any) -> dict[str, Any]:
@@ -97,9 +98,8 @@ class HandedOn:
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._kinds = {name.lower(): kind for kind, name in names if name}
         longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
-        self._known = re.compile(
-            rf"(?<![A-Za-z0-9])(?:{'|'.join(longest_first)})(?![A-Za-z0-9])", re.IGNORECASE
-        )
+        known = "|".join(longest_first) or "(?!)"
+        self._known = re.compile(rf"(?<![A-Za-z0-9])(?:{known})(?![A-Za-z0-9])", re.IGNORECASE)
 
     def record(self, record: dict[str, Any]) -> Any:
         """Return what goes of a record."""
@@ -109,13 +109,15 @@ class HandedOn:
         """Return a text with stand-ins, at most LONGEST characters of it."""
         if len(text) > LOOKED_AT:  # a name that the cut divides stays behind
             text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
-        text = _QUOTED.sub(self._path, text)
-        text = _DEVICE.sub(lambda match: self._stand_in("gpu", match[0]), text)
-        text = _WORD.sub(self._path, text)
-        text = _ADDRESS.sub(self._address, text)
-        if self._kinds:
-            text = self._known.sub(lambda match: self._name(match[0]), text)
+        text = _NAMING.sub(self._naming, text)
+        text = self._known.sub(
+            lambda match: self._stand_in(self._kinds[match[0].lower()], match[0].lower()), text
+        )
         return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]} .."
+
+    def _naming(self, match: re.Match[str]) -> str:
+        kind, found = str(match.lastgroup).replace("quoted", "path"), match[0].strip("'\"`")
+        return match[0] if _PUBLIC.fullmatch(found) else self._stand_in(kind, found)
 
     def _object(self, value: Any, fields: dict[str, Any] | None) -> Any:
         if isinstance(value, list):
@@ -125,7 +127,7 @@ class HandedOn:
         if not isinstance(value, dict):
             return self.text(value) if isinstance(value, str) else value
         goes = {
-            _WORD.sub(self._path, name): self._field(name, item, fields and fields[name])
+            _NAMING.sub(self._naming, name): self._field(name, item, fields and fields[name])
             for name, item in value.items()
             if fields is None or name in fields
         }
@@ -137,26 +139,14 @@ class HandedOn:
             return WITHHELD
         if name in _WORDS and isinstance(value, str):
             return value
-        if name == "other_processes" and isinstance(value, list):
-            return [WITHHELD] * len(value)
-        if name in ("variables", "packages") and isinstance(value, dict):
-            goes = _NUMBERS if name == "variables" else _VERSION
+        if name in _AS_THEY_ARE and isinstance(value, dict):
             return {
-                key: item if goes.fullmatch(str(item)) else self._stand_in("value", str(item))
+                key: item
+                if _AS_THEY_ARE[name].fullmatch(str(item))
+                else self._stand_in("value", str(item))
                 for key, item in value.items()
             }
         return self._object(value, fields)
-
-    def _path(self, match: re.Match[str]) -> str:
-        path = match[0].strip("'\"`")
-        return match[0] if _PUBLIC.fullmatch(path) else self._stand_in("path", path)
-
-    def _address(self, match: re.Match[str]) -> str:
-        is_time = _TIME.fullmatch(match[0]) or not re.search(r"\d", match[0])
-        return match[0] if is_time else self._stand_in("address", match[0])
-
-    def _name(self, name: str) -> str:
-        return self._stand_in(self._kinds[name.lower()], name.lower())
 
     def _stand_in(self, kind: str, name: str) -> str:
         number = 1 + sum(other == kind for other, _ in self._stand_ins)

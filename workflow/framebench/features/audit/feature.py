@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...feature_registry import Feature
-
-if TYPE_CHECKING:
-    from ...tables.table import Table
-
-
-def _written_tables() -> Sequence[Table]:
-    from . import published
-
-    return (published.TABLE,)
 
 
 def _print_layout(options: argparse.Namespace) -> None:
@@ -36,7 +26,6 @@ def _add_commands(commands: Any) -> None:
 
 FEATURE = Feature(
     add_commands=_add_commands,
-    table_names=("published",),
-    written_tables=_written_tables,
+    tables={"published": "audit.published.TABLE"},
     record_files=("published.csv",),
 )

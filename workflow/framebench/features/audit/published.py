@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -24,78 +23,30 @@ from core.text import printable
 from ...cases.conditions import CASE
 from ...cases.names import topology
 from ...records.run import RecordsError
-from ...records.tidy_csv import LARGEST_COUNT
 from ...tables import frames, view
-from ...tables.columns import (
-    AGREES,
-    COLUMNS,
-    NUMBER,
-    PLAIN,
-    PRINTED,
-    TEXT,
-    YES_NO_OR_NEITHER,
-    Column,
-    shared,
-)
 from ...tables.columns import Row as Values
 from ...tables.declared.scaling import WEAK
 from ...tables.results import CaseResults
-from ...tables.table import Inputs, Overview, Table
+from ...tables.table import Inputs, Overview, tables_in
 
 PUBLISHED_NAME = "published.csv"
 #: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
 #: not decide on which side of it.
 ROUNDING = 1e-9
-#: Largest power of ten that a table prints.
-LARGEST = 30
+#: A figure as tables print it, with its decimals.
+_FIGURE = re.compile(r"-?\d{1,15}(?:\.(\d{1,15}))?")
 #: Columns that identify what a printed figure is of. Tables mention other conditions only in words.
 KEYS = (*CASE, "input_pipeline", "variant")
 CELL = ("table", "place", "column", "quantity")
 
 
-def _as_printed(*names: str) -> tuple[Column, ...]:
-    """Return the columns of a case with values as printed text."""
-    return tuple(replace(COLUMNS[name], type=TEXT, form=PLAIN) for name in names)
-
-
-PUBLISHED = (
-    Column("table", TEXT, "the table that a figure is printed in"),
-    Column("place", TEXT, "its row there"),
-    Column("column", TEXT, "its column there"),
-    *_as_printed(
-        "framework", "framework_version", "source", "model", "mode", "precision", "compiler"
-    ),
-    Column("input_pipeline", TEXT, "`input` as it is printed"),
-    Column("variant", TEXT, "`source_variant` as it is printed"),
-    *_as_printed("nodes"),
-    replace(COLUMNS["devices_per_node"], type=TEXT),
-    *_as_printed("batch_per_device", "quantity"),
-    Column("printed", TEXT, "the figure as it is printed", form=PRINTED),
-    *_as_printed("unit"),
-    Column("repeats", TEXT, "repeats as they are stated"),
-)
-PUBLISHED_COLUMNS = tuple(column.name for column in PUBLISHED)
+(_TABLE,) = tables_in(Path(__file__).with_name("tables.yaml")).values()
+PUBLISHED_COLUMNS = _TABLE.names[: _TABLE.names.index("recomputed")]
 CAUSE_COLUMNS = (*CELL, "cause")
 CAUSES_NAME = "causes.csv"
 UNEXPLAINED = "unexplained"
 # Quantities that follow from runs, and their columns in the table of all cases.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
-
-RISING = ("latency_p50", "latency_p90", "latency_p95", "latency_p99", "latency_max")
-TIMES = ("time_to_train", "latency_mean", *RISING)
-SCORES = ("top1", "exact_match", "f1", "loss")
-STATISTICS = ("mean", "std", "min", "max")
-#: Quantities of published figures. `speedup` is throughput over that of 1n1g, `amp_speedup` over
-#: that of full precision on the same devices; for a time, full precision over mixed precision.
-QUANTITIES = (
-    *FROM_RUNS,
-    "amp_speedup",
-    *TIMES,
-    *(f"{time}_amp_speedup" for time in TIMES),
-    *SCORES,
-    *(f"{score}_{statistic}" for score in SCORES for statistic in STATISTICS),
-    "accumulation_steps",
-)
 
 # Keys that a run must share with a figure besides its place, and their names in a note.
 _NAMES = {
@@ -130,39 +81,15 @@ def _counted(rows: Sequence[Values]) -> Iterator[str]:
         yield "Without runs: " + "; ".join(f"{count}: {why}" for why, count in reasons.items())
 
 
-_HALF_UNIT = Column("half_unit", NUMBER, "half a unit of the last printed digit")
-_COMPARED = (
-    *shared("recomputed"),
-    _HALF_UNIT,
-    Column(
-        "agrees",
-        YES_NO_OR_NEITHER,
-        "whether the two differ by no more than half a unit",
-        form=AGREES,
-    ),
-    *shared("note"),
-)
 #: Columns that identify a cell, and its result.
 _SHOWN = tuple(
     column
-    for column in (*PUBLISHED, *_COMPARED)
+    for column in _TABLE.columns
     if column.name
     in {"place", "column", "framework", "nodes", "devices_per_node", "quantity", "printed",
         "recomputed", "agrees", "note"}
 )  # fmt: skip
-TABLE = Table(
-    name="published",
-    title="Published figures, recomputed from their runs",
-    explanation="A figure agrees if it lies within half a unit of the last printed digit of what "
-    "the runs give. Those that differ stand first; published.csv has the other keys of each.",
-    columns=(*PUBLISHED, *_COMPARED),
-    heading="Published figures",
-    overview=Overview(_SHOWN, _ranked),
-    keys=("table", "place", "quantity"),
-    lead=_counted,
-    answers=("agrees", "printed", "recomputed"),
-    axes=(),
-)
+TABLE = replace(_TABLE, overview=Overview(_SHOWN, _ranked), lead=_counted)
 
 
 def half_unit(printed: str) -> float | None:
@@ -170,13 +97,8 @@ def half_unit(printed: str) -> float | None:
 
     None for text that is no figure, such as a dash.
     """
-    try:
-        number = Decimal(printed)
-    except InvalidOperation:
-        return None
-    exponent = number.as_tuple().exponent
-    is_figure = isinstance(exponent, int) and max(abs(exponent), abs(number.adjusted())) <= LARGEST
-    return float(Decimal(5).scaleb(int(exponent) - 1)) if is_figure else None
+    match = _FIGURE.fullmatch(printed)
+    return float(f"5e-{len(match[1] or '') + 1}") if match else None
 
 
 def _key_of(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -191,7 +113,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     `recomputed` is not rounded; `half_unit` is half a unit of the last printed digit; `agrees` is
     True, False, or missing if there is nothing to compare. `note` is the cause of a difference from
     causes.csv ("unexplained" without one), or why there is nothing to compare. Raises RecordsError
-    for files with other columns or quantities.
+    for files with other columns.
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
@@ -201,32 +123,8 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:
-    """Return every printed cell, in the order printed.
-    Raises RecordsError for other columns or quantities, and for invalid numbers of repeats, nodes
-    or devices."""
-    cells = _read(published_csv, PUBLISHED_COLUMNS)
-    for cell in cells:
-        if cell["quantity"] not in QUANTITIES:
-            raise RecordsError(
-                f"{published_csv}: {cell['place']}: found quantity {cell['quantity']!r}; "
-                f"allowed: {', '.join(QUANTITIES)}"
-            )
-        if cell["repeats"] and not _is_count(cell["repeats"]):
-            raise RecordsError(
-                f"{published_csv}: {cell['place']}: found repeats {cell['repeats']!r}; "
-                f"allowed: a whole number up to {LARGEST_COUNT}, or nothing where none is stated"
-            )
-        for column in ("nodes", "devices_per_node"):
-            if not (_is_count(cell[column]) and int(cell[column])):
-                raise RecordsError(
-                    f"{published_csv}: {cell['place']}: found {column} {cell[column]!r}; "
-                    f"allowed: a whole number from 1 to {LARGEST_COUNT}"
-                )
-    return cells
-
-
-def _is_count(text: str) -> bool:
-    return bool(re.fullmatch("[0-9]{1,7}", text)) and int(text) <= LARGEST_COUNT
+    """Return every printed cell, in the order printed. Raises RecordsError for other columns."""
+    return _read(published_csv, PUBLISHED_COLUMNS)
 
 
 def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
@@ -259,7 +157,7 @@ def _compared(
     half = half_unit(cell["printed"])
 
     def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:
-        found = {"recomputed": value, _HALF_UNIT.name: half, "agrees": agrees, "note": note}
+        found = {"recomputed": value, "half_unit": half, "agrees": agrees, "note": note}
         return {**cell, **found}
 
     if half is None:

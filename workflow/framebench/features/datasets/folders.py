@@ -1,4 +1,4 @@
-"""Folder of a data set of make-data. Its manifest, written last, has request and result."""
+"""Folder of a data set of make-data, which is complete once its manifest is there."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ...files.whole_files import write_whole
 
 MANIFEST = "framebench-data.json"
 SPLITS = ("train", "val")
-_HELD_OUT = 10
 
 
-def held_out(count: int) -> int:
-    """Return how many of ``count`` samples are for validation: one in _HELD_OUT, at least one."""
-    return max(1, count // _HELD_OUT)
+def sizes(count: int) -> dict[str, int]:
+    """Return the samples of each split: one in ten is for validation, at least one."""
+    validating = max(1, count // 10)
+    return dict(zip(SPLITS, (count - validating, validating), strict=True))
 
 
 def claim(folder: Path) -> None:
@@ -30,7 +30,6 @@ def claim(folder: Path) -> None:
         )
 
 
-def write_manifest(folder: Path, asked: Mapping[str, Any], made: Mapping[str, Any]) -> None:
-    """Write the manifest. ``asked``: request; ``made``: summary of the files."""
-    text = json.dumps({"asked": asked, "made": made}, indent=1)
-    write_whole(folder / MANIFEST, text + "\n")
+def write_manifest(folder: Path, made: Mapping[str, Any]) -> None:
+    """Write the manifest. ``made``: summary of the files."""
+    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")

@@ -6,24 +6,15 @@ import hashlib
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...files.whole_files import write_whole_bytes
 from . import pictures
-from .folders import SPLITS, claim, held_out, write_manifest
+from .folders import claim, sizes, write_manifest
 
 #: Most classes, as in ImageNet.
 _MOST_CLASSES = 1000
-
-
-class _Image(NamedTuple):
-    """Facts of one image; ``digest``: SHA-256 in hexadecimal."""
-
-    path: str
-    digest: str
-    size: int
 
 
 def make(folder: Path, images: int, seed: int) -> dict[str, Any]:
@@ -31,33 +22,31 @@ def make(folder: Path, images: int, seed: int) -> dict[str, Any]:
     Raises ConfigError for a folder with content, and OSError."""
     claim(folder)
 
-    def make_image(number: int, name: str) -> _Image:
-        content = pictures.make(seed, number).content
+    def make_image(number: int, name: str) -> tuple[str, int]:
+        content = pictures.make(seed, number)
         write_whole_bytes(folder / name, content)
-        return _Image(name, hashlib.sha256(content).hexdigest(), len(content))
+        return f"{name} {hashlib.sha256(content).hexdigest()}\n", len(content)
 
     # Pillow and numpy release the interpreter lock.
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         found = sorted(pool.map(make_image, range(images), names(images)))
-    lines = "".join(f"{image.path} {image.digest}\n" for image in found)
+    lines = "".join(line for line, _ in found)
     made = {
-        **{split: sum(image.path.startswith(split) for image in found) for split in SPLITS},
-        "classes": len({image.path.split("/")[1] for image in found}),
-        "bytes": sum(image.size for image in found),
+        **sizes(images),
+        "classes": len({name.split("/")[1] for name in names(images)}),
+        "bytes": sum(size for _, size in found),
         "digest": hashlib.sha256(lines.encode()).hexdigest(),
     }
-    libraries = {name: version(name) for name in ("pillow", "numpy")}
-    write_manifest(folder, {"images": images, "seed": seed, **libraries}, made)
+    write_manifest(folder, made)
     return made
 
 
 def names(images: int) -> Iterator[str]:
     """Yield the path of each image below the folder; training images come first."""
-    validating = held_out(images)
-    classes = min(_MOST_CLASSES, validating)
-    for number in range(images):
-        split, position = SPLITS[0], number
-        if number >= images - validating:
-            split, position = SPLITS[1], number - (images - validating)
-        label = f"n{position % classes:08d}"
-        yield f"{split}/{label}/{label}_{number}.JPEG"
+    number, counts = 0, sizes(images)
+    classes = min(_MOST_CLASSES, counts["val"])
+    for split, count in counts.items():
+        for position in range(count):
+            label = f"n{position % classes:08d}"
+            yield f"{split}/{label}/{label}_{number}.JPEG"
+            number += 1

@@ -7,7 +7,7 @@ have about 500 x 375 pixels and 110 KB on average; these images match that, but 
 from __future__ import annotations
 
 import io
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from PIL import Image
@@ -35,16 +35,8 @@ _FALL = 0.62
 _EDGES = 3
 
 
-class Picture(NamedTuple):
-    """A JPEG image. ``content``: bytes of its file; sizes in pixels."""
-
-    content: bytes
-    width: int
-    height: int
-
-
-def make(seed: int, number: int) -> Picture:
-    """Make image ``number`` of ``seed``.
+def make(seed: int, number: int) -> bytes:
+    """Return the JPEG file of image ``number`` of ``seed``.
     The same versions of numpy and Pillow give the same bytes."""
     random = np.random.RandomState([seed, number])
     width, height = _size(random)
@@ -61,7 +53,7 @@ def make(seed: int, number: int) -> Picture:
     image = Image.fromarray(whole, "YCbCr")
     file = io.BytesIO()
     image.save(file, "JPEG", quality=int(random.randint(90, 98)), subsampling="4:2:0")
-    return Picture(file.getvalue(), width, height)
+    return file.getvalue()
 
 
 def _size(random: np.random.RandomState) -> tuple[int, int]:
@@ -73,11 +65,7 @@ def _size(random: np.random.RandomState) -> tuple[int, int]:
     longer = random.lognormal(np.log(_LONGER), _SPREAD)
     ratio = _RATIOS[random.randint(len(_RATIOS))]
     width, height = (longer, longer / ratio) if ratio >= 1 else (longer * ratio, longer)
-    return _bounded(width), _bounded(height)
-
-
-def _bounded(length: float) -> int:
-    return int(min(max(length, _LEAST), _MOST))
+    return int(np.clip(width, _LEAST, _MOST)), int(np.clip(height, _LEAST, _MOST))
 
 
 def _field(random: np.random.RandomState, width: int, height: int, octaves: int = 8) -> Array:

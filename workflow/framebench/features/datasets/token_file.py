@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...files.whole_files import write_whole, write_whole_bytes
-from .folders import SPLITS, claim, held_out, write_manifest
+from .folders import claim, sizes, write_manifest
 
 #: First tokens, at the positions that they have in BERT's vocabularies.
 _MARKS = ("[PAD]", *(f"[unused{n}]" for n in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -28,19 +27,16 @@ def make(folder: Path, count: int, seed: int) -> dict[str, Any]:
     """Make ``count`` tokens in ``folder`` and return a summary.
     Raises ConfigError for a folder with content, and OSError."""
     claim(folder)
-    validating = held_out(count)
-    sizes = dict(zip(SPLITS, (count - validating, validating), strict=True))
     digest = hashlib.sha256()
-    for number, (split, size) in enumerate(sizes.items()):
+    for number, (split, size) in enumerate(sizes(count).items()):
         content = _draw(np.random.RandomState([seed, number]), size)
         digest.update(content)
         write_whole_bytes(folder / f"{split}.bin", content)
         declared = {"dtype": "uint16", "vocabulary": len(_VOCABULARY)}
         write_whole(folder / f"{split}.json", json.dumps(declared) + "\n")
     write_whole(folder / "vocab.txt", "".join(f"{token}\n" for token in _VOCABULARY))
-    made = {**sizes, "vocabulary": len(_VOCABULARY), "digest": digest.hexdigest()}
-    asked = {"tokens": count, "seed": seed, "numpy": version("numpy"), "words": len(_VOCABULARY)}
-    write_manifest(folder, asked, made)
+    made = {**sizes(count), "vocabulary": len(_VOCABULARY), "digest": digest.hexdigest()}
+    write_manifest(folder, made)
     return made
 
 

@@ -1,4 +1,4 @@
-"""Commands ``export``, ``import`` and ``formats``."""
+"""Commands ``export`` and ``import``."""
 
 from __future__ import annotations
 
@@ -30,28 +30,20 @@ def _import(options: argparse.Namespace) -> None:
     print("\n".join(transfer.import_files(options.format, options.source, options.results)))
 
 
-def _print_formats(options: argparse.Namespace) -> None:
-    from . import registry
-
-    print(registry.tables_text(), end="")
-
-
 def _add_commands(commands: Any) -> None:
     exporting = commands.add_parser("export", help="records in a format of another tool")
     exporting.add_argument(
         "--records", type=records, help="folder of records, or CSV (default: RESULTS/runs)"
     )
-    exporting.add_argument("--format", help="see docs/formats.md")
+    exporting.add_argument("--format", required=True, help="see docs/formats.md")
     exporting.add_argument("--to", type=Path, help="file to write (default: RESULTS/export/FORMAT)")
     exporting.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     exporting.set_defaults(command=_export)
     importing = commands.add_parser("import", help="files of another tool as a set of records")
-    importing.add_argument("--format", help="see docs/formats.md")
+    importing.add_argument("--format", required=True, help="see docs/formats.md")
     importing.add_argument("--from", type=Path, required=True, dest="source", help="file or folder")
     importing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     importing.set_defaults(command=_import)
-    listing = commands.add_parser("formats", help="which formats there are, and what they lose")
-    listing.set_defaults(command=_print_formats)
 
 
 FEATURE = Feature(add_commands=_add_commands)

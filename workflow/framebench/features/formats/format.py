@@ -1,28 +1,26 @@
-"""Declaration of a file format: its name, suffix, reader, writer and their limits."""
+"""Declaration of a file format: its name, suffix, reader and writer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ...cases.conditions import Key
 from ...records import tidy_csv
-from ...tables.results import CaseResult
+from ...tables.results import CaseResult, CaseResults
+from .names import names_of
 from .rows import ImportedFigure
 from .source import ImportedFile
 
 
-@dataclass(frozen=True)
 class Results:
-    """Judged cases to export, with a name for each.
+    """Judged cases to export, with a name for each. All metrics of a case share one name."""
 
-    All metrics of a case share one name."""
-
-    cases: Sequence[CaseResult]
-    names: Mapping[Key, str]
+    def __init__(self, cases: CaseResults) -> None:
+        self.cases = tuple(cases.values())
+        self._names = names_of(cases)
 
     def name(self, case: CaseResult) -> str:
-        return self.names[case.key]
+        return self._names[case.key]
 
     def rows(self) -> Iterator[dict[str, str]]:
         """Yield the rows of the table of runs, one per repeat and metric."""
@@ -48,23 +46,14 @@ class Format:
     """A file format of another tool.
 
     ``suffix``: suffix of written files; ``others``: further suffixes that are read from a folder.
-    ``tool``: title of the format. ``holds``: results that are written; ``flags``: how flags are
-    written; ``lost``: what cannot be written. ``taken``, ``not_taken``: figures that are read and
-    those that are not; ``missing``: facts of a case that its files lack.
-
-    ``write`` raises OSError when a library is missing; ``read`` raises FormatError."""
+    ``write`` raises OSError when a library is missing; ``lost``: what it cannot write. ``read``
+    raises FormatError."""
 
     name: str
     suffix: str
-    tool: str
     write: Callable[[Results], ExportedFile] | None = None
-    read: Callable[[ImportedFile], Iterable[ImportedFigure]] | None = None
-    holds: str = ""
-    flags: str = ""
     lost: str = ""
-    taken: str = ""
-    not_taken: str = ""
-    missing: str = ""
+    read: Callable[[ImportedFile], Iterable[ImportedFigure]] | None = None
     others: Sequence[str] = ()
 
 

@@ -1,9 +1,9 @@
 """Units and directions of SuperBench's metrics, from its documentation.
 
-Source: docs/user-tutorial/benchmarks of SuperBench v0.4.0 to v0.12.0; for names before v0.3 its
-tests/analyzer. Where versions disagree (cpu-memory-bw-latency) the newest counts, because it
-corrects the others. Megatron-GPT's memory is in GiB, which its documentation calls GB: DeepSpeed
-divides by 2**30. Values keep SuperBench's units, in which its rules and baselines are."""
+Source: docs/user-tutorial/benchmarks of SuperBench v0.4.0 to v0.12.0. Where versions disagree
+(cpu-memory-bw-latency) the newest counts, because it corrects the others. Megatron-GPT's memory is
+in GiB, which its documentation calls GB: DeepSpeed divides by 2**30. Values keep SuperBench's
+units, in which its rules and baselines are."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ disk-benchmark its disk_performance.py. docs/micro-benchmarks.md lists the diffe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from ...tables.results import CaseResult
@@ -54,105 +54,66 @@ class Name(NamedTuple):
     is_inverse: bool = False
 
 
-def names_of(case: CaseResult) -> list[Name]:
-    """Return SuperBench's names of a micro-benchmark's figure; [] if it has none."""
-    naming = _NAMINGS.get(case.case.mode)
-    if naming is None:
-        return []
-    parameters = {**dict(case.case.parameters), **dict(case.key.point)}
-    name = naming(case, case.key.metric, parameters)
-    named = [name] if name else []
-    return [*named, *_whole_product(case, parameters)]
+def names_of(result: CaseResult) -> Iterator[Name]:
+    """Yield SuperBench's names of a micro-benchmark's figure."""
+    case, metric = result.case, result.key.metric
+    given = {**dict(case.parameters), **dict(result.key.point)}
+    operation, is_whole = str(given.get("operation")), _sizes(given) == _WHOLE
+    match case.mode:
+        case "launch" if metric == "time":
+            yield Name("kernel-launch", "wall_time", 1e-3)
+        case "matmul" | "peak_flops":
+            yield from _matmul(result, given)
+        case "sharded_matmul" if metric == "both_time" and is_whole:
+            if collective := _COLLECTIVES.get(str(given.get("sharded"))):
+                yield Name(f"{case.framework}-sharding-matmul", f"{collective}_time")
+        case "overlap" if metric == "both_time" and operation in _KERNELS:
+            if all(given.get(name) == value for name, value in _OVERLAP.items()):
+                # SuperBench's step has 100 all-reduces, each with its computations.
+                benchmark = f"{case.framework}-computation-communication-overlap"
+                yield Name(benchmark, f"{_KERNELS[operation]}_time", 100)
+        case "collective" if metric in _COLLECTIVE and operation in _OPERATIONS:
+            if "bytes" in given:
+                is_amd = result.conditions.accelerator.startswith("AMD")
+                name = f"{_OPERATIONS[operation]}_{given['bytes']}_{_COLLECTIVE[metric]}"
+                yield Name("rccl-bw" if is_amd else "nccl-bw", name)
+        case "memory":
+            yield Name("cpu-stream", f"{metric}_throughput", 1000)
+        case "transfer" if metric in _COPIES:
+            name, factor = _COPIES[metric]
+            yield Name("mem-bw", f"{name}_bw", factor)
+        case "storage":
+            job, _, percentile = metric.partition("_latency_p")
+            if percentile in _PERCENTILES and job in _JOBS:
+                name = f"{_DISK}_{_JOBS[job]}_lat_ns_{_PERCENTILES[percentile]}"
+                yield Name("disk-benchmark", name, 1000)
+            elif metric.endswith("_iops") and metric.removesuffix("_iops") in _JOBS:
+                yield Name("disk-benchmark", f"{_DISK}_{_JOBS[metric.removesuffix('_iops')]}_iops")
 
 
-def _launch(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
-    return Name("kernel-launch", "wall_time", 1e-3) if metric == "time" else None
+def _matmul(result: CaseResult, given: Mapping[str, Any]) -> Iterator[Name]:
+    dtype, metric, batch = _dtype(result), result.key.metric, given.get("batch", 1)
+    if metric in ("highest_rate", "peak") and dtype in _PEAKS:
+        yield Name("gemm-flops", f"{_PEAKS[dtype]}_flops", 1000)
+    if metric == "rate" and dtype and all(given.get(name) for name in "mkn"):
+        # SuperBench writes batch 0 for a single matmul.
+        size = f"{0 if batch == 1 else batch}_{given['m']}_{given['n']}_{given['k']}"
+        yield Name("cublaslt-gemm", f"{dtype}_{size}_flops")
+    if result.case.mode == "matmul" and metric == "rate" and batch == 1 and _sizes(given) == _WHOLE:
+        # SuperBench's default matmul, which it times in ms
+        teraflops = 2e-12 * _WHOLE[0] * _WHOLE[1] * _WHOLE[2]
+        benchmark = f"{result.case.framework}-matmul"
+        yield Name(benchmark, "nosharding_time", 1e3 * teraflops, True)
 
 
-def _matmul(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
-    dtype = _dtype(case)
-    if metric in ("highest_rate", "peak"):
-        return Name("gemm-flops", f"{_PEAKS[dtype]}_flops", 1000) if dtype in _PEAKS else None
-    if metric != "rate" or not dtype or not all(parameters.get(name) for name in "mkn"):
-        return None
-    batch = parameters.get("batch", 1)
-    # SuperBench writes batch 0 for a single matmul.
-    size = f"{0 if batch == 1 else batch}_{parameters['m']}_{parameters['n']}_{parameters['k']}"
-    return Name("cublaslt-gemm", f"{dtype}_{size}_flops")
+def _sizes(given: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(given.get(name) for name in "mkn")
 
 
-def _whole_product(case: CaseResult, parameters: Mapping[str, Any]) -> list[Name]:
-    """Return the name of SuperBench's default matmul, timed in ms; [] for other shapes."""
-    if case.case.mode != "matmul" or case.key.metric != "rate" or parameters.get("batch", 1) != 1:
-        return []
-    if tuple(parameters.get(name) for name in "mkn") != _WHOLE:
-        return []
-    teraflops = 2e-12 * _WHOLE[0] * _WHOLE[1] * _WHOLE[2]
-    return [Name(f"{case.case.framework}-matmul", "nosharding_time", 1e3 * teraflops, True)]
-
-
-def _sharded(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
-    collective = _COLLECTIVES.get(str(parameters.get("sharded")))
-    is_default = tuple(parameters.get(name) for name in "mkn") == _WHOLE
-    if metric != "both_time" or collective is None or not is_default:
-        return None
-    return Name(f"{case.case.framework}-sharding-matmul", f"{collective}_time")
-
-
-def _overlap(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
-    """Return the name of an overlap benchmark's time per step.
-
-    SuperBench's step has 100 all-reduces, each with its computations."""
-    kernel = _KERNELS.get(str(parameters.get("operation")))
-    is_default = all(parameters.get(name) == value for name, value in _OVERLAP.items())
-    if metric != "both_time" or kernel is None or not is_default:
-        return None
-    return Name(f"{case.case.framework}-computation-communication-overlap", f"{kernel}_time", 100)
-
-
-def _collective(case: CaseResult, metric: str, parameters: Mapping[str, Any]) -> Name | None:
-    operation = _OPERATIONS.get(str(parameters.get("operation")))
-    if operation is None or metric not in _COLLECTIVE or "bytes" not in parameters:
-        return None
-    library = "rccl-bw" if case.conditions.accelerator.startswith("AMD") else "nccl-bw"
-    return Name(library, f"{operation}_{parameters['bytes']}_{_COLLECTIVE[metric]}")
-
-
-def _transfer(_: CaseResult, metric: str, __: Mapping[str, Any]) -> Name | None:
-    if metric not in _COPIES:
-        return None
-    name, factor = _COPIES[metric]
-    return Name("mem-bw", f"{name}_bw", factor)
-
-
-def _storage(__: CaseResult, metric: str, ___: Mapping[str, Any]) -> Name | None:
-    job, _, percentile = metric.partition("_latency_p")
-    if percentile in _PERCENTILES and job in _JOBS:
-        lat = f"{_DISK}_{_JOBS[job]}_lat_ns_{_PERCENTILES[percentile]}"
-        return Name("disk-benchmark", lat, 1000)
-    job = metric.removesuffix("_iops")
-    if metric.endswith("_iops") and job in _JOBS:
-        return Name("disk-benchmark", f"{_DISK}_{_JOBS[job]}_iops")
-    return None
-
-
-_NAMINGS: dict[str, Callable[[CaseResult, str, Mapping[str, Any]], Name | None]] = {
-    "launch": _launch,
-    "matmul": _matmul,
-    "peak_flops": _matmul,
-    "sharded_matmul": _sharded,
-    "overlap": _overlap,
-    "collective": _collective,
-    "memory": lambda _, metric, __: Name("cpu-stream", f"{metric}_throughput", 1000),
-    "transfer": _transfer,
-    "storage": _storage,
-}
-
-
-def _dtype(case: CaseResult) -> str:
+def _dtype(result: CaseResult) -> str:
     """Return the element type of the matmuls; "" if unknown or not unique."""
-    precision = case.case.precision
+    precision = result.case.precision
     if precision and not precision.startswith("amp"):
         return precision
-    observed = {dtype for run in case.ok for dtype in run.matmul_dtypes[:1]}
+    observed = {dtype for run in result.ok for dtype in run.matmul_dtypes[:1]}
     return _DTYPES.get(observed.pop(), "") if len(observed) == 1 else ""

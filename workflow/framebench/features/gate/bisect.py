@@ -8,79 +8,51 @@ import argparse
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from core.case import Case
 
 from ... import PROJECT
 from ...cases import fitting, matrix
 from ...config import catalog
-from ...config.arguments import share
 from ...config.settings import Settings
 from ...config.validation import ConfigError
 from ...files import temporary
 from ...machine import local
 from ...records.run import RecordsError
 from ...runs.snakemake_calls import settings_of
-from ...tables.results import CaseResults
-from . import command as gate
 from . import measuring, sides, versions
-from .bisection import (
-    OPEN,
-    SKIPPED,
-    UNCHANGED,
-    BisectStep,
-    halfway,
-    judge,
-    search,
-)
+from .bisection import OPEN, SKIPPED, UNCHANGED, BisectStep, halfway, judge, search
+from .command import RESERVED, status_of
 from .measuring import BASE, CANDIDATE, Measuring
-from .sides import ModelSide
 from .versions import Absent, Versions
 
 SIDES = "two versions with --package, or REVISION:FILE.py and REVISION:FILE.py or FILE.py"
 #: Exit statuses besides 4 (broken).
 FOUND, NOTHING, UNDECIDED = 0, 1, 3
-STATUSES = (
-    "Exit status: 0 one version is found; 1 the bad one is within the margin of the good one; 3 "
-    "cannot tell yet, or between which versions alone; 4 broken. Words behind -- are given to "
-    "Snakemake."
-)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
-    made = gate.Parser(prog="framebench bisect", description=__doc__, epilog=STATUSES)
-    made.add_argument("--package", help="of the framework's environment, for two of its versions")
-    made.add_argument("--good", required=True, metavar="VERSION", help=SIDES)
-    made.add_argument("--bad", required=True, metavar="VERSION", help="the figure has changed")
-    made.add_argument("--margin", type=share, default=0.05, help="a change is more (default: 5%%)")
-    gate.add_measuring(made, Path("results", "bisect"))
-    return made
-
-
-def main(arguments: Sequence[str]) -> int:
+def bisect(options: argparse.Namespace) -> int:
     """Run the bisection and return the exit status."""
-    return gate.run(parser(), arguments, _bisect)
+    return status_of(_bisect, options)
 
 
 def _bisect(options: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
     good, bad, package = options.good, options.bad, options.package
-    if not package and not (":" in good and good.endswith(".py") and bad.endswith(".py")):
-        raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
     config = options.config
     with temporary.folder() as folder:
         if not package:
+            if not (":" in good and good.endswith(".py") and bad.endswith(".py")):
+                raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
             if taken := [word for word in config if word.startswith("model=")]:
                 raise ConfigError(
                     f"--config: found {taken[0]!r} beside --good {good}; allowed: none"
                 )
-            side = sides.model("--good", good, known).in_file(folder)
-            config = [*config, f"model={side.settings['model']}"]
-        settings, suite = settings_of(config, known, gate.RESERVED)
-        for model in settings.own_models:
-            known = model.among(known)
+            model = sides.model("--good", good, known).written(folder)["model"]
+            config = [*config, f"model={model}"]
+        settings, suite = settings_of(config, known, RESERVED)
+        for own_model in settings.own_models:
+            known = own_model.among(known)
         case = _only_case(settings, known)
     if package:
         found = versions.package_versions(
@@ -90,9 +62,8 @@ def _bisect(options: argparse.Namespace) -> int:
         found = versions.model_versions(good, bad, known)
     count = len(found.names)
     print(
-        f"{found.subject}: {count} from {good} to {bad}, of which at most "
-        f"{1 + (count - 2).bit_length()} are measured, each in at most {options.pairs} pairs with "
-        "the first",
+        f"{count} versions from {good} to {bad}, of which at most {1 + (count - 2).bit_length()} "
+        f"are measured, each in at most {options.pairs} pairs with the first",
         flush=True,
     )
     config = [word for word in options.config if not word.startswith("cases=")]
@@ -101,7 +72,7 @@ def _bisect(options: argparse.Namespace) -> int:
     def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
         return _measured(found, str(case), plan, version, margin, slower)
 
-    return bisect(found.names, measured, options.margin)
+    return search_versions(found.names, measured, options.margin)
 
 
 def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
@@ -118,7 +89,7 @@ def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
     )
 
 
-def bisect(
+def search_versions(
     names: Sequence[str],
     measured: Callable[[str, float, bool | None], BisectStep],
     margin: float,
@@ -130,17 +101,15 @@ def bisect(
     last, limit, slower = len(names) - 1, margin, None
     now = search(len(names), {})
     while now.following is not None:
-        step = measured(names[now.following], limit, slower)
-        steps[now.following] = step
+        step = steps[now.following] = measured(names[now.following], limit, slower)
         print(f"\n{step}\n", flush=True)
         if step.state == OPEN:
-            print(f"cannot tell of {step}")
             if step.needed:
                 print(f"The same command with --pairs {step.needed} goes on from here.")
             return UNDECIDED
         if last == now.following:
             if step.state == SKIPPED:
-                print(f"{step}: choose a bad version that runs.")
+                print("Choose a bad version that runs.")
                 return UNDECIDED
             if step.state == UNCHANGED:
                 print(f"not changed: {names[-1]} is within {margin:.1%} of {names[0]}")
@@ -168,8 +137,8 @@ def _measured(
     except Absent as error:
         return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
     cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
-    if isinstance(good, ModelSide) and isinstance(other, ModelSide):
-        cases[1] = cases[1].replace(f" {good.name} ", f" {other.name} ", 1)
+    if other.model:
+        cases[1] = cases[1].replace(f" {good.model} ", f" {other.model} ", 1)
     plan_of_step = replace(
         plan,
         repeats={"margin": margin, "at_most": plan.repeats, "two_sided": True},
@@ -177,15 +146,11 @@ def _measured(
         folder=plan.folder / re.sub(r"[^A-Za-z0-9._-]+", "-", version),
     )
     plan_of_step.measure(good, other)
-    base, candidate = map(_principal, measuring.results(plan_of_step.folder))
-    if isinstance(good, ModelSide):
-        base, candidate = (measuring.called(side, found.subject) for side in (base, candidate))
+    # of several metrics of a case the principal one, by which it is compared
+    principal = (
+        {key: one for key, one in side.items() if any(run.key == key for run in one.runs)}
+        for side in measuring.results(plan_of_step.folder, "")
+    )
+    base, candidate = (measuring.called(side, other.model) for side in principal)
     step = judge(version, base, candidate, margin, slower)
     return replace(step, moved=found.about(version))
-
-
-def _principal(cases: CaseResults) -> CaseResults:
-    """Return the principal figure of each case, by which it is compared."""
-    return {
-        key: result for key, result in cases.items() if any(run.key == key for run in result.runs)
-    }

@@ -110,8 +110,8 @@ class Decision:
     matched: Matched
     bounds: Bounds | None
     verdict: str
-    reason: str
-    needed: int | None
+    reason: str = ""
+    needed: int | None = None
 
     @property
     def estimate(self) -> Estimate | None:
@@ -130,9 +130,17 @@ def decide(
     ``margin``: a fraction; ``at_looks``: whether pairs were measured until they decide, instead of
     a fixed number.
     """
-    cases = list(compare.match(base, candidate))
-    count = sum(matched.both is not None and not _broken(matched) for matched in cases)
-    return [_decision(matched, margin, count, at_looks) for matched in cases]
+    cases = [(matched, _broken(matched)) for matched in compare.match(base, candidate)]
+    count = sum(matched.both is not None and not wrong for matched, wrong in cases)
+    decisions = []
+    for matched, wrong in cases:
+        if wrong:
+            decisions.append(Decision(matched, None, BROKEN, wrong))
+        elif matched.both is None:
+            decisions.append(Decision(matched, None, NOT_COMPARED, _why_not(matched)))
+        else:
+            decisions.append(_decision(matched, *matched.both, margin, count, at_looks))
+    return decisions
 
 
 def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
@@ -142,7 +150,7 @@ def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
 
 def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
     """Group decisions by verdict."""
-    names = (BROKEN, REGRESSION, CANNOT_TELL, WITHIN, NOT_COMPARED)
+    names = (REGRESSION, BROKEN, CANNOT_TELL, WITHIN, NOT_COMPARED)
     return {
         name: [decision for decision in decisions if decision.verdict == name] for name in names
     }
@@ -158,87 +166,60 @@ def status(decisions: Sequence[Decision]) -> int:
     return PASSED if counts[WITHIN] and not counts[CANNOT_TELL] else OPEN
 
 
-def _sides(matched: Matched) -> tuple[CaseResult, CaseResult]:
-    assert matched.both is not None, "asked for only where there are both"
-    return matched.both
-
-
-def _ordered(matched: Matched) -> tuple[CaseResult, CaseResult]:
-    """Return both sides so that a larger ratio of the second to the first is better."""
-    base, candidate = _sides(matched)
-    return (base, candidate) if base.better == "higher" else (candidate, base)
-
-
 def _broken(matched: Matched) -> str:
     """Return the fault of a candidate without a figure; "" if it has one, or none is expected."""
     base, candidate = matched.base, matched.candidate
-    if base is None:
+    if base is None or (base.compared is None and candidate is None):
         return ""
-    if base.compared is None:
-        if candidate is None or candidate.compared is not None:
-            return ""
-        if base.standing == candidate.standing == "unsupported":
-            return ""
-        return (
-            f"both sides fail: the base is {base.why_not_compared}; the candidate is "
-            f"{candidate.why_not_compared}"
-        )
     if candidate is None:
         return "the candidate has no run of it"
-    if candidate.compared is None:
-        return f"the candidate is {candidate.why_not_compared}"
-    return ""
+    if candidate.compared is not None or base.standing == candidate.standing == "unsupported":
+        return ""
+    fault = f"the candidate is {candidate.why_not_compared}"
+    if base.compared is None:
+        return f"both sides fail: the base is {base.why_not_compared}; {fault}"
+    return fault
 
 
-def _ratios(matched: Matched) -> list[float]:
-    below, above = _ordered(matched)
-    return pairs.ratios(below.ok, above.ok, below.key.metric, below.key.point)
-
-
-def _bounds(matched: Matched, margin: float, cases: int, at_looks: bool) -> Bounds:
-    ratios = _ratios(matched)
+def _decision(
+    matched: Matched,
+    base: CaseResult,
+    candidate: CaseResult,
+    margin: float,
+    cases: int,
+    at_looks: bool,
+) -> Decision:
+    below, above = (base, candidate) if base.better == "higher" else (candidate, base)
+    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
     if ratios and at_looks:
-        return sequential.bounds(ratios, margin, cases)
-    if len(ratios) >= signed_rank.pairs_needed(cases):
-        return sequential.fixed_bounds(ratios, cases)
-    below, above = _ordered(matched)
-    return sequential.bounds_of_sets(below.values, above.values, cases)
-
-
-def _decision(matched: Matched, margin: float, cases: int, at_looks: bool) -> Decision:
-    if wrong := _broken(matched):
-        return Decision(matched, None, BROKEN, wrong, None)
-    if matched.both is None:
-        return Decision(matched, None, NOT_COMPARED, _why_not(matched), None)
-    bounds = _bounds(matched, margin, cases, at_looks)
-    if bounds.is_beyond(margin):
-        return Decision(matched, bounds, REGRESSION, "", None)
-    if bounds.is_within(margin):
-        return Decision(matched, bounds, WITHIN, "", None)
-    return Decision(matched, bounds, CANNOT_TELL, *_needed(matched, bounds, margin, cases))
-
-
-def _needed(matched: Matched, bounds: Bounds, margin: float, cases: int) -> tuple[str, int | None]:
-    """Return what an undecided case needs, and the number of pairs; None if no number is known."""
-    below, above = _ordered(matched)
-    ratios = _ratios(matched) if bounds.pairs else []
-    repeats = min(len(below.values), len(above.values))
-    there = len(ratios) or repeats
-    first = sequential.LOOKS[0]
-    if there < first:  # repeats that were measured apart are no pairs
-        wanted = first if repeats < first else sequential.next_look(repeats)
-        return f"{there} repeats are too few to know how many would tell: try {wanted}", wanted
-    if ratios:
-        scatter = sequential.scatter_of_pairs(ratios)
+        bounds = sequential.bounds(ratios, margin, cases)
+    elif len(ratios) >= signed_rank.pairs_needed(cases):
+        bounds = sequential.fixed_bounds(ratios, cases)
     else:
+        bounds = sequential.bounds_of_sets(below.values, above.values, cases)
+    if bounds.is_beyond(margin):
+        return Decision(matched, bounds, REGRESSION)
+    if bounds.is_within(margin):
+        return Decision(matched, bounds, WITHIN)
+    if bounds.pairs:
+        there, scatter = len(ratios), sequential.scatter_of_pairs(ratios)
+    else:
+        there = min(len(below.values), len(above.values))
         scatter = sequential.scatter_of_sets(below.values, above.values)
-    following = sequential.next_look(there)
+    first, following = sequential.LOOKS[0], sequential.next_look(there)
+    if there < first:
+        # repeats that were measured apart are no pairs
+        repeats = min(len(below.values), len(above.values))
+        wanted = first if repeats < first else sequential.next_look(repeats)
+        reason = f"{there} repeats are too few to know how many would tell: try {wanted}"
+        return Decision(matched, bounds, CANNOT_TELL, reason, wanted)
     found = sequential.needed(bounds.ratio, scatter, margin, cases)
     if found is None or following is None:
-        most = sequential.LOOKS[-1]
-        return f"{most} pairs may not tell: the ratio seems to be too near the limit", None
+        reason = f"{sequential.LOOKS[-1]} pairs may not tell: the ratio is too near the limit"
+        return Decision(matched, bounds, CANNOT_TELL, reason)
     found = max(found, following)
-    return f"about {found} pairs would tell, if the ratio is what it seems to be", found
+    reason = f"about {found} pairs would tell, if the ratio is what it seems to be"
+    return Decision(matched, bounds, CANNOT_TELL, reason, found)
 
 
 def _why_not(matched: Matched) -> str:
@@ -252,11 +233,9 @@ def _why_not(matched: Matched) -> str:
 
 def _row(decision: Decision, margin: float) -> Row:
     matched, bounds = decision.matched, decision.bounds
-    case = matched.base or matched.candidate
-    assert case is not None
     return {
         **compare.side_cells(matched, decision.estimate),
-        measured.PARAMETERS.name: measured.parameters_text(case.case),
+        measured.PARAMETERS.name: measured.parameters_text(matched.either.case),
         "limit": 1 - margin,
         "ratio_upper": bounds and bounds.upper,
         "verdict": decision.verdict,

@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from core import bounded
 
+from ...cases.conditions import series_of_model
 from ...config.validation import ConfigError
 from ...config.values import RecordSource
 from ...files.whole_files import write_whole
@@ -22,7 +23,7 @@ from ...records.run import RecordsError
 from ...runs import snakemake_calls
 from ...tables.judged import grouped
 from ...tables.results import CaseResults
-from .sides import Measured, ModelSide
+from .sides import MeasuredSide
 
 BASE, CANDIDATE = "base", "candidate"
 #: File that identifies the two sides whose records are in a folder.
@@ -48,39 +49,31 @@ class Measuring:
     folder: Path
     models: Sequence[str] = ()
 
-    def measure(self, base: Measured, candidate: Measured) -> None:
+    def measure(self, base: MeasuredSide, candidate: MeasuredSide) -> None:
         """Measure both sides, as variants BASE and CANDIDATE, into ``folder``."""
-        both = {BASE: base, CANDIDATE: candidate}
-        self._claim({name: _identity(side) for name, side in both.items()})
-        variants = {
-            name: side.in_file(self.folder / f"{name}-model")
-            if isinstance(side, ModelSide)
-            else side
-            for name, side in both.items()
-        }
-        settings = {name: dict(side.settings) for name, side in variants.items()}
-        changes = {"variants": settings, "repeats": self.repeats}
+        sides = {BASE: base, CANDIDATE: candidate}
+        self._claim({name: side.identity for name, side in sides.items()})
         path = self.folder / "suite.yaml"
-        suite = _without_budget(self.suite)
-        write_whole(path, yaml.safe_dump({**suite, **changes}, sort_keys=False))
+        changes = {
+            "variants": {
+                name: side.written(self.folder / f"{name}-model") for name, side in sides.items()
+            },
+            "repeats": self.repeats,
+        }
+        suite = {**_without_budget(self.suite), **changes}
+        write_whole(path, yaml.safe_dump(suite, sort_keys=False))
         snakemake_calls.measure(path, self.folder, self.config, self.words)
 
     def _claim(self, sides: Mapping[str, Any]) -> None:
         """Write STATE, or raise :class:`AnotherGate` if the folder has runs of other sides."""
         path = self.folder / STATE
-        is_used = any((self.folder / "runs").rglob("*.json"))
         own = {"sides": sides, "suite": self.suite, "models": self.models}
         text = json.dumps(own, indent=1, sort_keys=True, default=str) + "\n"
-        if path.exists():
-            if is_used and bounded.read_text(path) != text:
-                raise AnotherGate(
-                    f"--results: found {self.folder}, which holds the runs of another gate "
-                    f"({path}); allowed: another folder, or that one once it is removed"
-                )
-        elif is_used:
+        is_own = path.exists() and bounded.read_text(path) == text
+        if not is_own and any((self.folder / "runs").rglob("*.json")):
             raise AnotherGate(
-                f"--results: found {self.folder}, which holds runs that no gate has made; allowed: "
-                "another folder"
+                f"--results: found {self.folder}, which holds the runs of another gate, or of none "
+                f"({path}); allowed: another folder"
             )
         write_whole(path, text)
         write_whole(self.folder / ".gitignore", "*\n")
@@ -93,22 +86,19 @@ def _without_budget(suite: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "include": blocks} if blocks else kept
 
 
-def _identity(side: Measured) -> dict[str, Any]:
-    settings = {} if isinstance(side, ModelSide) else side.settings
-    return {"text": side.text, "digest": side.digest, "settings": settings}
-
-
-def results(folder: Path) -> tuple[CaseResults, CaseResults]:
-    """Return the cases of BASE and CANDIDATE in a results folder. Raises RecordsError without
-    records."""
+def results(folder: Path, model: str) -> tuple[CaseResults, CaseResults]:
+    """Return the cases of BASE and CANDIDATE in a results folder. ``model``: a user's own model,
+    under whose name its versions are compared, or "". Raises RecordsError without records."""
     if not (folder / "runs").is_dir():
         raise RecordsError(f"{folder}: holds no record of a run")
     base, candidate = (grouped(RecordSource(folder / "runs", side)) for side in (BASE, CANDIDATE))
-    return base, candidate
+    return called(base, model), called(candidate, model)
 
 
 def called(cases: CaseResults, model: str) -> CaseResults:
-    """Return the cases under the name ``model``. Names of versions of a user's own model differ by
-    a digest of their files."""
-    renamed = {key.at(model=model): result for key, result in cases.items()}
+    """Return the cases under the name of ``model``, without its version, unless that is ""."""
+    if not model:
+        return cases
+    name = series_of_model(model)
+    renamed = {key.at(model=name): result for key, result in cases.items()}
     return {key: replace(result, key=key) for key, result in renamed.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,52 +27,34 @@ ALLOWED = (
 
 
 @dataclass(frozen=True)
-class VariantSide:
-    """A side within one suite.
-    ``settings``: those of a variant; ``digest``: of a file's content, "" without one."""
+class MeasuredSide:
+    """A side to measure, as a variant of a suite.
+
+    ``settings``: of the variant; ``model``: name of a user's own model in records, "" for none;
+    ``files``: contents of its files by relative path, that of the model first; ``digest``: of all
+    files that the side names, "" without any."""
 
     text: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
     digest: str = ""
+    model: str = ""
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        return {"text": self.text, "digest": self.digest, "settings": self.settings}
 
-@dataclass(frozen=True)
-class ModelSide:
-    """A side with a user's model. ``name``, ``digest``: of the model in records, and of all its
-    files; ``files``: their contents by relative path, that of the model first."""
-
-    text: str
-    name: str
-    digest: str
-    files: Mapping[str, bytes]
-
-    def in_file(self, folder: Path) -> VariantSide:
-        """Return the variant with this model, after writing its files to ``folder``."""
+    def written(self, folder: Path) -> dict[str, Any]:
+        """Return the settings of the variant, after writing the model's files to ``folder``."""
+        if not self.files:
+            return dict(self.settings)
         for path, content in self.files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
             write_whole_bytes(folder / path, content)
-        source = str(folder / next(iter(self.files)))
-        return VariantSide(self.text, {"model": source}, self.digest)
+        return {"model": str(folder / next(iter(self.files)))}
 
 
-@dataclass(frozen=True)
-class RecordsSide:
-    """A side that was measured before."""
-
-    text: str
-    source: RecordSource
-
-
-#: A side that is measured.
-Measured = VariantSide | ModelSide
-Side = Measured | RecordsSide
-
-
-_KINDS: Mapping[type, str] = {
-    VariantSide: "a variant",
-    ModelSide: "a model of your own",
-    RecordsSide: "records",
-}
+#: A side is measured, or has records.
+Side = MeasuredSide | RecordSource
 
 
 def both(
@@ -81,32 +63,39 @@ def both(
     """Return both sides, of one kind.
     ``variants``: those of the suite, as written. Raises :class:`ConfigError` for an invalid side,
     and for two that cannot be measured together."""
-    sides = [
-        _side(key, text, variants, catalog)
-        for key, text in (("--base", base), ("--candidate", candidate))
+    sides = (
+        _side("--base", base, variants, catalog),
+        _side("--candidate", candidate, variants, catalog),
+    )
+    kinds = [
+        "records"
+        if isinstance(side, RecordSource)
+        else "a model of your own"
+        if side.model
+        else "a variant"
+        for side in sides
     ]
-    if type(sides[0]) is not type(sides[1]):
+    if kinds[0] != kinds[1]:
         raise ConfigError(
-            f"--base {base}, --candidate {candidate}: found {_KINDS[type(sides[0])]} and "
-            f"{_KINDS[type(sides[1])]}; allowed: two of one kind"
+            f"--base {base}, --candidate {candidate}: found {kinds[0]} and {kinds[1]}; allowed: "
+            "two of one kind"
         )
-    return sides[0], sides[1]
+    return sides
 
 
 def _side(key: str, text: str, variants: Mapping[str, Any], catalog: Catalog) -> Side:
     if text in variants or text == DEFAULT:
-        return VariantSide(text, variants.get(text) or {})
+        return MeasuredSide(text, variants.get(text) or {})
     if text.endswith(".py"):
         return model(key, text, catalog)
     try:
-        source = values.side(text)
+        return values.side(text)
     except NotAllowed:
         hint = did_you_mean(text, [*variants, DEFAULT])
         raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
-    return RecordsSide(text, source)
 
 
-def model(key: str, text: str, catalog: Catalog) -> ModelSide:
+def model(key: str, text: str, catalog: Catalog) -> MeasuredSide:
     """Return the model at a path, or of a commit in the notation of ``git show``, with all files
     that belong to it. Raises ConfigError if it cannot be read."""
     revision, separator, name = text.partition(":")
@@ -137,18 +126,22 @@ def model(key: str, text: str, catalog: Catalog) -> ModelSide:
 
 def _described(
     key: str, text: str, path: Path, catalog: Catalog, tree: Path | None = None
-) -> ModelSide:
+) -> MeasuredSide:
     """Return the model at ``path``; ``tree``: the checkout that its files lie in."""
     try:
         found = own_model(str(path), catalog)
         paths = [path.resolve(), *map(Path, found.model_config["own"]["modules"].values())]
         top = tree.resolve() if tree else Path(os.path.commonpath([one.parent for one in paths]))
-        inside = [one for one in paths if one.is_relative_to(top)]
-        files = {str(one.relative_to(top)): bounded.read_bytes(one) for one in inside}
+        files = {
+            str(one.relative_to(top)): bounded.read_bytes(one)
+            for one in paths
+            if one.is_relative_to(top)
+        }
     except NotAllowed as error:
         raise ConfigError(error.line(key, text).replace(str(path), text)) from None
     except OSError as error:
         raise ConfigError(
             f"{key}: found {text!r}, {error.strerror or error}; allowed: a file that can be read"
         ) from None
-    return ModelSide(text, found.name, found.model_config["own"]["sha256"], files)
+    digest = found.model_config["own"]["sha256"]
+    return MeasuredSide(text, digest=digest, model=found.name, files=files)

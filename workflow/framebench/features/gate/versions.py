@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from core import programs
 
@@ -23,26 +23,22 @@ from ...files.whole_files import write_whole
 from ...machine import local
 from ...runs import ensure_environment
 from . import sides
-from .sides import ModelSide, VariantSide
-
-_EARLY = re.compile(r"\d(a|b|rc|\.dev)\d")
+from .sides import MeasuredSide
 
 
 class Absent(Exception):
     """Version that cannot be installed, with the reason."""
 
 
-@dataclass(frozen=True)
-class Versions:
+class Versions(NamedTuple):
     """Versions by name; the first is the good one, the last the bad one.
 
-    ``subject``: name of the package or model; ``side``: returns a version as a side of a gate, or
-    raises Absent; ``about``: returns what else differs from the good one, "" for nothing."""
+    ``side``: returns a version as a side of a gate, or raises Absent; ``about``: returns what else
+    differs from the good one, "" for nothing."""
 
-    subject: str
     names: Sequence[str]
-    side: Callable[[str], VariantSide | ModelSide]
-    about: Callable[[str], str]
+    side: Callable[[str], MeasuredSide]
+    about: Callable[[str], str] = lambda name: ""
 
 
 def package_versions(
@@ -63,16 +59,16 @@ def package_versions(
     def file(version: str) -> EnvironmentFile:
         return _built(own, package, version, settings, folder)
 
-    def side(version: str) -> VariantSide:
+    def side(version: str) -> MeasuredSide:
         found = file(version)
         environments = {"environments": {framework: str(found.path)}}
-        return VariantSide(found.path.stem, environments, found.digest)
+        return MeasuredSide(found.path.stem, environments, found.digest)
 
     def about(version: str) -> str:
         moved = locking.changes(file(names[0]), file(version))
         return "; ".join(f"{name} {change}" for name, change in moved.items() if name != package)
 
-    return Versions(package, names, side, about)
+    return Versions(names, side, about)
 
 
 def _own_environment(framework: str, settings: Settings, catalog: Catalog) -> EnvironmentFile:
@@ -120,7 +116,6 @@ def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]
     oldest first. Raises ConfigError, with pip's message, if there are none."""
     command = [sys.executable, "-m", "pip", "index", "versions", package]
     command += ["--python-version", python, "--only-binary", ":all:"]
-    command += ["--pre"] if _EARLY.search(f"{good} {bad}") else []
     asked = programs.run(command)
     match = re.search(r"^Available versions: (.+)$", asked.stdout, re.MULTILINE)
     if asked.returncode or not match:
@@ -145,31 +140,28 @@ def model_versions(good: str, bad: str, catalog: Catalog) -> Versions:
     """Return the versions of a model: of the commit ``good``, those that changed its files, and
     ``bad``, a commit's or a file. Raises ConfigError without a change."""
     first, last = sides.model("--good", good, catalog), sides.model("--bad", bad, catalog)
-    found, titles = {good: first}, dict[str, str]()
-    newest = first.digest
-    for commit, title in _commits(good, bad, catalog):
+    found, newest = {good: first}, first.digest
+    for commit in _commits(good, bad, catalog):
         with contextlib.suppress(ConfigError):  # a commit without a valid model
             side = sides.model("--bad", f"{commit}:{good.partition(':')[2]}", catalog)
             if side.digest != newest:
-                found[commit], titles[commit], newest = side, f"commit {title!r}", side.digest
+                found[commit], newest = side, side.digest
     if newest != last.digest:
         found[bad] = last
     if len(found) == 1:
         raise ConfigError(f"--bad: found {bad}, which is as {good}; allowed: another version")
-    subject = first.name.partition("@")[0]
-    return Versions(subject, [*found], found.__getitem__, lambda name: titles.get(name, ""))
+    return Versions([*found], found.__getitem__)
 
 
-def _commits(good: str, bad: str, catalog: Catalog) -> list[tuple[str, str]]:
-    """Return (commit, title) of all commits after ``good`` up to ``bad`` that changed files of the
-    first or the last version, oldest first."""
+def _commits(good: str, bad: str, catalog: Catalog) -> list[str]:
+    """Return all commits after ``good`` up to ``bad`` that changed files of the first or the last
+    version, oldest first."""
     revision, _, file = good.partition(":")
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
     ends = (sides.model("--good, --bad", f"{end}:{file}", catalog) for end in (revision, to))
     where = sorted({f":/{path}" for side in ends for path in side.files})
-    log = ["git", "log", "--reverse", "--topo-order", "--format=%h%x09%s", f"{revision}..{to}"]
+    log = ["git", "log", "--reverse", "--topo-order", "--format=%h", f"{revision}..{to}"]
     ended = programs.run([*log, "--", *where])
     if ended.returncode:
         raise ConfigError(f"--good, --bad: git says: {' '.join(ended.stderr.split())}")
-    lines = (line.partition("\t") for line in ended.stdout.splitlines())
-    return [(commit, title) for commit, _, title in lines]
+    return ended.stdout.split()

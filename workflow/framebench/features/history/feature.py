@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...feature_registry import Feature
-
-if TYPE_CHECKING:
-    from ...tables.table import Table
-
 
 ORDERS = ("date", "version", "name")
 SETS = "folders of results, CSVs of runs, or a folder of these"
 
 
 def _make_history(options: argparse.Namespace) -> None:
-    from . import command
+    from . import page
 
-    command.make(options.sets, options.by, options.results)
-
-
-def _written_tables() -> Sequence[Table]:
-    from . import trends
-
-    return trends.POINTS, trends.CHANGES
+    page.make(options.sets, options.by, options.results)
 
 
 def _add_commands(commands: Any) -> None:
@@ -39,6 +28,5 @@ def _add_commands(commands: Any) -> None:
 
 FEATURE = Feature(
     add_commands=_add_commands,
-    table_names=("history", "changes"),
-    written_tables=_written_tables,
+    tables={"history": "history.trends.POINTS", "changes": "history.trends.CHANGES"},
 )

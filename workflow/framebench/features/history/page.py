@@ -1,30 +1,55 @@
-"""HTML page of a history: changes, a plot for each series, and tables."""
+"""Tables of a history, and its HTML page: changes, a plot for each series, and the tables."""
 
 from __future__ import annotations
 
-import itertools
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from ...cases.conditions import MODES
-from ...cases.names import topology_of
 from ...files.problem import Problem
+from ...files.whole_files import write_together
 from ...report import html_report, html_tables, page_data
 from ...report.charts import trend_lines
-from ...report.charts.trend_lines import Level, Trend
+from ...report.charts.trend_lines import Trend
 from ...report.plots import Look, Plot
 from ...report.record_links import RowLinks
 from ...report.selection import axes_of, left_out
+from ...statistics import change_points
 from ...statistics.change_points import DRIFT
-from ...tables import formatting, measured
+from ...tables import formatting, frames
+from ...tables.formatting import counted
 from ...tables.legend import explanations
+from ...tables.measured import figure_name
+from . import sources, trends
 from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
 MAX_PROBLEMS = 50
+
+
+def make(sets: Sequence[Path], by: str, results: Path) -> None:
+    """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``.
+    Prints the changes. Raises RecordsError if no set can be read."""
+    measured, unread, count = sources.load(sets)
+    every, unplaced = trends.series_of(measured, by)
+    problems = [*unread, *unplaced]
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    points, changes = trends.points_frame(every), trends.changes_frame(every)
+    files = frames.files({CHANGES: changes}, results / "tables")
+    # One row for each case of each set is too long for Markdown.
+    files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
+    path = results / "history.html"
+    files[path] = render(every, points, changes, by, problems)
+    write_together(files)
+    print(f"{counted(count, 'set')}, by {by}")
+    print(trends.summary_text(every, changes))
+    if any(len(history.places) > change_points.MOST for history in every):
+        print(f"only the latest {change_points.MOST} sets of a series are searched for changes")
+    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
 
 
 def render(
@@ -61,15 +86,14 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     apart = formatting.differing_conditions([history.key.row for history in drawn])
     return [
         Plot(
-            title=", ".join(filter(None, (_name(history), apart(history.key.row)))),
+            title=", ".join(filter(None, (figure_name(history.key), apart(history.key.row)))),
             svg=trend_lines.draw(trend(history), look),
-            description=f"{_name(history)} over {len(history.places)} sets, with "
+            description=f"{figure_name(history.key)} over {len(history.places)} sets, with "
             f"{len(history.changes)} changes. The numbers stand in the table below.",
             caption="A dot is the median of a set, the bar its 95 % interval. "
             + "Hollow: no interval, for too few repeats. "
-            * any(point.median and not point.interval for point in history.measured)
-            + "The broken line is where a new level begins, grey is the level. "
-            * bool(history.changes)
+            * any(one.result.throughput and not one.result.interval for one in history.measured)
+            + "The broken line is where a new level begins. " * bool(history.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
             axes=axes_of(history.key.row),
         )
@@ -79,44 +103,12 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
 
 def trend(series: CaseHistory) -> Trend:
     """Return the data of a series' plot."""
-    points = series.measured
+    results = [point.result for point in series.measured]
     return Trend(
         framework=series.key.case.framework,
         unit=f"{series.key.metric}, {series.key.unit}",
         labels=series.labels,
-        values=[point.median for point in points],
-        intervals=[point.interval for point in points],
-        levels=_levels(series),
+        values=[result.throughput for result in results],
+        intervals=[result.interval for result in results],
+        changes=[series.places[change.at] for change in series.changes if change.kind != DRIFT],
     )
-
-
-def _levels(series: CaseHistory) -> list[Level]:
-    """Return the levels between the changes; [] without a change."""
-    if not series.changes:
-        return []
-    values, places = series.values, series.places
-    drifts = {change.start: change for change in series.changes if change.kind == DRIFT}
-    steps = [change for change in series.changes if change.kind != DRIFT]
-    first = min(change.start for change in series.changes)
-    edges = sorted({first, len(values), *(step.at for step in steps)})
-    changed = {step.at for step in steps}
-    levels = []
-    for start, end in itertools.pairwise(edges):
-        some = np.array(values[start:end])
-        left = right = float(np.median(some))
-        if start in drifts:
-            slope, level = np.polyfit(np.arange(len(some)), np.log(some), 1)
-            left, right = np.exp([level, level + slope * (len(some) - 1)]).tolist()
-        ends = places[start], places[end - 1]
-        levels.append(Level(*ends, left, right, start in changed))
-    return levels
-
-
-def _name(series: CaseHistory) -> str:
-    case = series.key.case
-    if case.mode not in MODES:
-        parts = [case.mode, series.key.metric, case.framework, topology_of(case)]
-        return ", ".join(filter(None, (*parts, measured.parameters_text(case))))
-    compiler = "" if case.compiler == "none" else case.compiler
-    parts = [case.framework, compiler, case.model, case.mode, case.precision, topology_of(case)]
-    return ", ".join(filter(None, (*parts, f"batch {case.batch_per_device}")))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,94 +18,21 @@ from ...cases import units
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import circumstances
-from ...config.statuses import OK
 from ...files.problem import Problem
 from ...statistics import change_points, intervals
 from ...statistics.change_points import DRIFT, ChangePoint
 from ...tables import frames, measured
-from ...tables.columns import (
-    CASE_COLUMNS,
-    NUMBER,
-    P_VALUE,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Form,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-)
+from ...tables.columns import Row, interval_cells
 from ...tables.formatting import counted
-from ...tables.table import Table
+from ...tables.results import flags_of
+from ...tables.table import tables_in
 from .sources import HistoryPoint
 
 BETTER, WORSE = "better", "worse"
-_FOUR_DIGITS = Form(spec=".4g")
-_DIRECTION = Form(looks={BETTER: "ok", WORSE: "failed"})
 #: Largest number of conditions that changed at one point to list.
 _NAMED = 12
 
-POINTS = Table(
-    name="history",
-    title="History",
-    explanation="Each case in each set: the median of its repeats and the interval of that, which "
-    "says how far the repeats of this set agree, not how far another day would.",
-    columns=(
-        *CASE_COLUMNS,
-        measured.PARAMETERS,
-        measured.METRIC,
-        Column("position", WHOLE, "of the set among those that have the case, from 1"),
-        Column("label", TEXT, "what the set is called by: date, version or name"),
-        Column("set", TEXT, "its path below the folder that all sets have in common"),
-        Column("started", TEXT, "when its first run of the case began, in UTC"),
-        Column("commit", TEXT, "of your own model's repository, else of the code that measured"),
-        Column("model_version", TEXT, "of a model of your own: digits of its content's SHA-256"),
-        Column("median", NUMBER, "median over repeats, in `unit`", form=_FOUR_DIGITS, flagged=True),
-        *shared("unit"),
-        *interval("median", "the median", intervals.repeats_for_interval(), form=_FOUR_DIGITS),
-        *shared("repeats", "status", "reason"),
-        Column("change", TEXT, "that begins here: `jump` or `drift`"),
-        *shared("flags"),
-    ),
-    empty="No set has a case.",
-    answers=("median", "set", "started", "framework_version"),
-)  # fmt: skip
-CHANGES = Table(
-    name="changes",
-    title="Changes",
-    explanation="Where a series of medians has changed, by a test whose false alarms are held by "
-    "simulation: of all series of a call that have not changed, one or more are said to have in at "
-    "most 5 % of calls. A coincident change of conditions does not prove a cause.",
-    columns=(
-        *CASE_COLUMNS,
-        measured.PARAMETERS,
-        measured.METRIC,
-        Column("kind", TEXT, "`jump`, or `drift`: little by little"),
-        Column("direction", TEXT, "`better` or `worse`", form=_DIRECTION),
-        Column("before", TEXT, "the last set of the old level; of a drift the first of the series"),
-        Column("at", TEXT, "the first set of the new level; of a drift the last of the series"),
-        Column("points_before", WHOLE, "sets of the old level; of a drift all"),
-        Column("points_after", WHOLE, "sets of the new level; of a drift 0"),
-        Column(
-            "ratio", NUMBER, "new level over old, or old over new where less is better; of a drift "
-            "that of the ends of a straight line", form=THOUSANDTHS, flagged=True,
-        ),
-        *interval(
-            "ratio", "the ratio, sets taken as independent; needs 7 sets on both sides",
-            form=THOUSANDTHS,
-        ),
-        Column(
-            "p_adjusted", NUMBER, "p-value that a series without a change looks so, times the "
-            "number of series", form=P_VALUE,
-        ),
-        Column("differences", TEXT, "what else is not the same in these two sets"),
-        *shared("flags"),
-    ),
-    empty=f"No change is shown. A series needs {change_points.FEWEST} sets with a figure.",
-    answers=("direction", "kind", "ratio", "before", "at", "differences"),
-)  # fmt: skip
+POINTS, CHANGES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 
 
 @dataclass(frozen=True)
@@ -120,16 +48,12 @@ class CaseHistory:
     @property
     def places(self) -> list[int]:
         """Return the positions of the sets with a figure, which ``changes`` index."""
-        return [
-            n
-            for n, point in enumerate(self.measured)
-            if point.status == OK and (point.median or 0) > 0
-        ]
+        return [n for n, one in enumerate(self.measured) if (one.result.compared or 0) > 0]
 
     @property
     def values(self) -> list[float]:
         """Return the figures of all sets that have one."""
-        return [value for index in self.places if (value := self.measured[index].median)]
+        return [value for n in self.places if (value := self.measured[n].result.compared)]
 
 
 def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory], list[Problem]]:
@@ -212,28 +136,27 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
     }
 
 
-def _point_rows(series: CaseHistory) -> list[Row]:
+def _point_rows(series: CaseHistory) -> Iterator[Row]:
     begins = {series.places[change.at]: change.kind for change in series.changes}
-    return [
-        {
+    for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True)):
+        result = point.result
+        yield {
             **_case_cells(series, point),
             "position": number + 1,
             "label": label,
             "set": point.source,
             "started": _date(point.started),
-            "commit": point.commit,
+            "commit": next((run.commit for run in result.ok or result.runs if run.commit), ""),
             "model_version": point.facts.get("model_version", ""),
-            "median": point.median,
+            "median": result.throughput,
             "unit": series.key.unit,
-            **interval_cells("median", point.interval),
-            "repeats": point.repeats,
-            "status": point.status,
-            "reason": point.reason,
+            **interval_cells("median", result.interval),
+            "repeats": len(result.values),
+            "status": result.standing,
+            "reason": result.excluded or result.reason,
             "change": begins.get(number, ""),
-            "flags": point.flags,
+            "flags": flags_of(result),
         }
-        for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True))
-    ]
 
 
 def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
@@ -249,9 +172,9 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
     else:
         ratio = float(np.median(after) / np.median(before))
         both = intervals.ratio_interval(before, after)
-    if series.measured[new].better == "lower":
-        ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
     one, other = (series.measured[index] for index in (old, new))
+    if other.result.better == "lower":
+        ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
     return {
         **_case_cells(series, other),
         "kind": change.kind,
@@ -263,12 +186,12 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
         "ratio": ratio,
         **interval_cells("ratio", both),
         "p_adjusted": min(1.0, change.p_value * count),
-        "differences": describe_differences(one, other),
-        "flags": " ".join(sorted({*one.flags.split(), *other.flags.split()})),
+        "differences": _differences(one, other),
+        "flags": flags_of(one.result, other.result),
     }
 
 
-def describe_differences(point: HistoryPoint, other: HistoryPoint) -> str:
+def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
     if not point.facts or not other.facts:
         return "what they were measured under is not known"

@@ -1,34 +1,33 @@
-"""Terminal lines, kept baseline and exit status of a node health check."""
+"""Tables, terminal lines and exit status of a node health check."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from ...commands.exit_status import NotPassed
 from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
-from . import figures, judging, tables
+from ...tables.columns import Row, interval_cells
+from ...tables.table import tables_in
+from . import figures, judging
+from .figures import NodeMeasurement
 from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
-from .rules import Health
+from .rules import NodeRules
 
+NODES, FIGURES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 #: Exit statuses: a slow node, a failed one, and none that can be judged.
 SLOW_NODE, FAILED_NODE, NOTHING = 3, 4, 5
-
-#: File in ``tables`` with the repeats of all nodes that are not named.
-BASELINE = "node_baseline.json"
 
 
 def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
     """Yield a line for each named node with the deciding figure, and the number of nodes."""
     named = [node for node in nodes if node.verdict in NAMED]
     for node in named:
-        telling = node.telling
-        assert telling is not None, "a node is named for a figure"
-        figure = telling.figure
+        telling, figure = node.telling, node.telling.figure
         found = telling.reason
         if figure.middle is not None and telling.reference is not None:
             found = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
@@ -40,57 +39,93 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
         yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
 
 
-def check(nodes: Sequence[JudgedNode], fail_on: float | None) -> None:
-    """Raise NotPassed if there is no node or, with ``fail_on``, if a node is bad.
-    ``fail_on``, a fraction: these fail, in this order: a node that is shown to be slower by more
-    than that, a failed node, only undecided nodes."""
+def check(nodes: Sequence[JudgedNode]) -> tuple[int, str]:
+    """Return exit status and message: a slow node, else a failed one, else none can be judged."""
     if not nodes:
-        raise NotPassed(NOTHING, "cannot tell: no run was asked for a node by its name")
-    if fail_on is None:
-        return
-    slow = [node.name for node in nodes if _is_slow(node, fail_on)]
-    if slow:
-        raise NotPassed(SLOW_NODE, f"slow node: {_counted(slow, nodes, 'are slower')}")
-    failed = [node.name for node in nodes if node.verdict == FAILED]
-    if failed:
-        raise NotPassed(FAILED_NODE, f"failed node: {_counted(failed, nodes, 'have failed')}")
+        return NOTHING, "cannot tell: no run was asked for a node by its name"
+    for verdict, status, what in ((SLOWER, SLOW_NODE, "slow"), (FAILED, FAILED_NODE, "failed")):
+        if names := [node.name for node in nodes if node.verdict == verdict]:
+            return status, f"{what}: {len(names)} of {len(nodes)}: {', '.join(names)}"
     if all(node.verdict == CANNOT_TELL for node in nodes):
-        raise NotPassed(NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told")
+        return NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told"
+    return 0, ""
 
 
-def _is_slow(node: JudgedNode, fail_on: float) -> bool:
-    """Return whether a node has a figure that is slower by more than that.
-    Its rule's margin is at least that, or its whole interval lies below."""
+def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -> int:
+    """Write ``tables/nodes.csv`` and ``node_figures.csv`` below ``results`` from the records at
+    ``source``. Prints the named nodes, and returns the exit status.
+    ``baseline``: records of a day when the nodes were good."""
+    kept = judging.baseline_of(_figures(baseline), rules) if baseline else None
+    nodes = judging.judge(_figures(source), rules, kept)
+    folder = results / "tables"
+    made = {
+        NODES: frames.frame(NODES, _of_nodes(nodes)),
+        FIGURES: frames.frame(FIGURES, _of_figures(nodes)),
+    }
+    write_together(frames.files(made, folder))
+    print("\n".join(lines(nodes)))
+    print(f"table: {folder / 'nodes.csv'}")
+    status, message = check(nodes)
+    if status:
+        print(f"framebench: {message}", file=sys.stderr)
+    return status
 
-    def is_beyond(figure: JudgedFigure) -> bool:
-        below = figure.interval is not None and figure.interval[1] < 1 - fail_on
-        return below or (figure.limit is not None and figure.limit >= fail_on)
 
-    return any(figure.verdict == SLOWER and is_beyond(figure) for figure in node.judged)
-
-
-def _counted(names: Sequence[str], nodes: Sequence[JudgedNode], what: str) -> str:
-    return f"{len(names)} of {len(nodes)} nodes {what}: {', '.join(names)}"
-
-
-def make(source: Path, results: Path, health: Health, fail_on: float | None) -> None:
-    """Write ``tables/nodes.csv`` and related files below ``results`` from the records at
-    ``source``. Prints the named nodes, then raises NotPassed if the check fails."""
+def _figures(source: Path) -> list[NodeMeasurement]:
+    """Return the figures of nodes in the records at ``source``. Raises RecordsError for none."""
     record_set = record_sets.load(source)
     for problem in record_set.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    measured = figures.measured(grouping.group(record_set.runs, None))
-    nodes = judging.judge(measured, health)
-    folder = results / "tables"
-    made = {
-        tables.NODES: frames.frame(tables.NODES, tables.of_nodes(nodes)),
-        tables.FIGURES: frames.frame(tables.FIGURES, tables.of_figures(nodes)),
+    return figures.measured(grouping.group(record_set.runs, None))
+
+
+def _of_nodes(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
+    """Yield a row per node, most urgent first."""
+    for node in nodes:
+        undecided = sum(entry.verdict == CANNOT_TELL for entry in node.judged)
+        same = sum(entry.verdict == node.verdict for entry in node.judged)
+        yield {
+            "node": node.name,
+            "hardware": node.hardware,
+            "node_verdict": node.verdict,
+            **_cells(node.telling),
+            "telling_figures": same,
+            "undecided": undecided,
+            "figures": len(node.judged),
+            "reason": node.reason,
+            "flags": node.telling.figure.flags,
+        }
+
+
+def _of_figures(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
+    """Yield a row per figure of a node and side that it is compared with."""
+    for node in nodes:
+        for entry in node.judged:
+            yield {
+                "node": node.name,
+                "hardware": node.hardware,
+                "node_verdict": entry.verdict,
+                **_cells(entry),
+                "reason": entry.reason,
+                "flags": entry.figure.flags,
+            }
+
+
+def _cells(judged: JudgedFigure) -> dict[str, Any]:
+    """Return the values of the columns of a figure."""
+    figure = judged.figure
+    return {
+        "figure": figure.name,
+        "rule": judged.rule,
+        "against": judged.side,
+        "median": figure.middle,
+        "reference": judged.reference,
+        "unit": figure.unit,
+        "of_reference": judged.ratio,
+        **interval_cells("of_reference", judged.interval),
+        "worse_by": judged.limit,
+        "p_worse": judged.p_adjusted,
+        "repeats": len(figure.values),
     }
-    baseline = judging.baseline_text(nodes, measured)
-    kept = {folder / BASELINE: baseline} if baseline else {}
-    write_together({**frames.files(made, folder), **kept})
-    print("\n".join(lines(nodes)))
-    print(f"table: {folder / 'nodes.csv'}\nbaseline of the healthy nodes: {folder / BASELINE}")
-    check(nodes, fail_on)

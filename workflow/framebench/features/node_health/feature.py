@@ -3,48 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ...config.arguments import records, share
+from ...config.arguments import records
 from ...feature_registry import Feature
 
-if TYPE_CHECKING:
-    from ...tables.table import Table
-
-FAIL_ON_NODES = "5%%, or 0.05: what a node may be worse."
-NODE_STATUSES = "Ends with 3 for a slow node, 4 for a failed one, 5 if of none it can be told."
+STATUSES = "Exit status: 3 for a slow node, 4 for a failed one, 5 if no node can be judged."
 
 
-def _judge(options: argparse.Namespace) -> None:
+def _judge(options: argparse.Namespace) -> int:
     from . import command, rules
 
-    health = rules.health_of(options.rules, options.baseline)
     source = options.records or options.results / "runs"
-    command.make(source, options.results, health, options.fail_on)
-
-
-def _written_tables() -> Sequence[Table]:
-    from . import tables
-
-    return tables.NODES, tables.FIGURES
+    return command.make(source, options.results, rules.read(options.rules), options.baseline)
 
 
 def _add_commands(commands: Any) -> None:
-    nursing = commands.add_parser("nodes", help="nodes against each other and a kept baseline")
+    nursing = commands.add_parser(
+        "nodes", help="nodes against each other and a baseline", epilog=STATUSES
+    )
     nursing.add_argument(
         "--records", type=records, help="folder of records, or CSV (default: RESULTS/runs)"
     )
     nursing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     nursing.add_argument("--rules", type=Path, help="YAML file (default: config/node_rules.yaml)")
-    nursing.add_argument("--baseline", type=Path, help="JSON file of an earlier call")
-    nursing.add_argument("--fail-on", type=share, help=f"{FAIL_ON_NODES} {NODE_STATUSES}")
+    nursing.add_argument("--baseline", type=records, help="records of a day of good nodes")
     nursing.set_defaults(command=_judge)
 
 
 FEATURE = Feature(
     add_commands=_add_commands,
-    table_names=("nodes", "node_figures"),
-    written_tables=_written_tables,
+    tables={"nodes": "node_health.command.NODES", "node_figures": "node_health.command.FIGURES"},
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -45,15 +44,9 @@ class NodeMeasurement:
 
     @property
     def upwards(self) -> tuple[float, ...]:
-        """Values oriented so that more is better."""
-        return oriented(self.values, self.better)
-
-
-def oriented(values: Iterable[float], better: str) -> tuple[float, ...]:
-    """Return values so that more is better: inverted if lower is better.
-
-    All values must be above 0."""
-    return tuple(values) if better == "higher" else tuple(1 / value for value in values)
+        """Values so that more is better: inverted if lower is better. All must be above 0."""
+        values = self.values
+        return values if self.better == "higher" else tuple(1 / value for value in values)
 
 
 def measured(cases: CaseResults) -> list[NodeMeasurement]:

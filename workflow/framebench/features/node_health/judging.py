@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...statistics.verdicts import BASELINE, CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
-from .figures import NodeMeasurement, node_order, oriented
-from .rules import FORMAT, Health, Kept, NodeRules
+from ...statistics.verdicts import CANNOT_TELL, NO_DIFFERENCE, OTHERS, SLOWER
+from .figures import NodeMeasurement, node_order
+from .rules import NodeRules
 
 FAILED = "failed"
 #: Verdicts, most urgent first.
@@ -22,6 +21,9 @@ URGENT = (SLOWER, FAILED, CANNOT_TELL, NO_DIFFERENCE)
 #: Verdicts that administrators are told of.
 NAMED = (SLOWER, FAILED)
 _RETURN_CODE = "return_code"
+
+#: Repeats of healthy nodes by name and unit of a figure, more is better.
+Baseline = Mapping[tuple[str, str], Sequence[float]]
 
 
 class JudgedFigure(NamedTuple):
@@ -45,22 +47,24 @@ class JudgedFigure(NamedTuple):
 class JudgedNode(NamedTuple):
     """A node with its verdict.
 
-    ``telling``: figure that determined the verdict, or is nearest to its limit; None if no figure
-    was judged."""
+    ``telling``: figure that determined the verdict, or is nearest to its limit; nameless if no
+    figure was judged."""
 
     name: str
     hardware: str
     verdict: str
-    telling: JudgedFigure | None
+    telling: JudgedFigure
     judged: Sequence[JudgedFigure]
     reason: str
 
 
-def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]:
+def judge(
+    figures: Sequence[NodeMeasurement], rules: NodeRules, baseline: Baseline | None = None
+) -> list[JudgedNode]:
     """Return the judged nodes, most urgent first.
 
     The result does not depend on the order of ``figures``."""
-    rows = [*_compared(figures, given.rules, given.baseline), *_failed(figures)]
+    rows = [*_compared(figures, rules, baseline or {}), *_failed(figures)]
     by_node: dict[str, list[JudgedFigure]] = {figure.node: [] for figure in figures}
     for row in rows:
         by_node[row.figure.node].append(row)
@@ -69,62 +73,43 @@ def judge(figures: Sequence[NodeMeasurement], given: Health) -> list[JudgedNode]
     return sorted(nodes, key=_urgency)
 
 
-def baseline_text(nodes: Iterable[JudgedNode], figures: Sequence[NodeMeasurement]) -> str:
-    """Return a baseline file with the repeats of all nodes with good verdicts; "" without any."""
-    good = {node.name for node in nodes if node.verdict not in NAMED}
-    kept: dict[str, dict[str, Any]] = {}
+def baseline_of(figures: Sequence[NodeMeasurement], rules: NodeRules) -> Baseline:
+    """Return the repeats of all nodes without a bad verdict."""
+    bad = {node.name for node in judge(figures, rules) if node.verdict in NAMED}
+    kept: dict[tuple[str, str], list[float]] = defaultdict(list)
     for figure in figures:
-        if figure.node in good and figure.values:
-            entry = kept.setdefault(figure.name, {"unit": "", "values": []})
-            entry["unit"] = figure.unit
-            entry["values"] += figure.values
-    return json.dumps({"format": FORMAT, "figures": kept}, indent=1) + "\n" if kept else ""
+        if figure.node not in bad and min(figure.values, default=0) > 0:
+            kept[figure.name, figure.unit] += figure.upwards
+    return kept
 
 
 def _compared(
-    figures: Sequence[NodeMeasurement], rules: NodeRules, baseline: Mapping[str, Kept]
+    figures: Sequence[NodeMeasurement], rules: NodeRules, baseline: Baseline
 ) -> Iterator[JudgedFigure]:
     from . import statistics as nodes  # slow to import, and plans need only names
 
-    groups: dict[tuple[str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
+    groups: dict[tuple[str, str, str, str], dict[str, NodeMeasurement]] = defaultdict(dict)
     for one in figures:
-        if one.values and min(one.values) > 0 and rules.rule_of(one.name):
-            groups[one.name, one.unit, one.hardware][one.node] = one
-    asked: list[nodes.NodeFigure] = []
-    behind: dict[int, Mapping[str, NodeMeasurement]] = {}
-    for (name, unit, _), some in groups.items():
-        rule_name = rules.rule_of(name)
-        rule = rules.rules[rule_name]
-        better = next(iter(some.values())).better
-        kept = baseline.get(name)
-        known = kept.values if kept and kept.unit == unit and min(kept.values) > 0 else ()
+        if one.values and min(one.values) > 0 and (rule := rules.rule_of(one.name)):
+            groups[rule, one.name, one.unit, one.hardware][one.node] = one
+    asked = []
+    for key, some in groups.items():
+        rule, name, unit, _ = key
+        known = baseline.get((name, unit), ())
         values = {node: measurement.upwards for node, measurement in some.items()}
-        figure = nodes.NodeFigure(
-            name, values, rule.worse_by, oriented(known, better), rule.against
-        )
-        asked.append(figure)
-        behind[id(figure)] = some
-        side, why = OTHERS, ""
-        if len(some) < nodes.FEWEST and not (figure.baseline and BASELINE in rule.against):
+        asked.append(nodes.NodeFigure(key, values, rules.rules[rule].worse_by, known))
+        if len(some) < nodes.FEWEST and not known:
             why = f"needs {nodes.FEWEST} nodes of one kind of hardware, or a baseline"
-        elif OTHERS not in rule.against and not figure.baseline:
-            side, why = BASELINE, "needs a baseline that has this figure"
-        if why:
             for measurement in some.values():
-                yield JudgedFigure(measurement, rule_name, side, CANNOT_TELL, reason=why)
-    claims = nodes.judge(asked, rules.false_alarms)
-    for claim in claims:
-        one = behind[id(claim.figure)][claim.node]
-        (reference,) = oriented([claim.reference], one.better)
-        is_too_few = claim.verdict == CANNOT_TELL and claim.p_adjusted is None
-        kept_repeats = len(claim.figure.baseline) if claim.side == BASELINE else None
-        few = nodes.repeats_needed(
-            len(claim.figure.values), len(claims), rules.false_alarms, kept_repeats
-        )
+                yield JudgedFigure(measurement, rule, OTHERS, CANNOT_TELL, reason=why)
+    for claim in nodes.judge(asked, rules.false_alarms):
+        key = claim.figure.key
+        one = groups[key][claim.node]
+        reference = claim.reference if one.better == "higher" else 1 / claim.reference
         yield JudgedFigure(
-            one, rules.rule_of(one.name), claim.side, claim.verdict, reference, claim.ratio,
-            claim.interval, claim.figure.margin, claim.p_adjusted,
-            f"needs about {few} repeats" if is_too_few else "",
+            one, key[0], claim.side, claim.verdict, reference, claim.ratio, claim.interval,
+            claim.figure.margin, claim.p_adjusted,
+            "too few repeats, or too much noise" if claim.verdict == CANNOT_TELL else "",
         )  # fmt: skip
 
 
@@ -141,14 +126,16 @@ def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[JudgedFigure]:
 
 def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNode:
     if not judged:
-        return JudgedNode(name, hardware, CANNOT_TELL, None, (), "no rule is of any of its figures")
+        nothing = NodeMeasurement(name, "", "", "higher", (), "", "", "", hardware)
+        telling = JudgedFigure(nothing, "", "", CANNOT_TELL)
+        why = "no rule is of any of its figures"
+        return JudgedNode(name, hardware, CANNOT_TELL, telling, (), why)
     verdict = min((judged_figure.verdict for judged_figure in judged), key=URGENT.index)
     same = [judged_figure for judged_figure in judged if judged_figure.verdict == verdict]
     telling = min(same, key=_nearness)
     reason = telling.reason
     if verdict == CANNOT_TELL and len(same) < len(judged):
-        text = f"of {len(same)} of {len(judged)} figures it cannot be told"
-        reason = f"{text} ({reason})" if reason else text
+        reason = f"of {len(same)} of {len(judged)} figures it cannot be told ({reason})"
     return JudgedNode(name, hardware, verdict, telling, judged, reason)
 
 
@@ -160,5 +147,5 @@ def _nearness(figure: JudgedFigure) -> tuple[float, ...]:
 
 
 def _urgency(judged_node: JudgedNode) -> tuple[Any, ...]:
-    near = _nearness(judged_node.telling) if judged_node.telling else (1.0, math.inf)
+    near = _nearness(judged_node.telling)
     return (URGENT.index(judged_node.verdict), *near, node_order(judged_node.name))

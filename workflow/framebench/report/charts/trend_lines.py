@@ -22,31 +22,18 @@ AXIS, CHARACTER, GAP = WIDTH - 84, 7.4, 18
 
 
 @dataclass(frozen=True)
-class Level:
-    """Level of a trend between two positions.
-
-    ``first``, ``last``: values at its ends, which differ for a drift. ``changed``: whether it
-    begins with a change point."""
-
-    start: int
-    end: int
-    first: float
-    last: float
-    changed: bool
-
-
-@dataclass(frozen=True)
 class Trend:
     """Values of a figure by result set.
 
-    ``values``: None if a set has no figure. ``unit``: label of the axis."""
+    ``values``: None if a set has no figure. ``unit``: label of the axis. ``changes``: positions
+    at which a new level begins."""
 
     framework: str
     unit: str
     labels: Sequence[str]
     values: Sequence[float | None]
     intervals: Sequence[tuple[float, float] | None]
-    levels: Sequence[Level]
+    changes: Sequence[int]
 
 
 def draw(trend: Trend, look: Look) -> Markup:
@@ -79,10 +66,8 @@ def draw(trend: Trend, look: Look) -> Markup:
             else:
                 said += "; no interval"
             parts.point("", axes, (position, value), said)
-        for level in trend.levels:
-            axes.plot([level.start, level.end], [level.first, level.last], color=MUTED)
-            if level.changed:
-                axes.axvline(level.start - 0.5, color=ALARM, linewidth=1.4, linestyle=(0, (4, 3)))
+        for position in trend.changes:
+            axes.axvline(position - 0.5, color=ALARM, linewidth=1.4, linestyle=(0, (4, 3)))
         labels = [short(label) for label in trend.labels]
         room = max(1, int(AXIS / (CHARACTER * max(map(len, labels)) + GAP)))
         shown = range(0, len(labels), math.ceil(len(labels) / room))

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ....records.run import MetricValue
 from .. import rows
 from ..format import Format
-from ..source import NO_DIRECTION, ImportedFile
+from ..source import ImportedFile
 
 TOKEN = "DLLL "
 #: Names of steps that hold the configuration.
@@ -26,7 +27,7 @@ _LOWER = re.compile(
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     units, configuration = dict[str, str](), dict[str, Any]()
-    summary, others = dict[str, tuple[int, float]](), set[str]()
+    summary, others = dict[str, float](), set[str]()
     line = 0
     for line, entry in _entries(source):
         if entry.get("type") == "METADATA":
@@ -48,23 +49,26 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             continue
         for name, value in numbers.items():
             if name in summary:
-                source.refuse(f"{name} stands in the summary of line {summary[name][0]} too: "
-                              "allowed: the log of one run", line)  # fmt: skip
-            summary[name] = line, source.number(value, name, line)
+                source.refuse(f"{name} is in another summary, too; allowed: the log of one run",
+                              line)  # fmt: skip
+            summary[name] = source.number(value, name, line)
     if not line:
         source.refuse(f"is of another format: no line has {TOKEN.strip()}")
     for name in sorted(others - {*summary}):
         source.leave_out(name, "only the summary is taken")
-    settings = rows.settings_of(configuration) if configuration else source.its_name
+    settings = rows.settings_of(configuration)
+    if not configuration:  # the logs of two files are two cases
+        settings = {"file": "/".join(source.path.absolute().parts[-2:])}
     figures = []
-    for name, (_, value) in summary.items():
+    for name, value in summary.items():
         unit = units.get(name, "")
         if better := _better(name, unit):
+            metric = MetricValue(name, value, unit, better)
             figures.append(
-                rows.figure("dllogger", "dllogger", name, value, unit, better, settings=settings)
+                rows.figure("dllogger", "dllogger", metric, parameters={}, settings=settings)
             )
         else:
-            source.leave_out(name, NO_DIRECTION)
+            source.leave_out(name, "it is not known whether higher or lower is better")
     if not figures:
         names = ", ".join(name for _, name in source.left_out[:6]) or "nothing"
         source.refuse(f"has no summary with a figure of known direction; it has {names}", line)
@@ -72,7 +76,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 
 def _entries(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, text in source.lines(of_log=True):
+    for line, text in source.lines():
         _, token, rest = text.partition(f"{TOKEN}{{")
         if token:  # other lines are the program's own output
             yield line, source.object_of("{" + rest, line)
@@ -87,16 +91,4 @@ def _better(name: str, unit: str) -> str:
     return ""
 
 
-FORMATS = [
-    Format(
-        "dllogger",
-        ".json",
-        "NVIDIA DLLogger",
-        read=read,
-        others=(".log", ".txt", ".out"),
-        taken="from the summary, figures whose unit or name tells the better direction; "
-        "parameters: differences between logged configurations",
-        not_taken="figures of unknown direction; figures of steps and epochs; logs of several runs",
-        missing="the whole case; the definition of a latency percentile",
-    )
-]
+FORMATS = [Format("dllogger", ".json", read=read, others=(".log", ".txt", ".out"))]

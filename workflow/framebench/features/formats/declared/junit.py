@@ -68,11 +68,8 @@ FORMATS = [
     Format(
         "junit",
         ".xml",
-        "JUnit XML",
-        write=write,
-        holds="one test case per figure, with median, unit, interval, and the reason of a failure",
-        flags="property `flags`, and text in `system-out`; a flagged figure still passes",
-        lost="single repeats; `oom`, `timeout` and `not_converged` are failures, `unsupported` is "
+        write,
+        "single repeats; `oom`, `timeout` and `not_converged` are failures, `unsupported` is "
         "skipped, other statuses are errors",
     )
 ]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from ....files.json_files import object_at
+from ....records.run import MetricValue
 from .. import rows
 from ..format import Format
 from ..source import ImportedFile
@@ -25,7 +26,6 @@ _INCIDENTAL = (
     "sgd",  # name of the seed in NVIDIA's SSD
     *_CASE, *_COUNTS,
 )  # fmt: skip
-_NOT_TAKEN = "of a log only the time from run_start to run_stop is taken"
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
@@ -33,7 +33,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     logged = dict[str, Any]()
     started, stopped = dict[str, float](), dict[str, float]()
     statuses = set[str]()
-    first = last = 0
+    last = 0
     for line, writer, event in _events_of(source):
         key, value, last = str(event["key"]), event.get("value"), line
         if key in (START, STOP):
@@ -41,7 +41,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
         if key == START:
             if writer in started or stopped:
                 source.refuse(f"has another {START}; allowed: the log of one run", line)
-            started[writer], first = time, first or line
+            started[writer] = time
         elif key == STOP:
             if not started or writer in stopped or time < min(started.values()):
                 source.refuse(f"{STOP} without a {START} before it", line)
@@ -49,41 +49,27 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             statuses.add(repr(object_at(event, "metadata").get("status")))
         elif key in _INCIDENTAL or (not started and isinstance(value, (str, int, float))):
             logged[key] = value
-        elif not key.endswith(("_start", "_stop")):
-            _leave_out(source, key, value)
+        elif started and type(value) in (int, float):
+            source.leave_out(key, f"of a log only the time from {START} to {STOP} is taken")
     if not last:
         source.refuse(f"is of another format: no line has {TOKEN}with time_ms and key")
     if not started and not logged.get("submission_benchmark"):
         allowed = "allowed: a log of MLPerf training; those of inference are not read"
         source.refuse(f"has no {START}; {allowed}", last)
     wrong = sorted(statuses - {repr("success")})
-    reason = f"{STOP} with status {wrong[0]}" if wrong else ""
-    if not started:
-        reason = f"the log ends at line {last} without a {START}"
-    elif not stopped:
-        reason = f"the log ends without the {STOP} of the {START} in line {first}"
+    failure = f"{STOP} with status {wrong[0]}" if wrong else ""
+    if not stopped:
+        missing = STOP if started else START
+        failure = f"the log ends at line {last} without a {missing}"
     seconds = (max(stopped.values()) - min(started.values())) / 1000 if stopped else None
-    yield _figure(source.path, logged, seconds, reason)
-
-
-def _leave_out(source: ImportedFile, key: str, value: Any) -> None:
-    for name, part in (value if isinstance(value, dict) else {"": value}).items():
-        if isinstance(part, (int, float)) and not isinstance(part, bool):
-            source.leave_out(f"{key}.{name}".rstrip("."), _NOT_TAKEN)
-
-
-def _figure(
-    path: Path, logged: Mapping[str, Any], seconds: float | None, reason: str
-) -> rows.ImportedFigure:
     parameters = {name: logged[name] for name in _CASE if logged.get(name) not in (None, "")}
-    counts = {name: logged[key] for key, name in _COUNTS.items() if _is_count(logged.get(key))}
-    if system := _system(path):
+    if system := _system(source.path):
         parameters["system"] = system
-    return rows.figure(
-        "mllog", "mllog", "time_to_train", seconds, "s", "lower",
+    counts = {name: logged[key] for key, name in _COUNTS.items() if _is_count(logged.get(key))}
+    yield rows.figure(
+        "mllog", "mllog", MetricValue("time_to_train", seconds, "s", "lower"),
         model=str(logged.get("submission_benchmark") or ""), parameters=parameters,
-        settings=rows.settings_of(logged, _INCIDENTAL), status="failed" if reason else "ok",
-        reason=reason, **counts,
+        settings=rows.settings_of(logged, _INCIDENTAL), failure=failure, **counts,
     )  # fmt: skip
 
 
@@ -101,7 +87,7 @@ def _system(path: Path) -> str:
 def _events_of(source: ImportedFile) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """Yield line, writer (rank prefix and namespace) and content of the events of all lines,
     without the output of other programs around them."""
-    for line, text in source.lines(of_log=True):
+    for line, text in source.lines():
         prefix, *events = text.split(TOKEN)
         for name in events:
             try:
@@ -110,7 +96,7 @@ def _events_of(source: ImportedFile) -> Iterator[tuple[int, str, dict[str, Any]]
                 event = None
             if isinstance(event, dict) and {"time_ms", "key"} <= {*event}:
                 yield line, f"{prefix}{event.get('namespace')}", event
-            elif not source.is_cut_off(line):
+            elif line != source.unfinished:
                 source.leave_out(f"{source.path.name}:{line}", "is no complete event of mllog")
 
 
@@ -122,18 +108,4 @@ def _numeric(value: Any) -> Any:
         return value
 
 
-FORMATS = [
-    Format(
-        "mllog",
-        ".log",
-        "MLPerf mllog",
-        others=(".txt", ".out"),
-        read=read,
-        missing="framework, devices (except in MLPerf HPC), batch per device, precision",
-        taken="for training, the time from `run_start` to `run_stop`; a run without `run_stop` or "
-        "with another status than success is `failed`; parameters: organization, platform, "
-        "division, global batch size, and everything logged before `run_start` that differs",
-        not_taken="`tracked_stats`, accuracies and everything else logged in the run; MLPerf "
-        "inference; MLPerf 0.5",
-    )
-]
+FORMATS = [Format("mllog", ".log", read=read, others=(".txt", ".out"))]

@@ -84,11 +84,7 @@ FORMATS = [
     Format(
         "openmetrics",
         ".txt",
-        "OpenMetrics text",
-        write=write,
-        holds="one gauge per median and per end of its interval, with the unit in its name and as "
-        "a label; repeats by status",
-        flags="one gauge `framebench_flag` per flag, with the labels of the figure",
-        lost="single repeats; reasons of failures (a gauge counts them)",
+        write,
+        "single repeats; reasons of failures (a gauge counts them)",
     )
 ]

@@ -18,9 +18,8 @@ def write(results: Results) -> ExportedFile:
 
 
 def read(source: ImportedFile) -> Iterator[ImportedFigure]:
-    lines = [line for line, _ in source.lines()]
-    if lines and source.is_cut_off(lines[-1]):
-        source.refuse("found a last line without an end; allowed: a whole file", lines[-1])
+    if line := source.unfinished:
+        source.refuse("found a last line without an end; allowed: a whole file", line)
     runs, problems = tidy_csv.read_csv(source.path)
     if problems:
         source.refuse(problems[0].message)
@@ -50,24 +49,9 @@ FORMATS = [
     Format(
         "csv",
         ".csv",
-        "table of runs",
-        write=write,
-        read=read,
-        holds="each repeat of each figure, with case, conditions, status and reason",
-        flags="column `flags`; *noisy* is determined again",
-        lost="step times, memory, energy, hardware and everything else of a record except its "
-        "figures",
-        taken="every row",
-        not_taken="nothing",
-        missing="nothing that it has columns for",
+        write,
+        "step times, memory, energy, hardware and everything else of a record except its figures",
+        read,
     ),
-    Format(
-        "parquet",
-        ".parquet",
-        "Parquet (needs fastparquet or pyarrow)",
-        write=write_parquet,
-        holds="as csv",
-        flags="column `flags`",
-        lost="as csv",
-    ),
+    Format("parquet", ".parquet", write_parquet, "as csv"),
 ]

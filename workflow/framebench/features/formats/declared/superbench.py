@@ -5,43 +5,41 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
 from ....cases.conditions import series_of_model
 from ....cases.superbench import (
-    OLD_NAME,
     SUPERBENCH,
     SUPERBENCH_PRECISIONS,
     superbench_key,
     superbench_metric,
 )
+from ....records.run import MetricValue
 from ....statistics.descriptive import samples_needed
 from ....tables.results import CaseResult
 from .. import rows
 from ..format import ExportedFile, Format, Results
 from ..source import ImportedFile
 from ..superbench_metrics import RETURN_CODE, meaning_of
-from ..superbench_names import Name, names_of
+from ..superbench_names import names_of
 
 #: First part of model benchmarks' keys. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
 #: Node of figures without one.
 NODE = "framebench"
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
-#: Other spellings of precisions -> ours. Unknown spellings are kept.
-_PRECISIONS = {
-    "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16",
-    **{theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()},
-}  # fmt: skip
+_OURS = {theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()}
 #: Benchmark whose throughput is that of all devices.
 _GLOBAL = "megatron-gpt"
-#: Name of the file for a single node.
-_OF_NODE = "results-summary.json"
 _MONITOR = "the state of a machine, not a result of a benchmark"
 _SETTING = "a setting of its benchmark, not a result"
 _UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
+
+#: Figures of a benchmark by metric, of each repeat that has some.
+_Repeats = Sequence[dict[str, float]]
 
 
 def write(results: Results) -> ExportedFile:
@@ -49,138 +47,122 @@ def write(results: Results) -> ExportedFile:
 
     Model benchmarks: mean step time in ms and mean step rate per device; for inference also those
     percentiles of both that have enough steps."""
-    return _Summary(results).written()
+    nodes: dict[str, dict[str, Any]] = defaultdict(dict)
+    left_out: list[str] = []
+    for case in results.cases:
+        name, found = results.name(case), nodes[case.case.node or NODE]
+        if case.case.source == SUPERBENCH:
+            problems = _add_imported(case, found)
+        elif benchmarks := [*_benchmarks(case, _annotation(case, name))]:
+            problems = [why for one in benchmarks if (why := _add(case, found, *one))]
+        else:
+            problems = ["SuperBench has no metric of the same definition"]
+        left_out += [f"{name}: {case.key.metric}: {why}" for why in problems]
+    lines = [
+        json.dumps({"node": node, **found}, ensure_ascii=False) + "\n"
+        for node, found in sorted(nodes.items())
+        if found
+    ]
+    return ExportedFile("".join(lines), left_out, not lines)
 
 
-class _Summary:
-    """Builder of the summary: keys and values by node."""
+def _add_imported(case: CaseResult, found: dict[str, Any]) -> list[str]:
+    """Add an imported SuperBench figure under its original key; return what is left out."""
+    head, _, metric = superbench_key(case.key).rpartition("/")
+    left_out = []
+    for run in case.runs:
+        key = f"{head}/{run.repeat - 1}/{metric}" if len(case.runs) > 1 else f"{head}/{metric}"
+        code = re.fullmatch(r"return code (-?\d+)", run.reason)
+        value = int(code[1]) if code else run.figure
+        if value is None:
+            left_out.append(f"{run.status}: {run.reason}")
+        else:
+            found[key] = value
+    return left_out
 
-    def __init__(self, results: Results) -> None:
-        self._results = results
-        self._nodes: dict[str, dict[str, Any]] = {}
-        self._left_out: list[str] = []
 
-    def written(self) -> ExportedFile:
-        for case in self._results.cases:
-            if case.case.source == SUPERBENCH:
-                self._add_imported(case)
-            elif case.case.is_step:
-                self._add_steps(case)
-            elif names := names_of(case):
-                for name in names:
-                    self._add_micro(case, name)
-            else:
-                self._leave_out(case, "SuperBench has no metric of the same definition")
-        lines = [
-            json.dumps({"node": node, **entry}, ensure_ascii=False) + "\n"
-            for node, entry in sorted(self._nodes.items())
-            if entry
-        ]
-        return ExportedFile("".join(lines), self._left_out, not lines)
+def _add(case: CaseResult, found: dict[str, Any], benchmark: str, repeats: _Repeats) -> str:
+    """Add the figures and the return code of a benchmark, which is 1 for any failure; return what
+    is left out, "" for nothing."""
+    several = len(repeats) > 1
+    figures = {
+        f"{benchmark}/{number}/{metric}" if several else f"{benchmark}/{metric}": value
+        for number, repeat in enumerate(repeats)
+        for metric, value in repeat.items()
+    }
+    metrics = {metric for repeat in repeats for metric in repeat}
+    if any(f"{benchmark}/{at}{metric}" in found for metric in metrics for at in ("", "0/")):
+        return "another case has the same name there"
+    code = f"{benchmark}/{RETURN_CODE}"
+    found[code] = max(int(case.status != "ok"), found.get(code, 0))
+    found |= figures
+    if missing := len(case.runs) - len(repeats):
+        why = "" if case.status == "ok" else f"; {case.reason}"
+        return f"no figure of {missing} of {len(case.runs)} repeats{why}"
+    return ""
 
-    def _leave_out(self, case: CaseResult, reason: str) -> None:
-        self._left_out.append(f"{self._results.name(case)}: {case.key.metric}: {reason}")
 
-    def _of_node(self, case: CaseResult) -> dict[str, Any]:
-        return self._nodes.setdefault(case.case.node or NODE, {})
-
-    def _add_imported(self, case: CaseResult) -> None:
-        """Add an imported SuperBench figure under its original key."""
-        head, _, metric = superbench_key(case.key).rpartition("/")
-        found = self._of_node(case)
-        for run in case.runs:
-            key = f"{head}/{run.repeat - 1}/{metric}" if len(case.runs) > 1 else f"{head}/{metric}"
-            code = re.fullmatch(r"return code (-?\d+)", run.reason)
-            value = int(code[1]) if code else run.figure
-            if value is None:
-                self._leave_out(case, f"{run.status}: {run.reason}")
-            else:
-                found[key] = value
-
-    def _add_steps(self, case: CaseResult) -> None:
-        own = case.case
-        model = series_of_model(own.model)
+def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repeats]]:
+    """Yield each benchmark that a case is in SuperBench, with its figures."""
+    if case.case.is_step:
+        model = series_of_model(case.case.model)
         if model.startswith(f"{SUPERBENCH}_"):
             model = model.removeprefix(f"{SUPERBENCH}_").replace("_", "-")
-        benchmark = f"{CLEAN}:{self._annotation(case)}/{own.framework}-{model}"
-        timed = [run for run in case.ok if run.waited_seconds]
-        if not self._add_code(case, benchmark, failed=case.status != "ok"):
-            return
-        if len(timed) < len(case.runs):
-            missing = len(case.runs) - len(timed)
-            why = f"no step times of {missing} of {len(case.runs)} repeats"
-            self._leave_out(case, why if case.status == "ok" else f"{why}; {case.reason}")
-        batch = case.case.samples_of_replica
-        for index, run in enumerate(timed):
-            prefix = f"{benchmark}/{index}" if len(timed) > 1 else benchmark
-            steps = [seconds for seconds in run.waited_seconds if seconds > 0]
-            for what, values in (
-                ("step_time", [1000 * seconds for seconds in steps]),
-                ("throughput", [batch / seconds for seconds in steps]),
-            ):
-                key = f"{prefix}/{superbench_metric(own.precision, own.mode, what)}"
-                self._of_node(case)[key] = sum(values) / len(values)
-                if own.mode == "inference":
-                    self._add_percentiles(case, key, values)
+        yield f"{CLEAN}:{annotation}/{case.case.framework}-{model}", _steps(case)
+        return
+    values = [run.value(case.key.metric, case.key.point) for run in case.ok]
+    for name in names_of(case):
+        yield (
+            f"{name.benchmark}:{annotation}",
+            [
+                {name.metric: name.factor / value if name.is_inverse else name.factor * value}
+                for value in values
+                if value is not None
+            ],
+        )
 
-    def _add_percentiles(self, case: CaseResult, key: str, values: list[float]) -> None:
-        for text in _PERCENTILES:
-            fraction = float(Decimal(text) / 100)
-            if len(values) >= samples_needed(fraction):
-                # Same as numpy's method "nearest", which SuperBench uses.
-                nearest = round((len(values) - 1) * fraction)
-                self._of_node(case)[f"{key}_{text}"] = sorted(values)[nearest]
-            else:
-                needed = samples_needed(fraction)
-                why = f"percentile {text} needs {needed} steps that were waited for one by one"
-                self._leave_out(case, f"{key.rpartition('/')[2]}: {why}, has {len(values)}")
 
-    def _add_micro(self, case: CaseResult, name: Name) -> None:
-        benchmark = f"{name.benchmark}:{self._annotation(case)}"
-        ok = [run for run in case.ok if run.value(case.key.metric, case.key.point) is not None]
-        key = f"{benchmark}/{name.metric}"
-        found = self._of_node(case)
-        if any(text in found for text in (key, f"{benchmark}/0/{name.metric}")):
-            self._leave_out(case, "another case has the same name there")
-            return
-        self._add_code(case, benchmark, failed=case.status != "ok")
-        if len(ok) < len(case.runs):
-            missing = len(case.runs) - len(ok)
-            self._leave_out(case, f"no figure of {missing} of {len(case.runs)} repeats")
-        for index, run in enumerate(ok):
-            place = f"{benchmark}/{index}/{name.metric}" if len(ok) > 1 else key
-            value = run.value(case.key.metric, case.key.point)
-            assert value is not None
-            found[place] = name.factor / value if name.is_inverse else name.factor * value
+def _steps(case: CaseResult) -> _Repeats:
+    """Return step times in ms and rates of steps per device, of repeats that have step times."""
+    own, repeats = case.case, list[dict[str, float]]()
+    for run in case.ok:
+        steps = [seconds for seconds in run.waited_seconds if seconds > 0]
+        if not steps:
+            continue
+        figures = {}
+        for what, values in (
+            ("step_time", [1000 * seconds for seconds in steps]),
+            ("throughput", [own.samples_of_replica / seconds for seconds in steps]),
+        ):
+            metric = superbench_metric(own.precision, own.mode, what)
+            figures[metric] = sum(values) / len(values)
+            for text in _PERCENTILES if own.mode == "inference" else ():
+                fraction = float(Decimal(text) / 100)
+                if len(values) >= samples_needed(fraction):
+                    # Same as numpy's method "nearest", which SuperBench uses.
+                    nearest = round((len(values) - 1) * fraction)
+                    figures[f"{metric}_{text}"] = sorted(values)[nearest]
+        repeats.append(figures)
+    return repeats
 
-    def _add_code(self, case: CaseResult, benchmark: str, failed: bool) -> bool:
-        """Add the return code: 0 for success, 1 for any failure.
 
-        Returns False if a model benchmark has one already, from another case of the same name."""
-        found, key = self._of_node(case), f"{benchmark}/{RETURN_CODE}"
-        is_new = key not in found
-        if not is_new and case.case.is_step:
-            self._leave_out(case, "another case has the same name there")
-            return False
-        found[key] = max(int(failed), found.get(key, 0))
-        return True
+def _annotation(case: CaseResult, name: str) -> str:
+    """Return the case's name as annotation of the benchmark.
 
-    def _annotation(self, case: CaseResult) -> str:
-        """Return the case's name as annotation of the benchmark.
-
-        Framework and model of a model benchmark, and the mode of others, are left out. SuperBench
-        has one return code per annotation."""
-        model = series_of_model(case.case.model)
-        own = {case.case.framework, model} if case.case.is_step else {case.case.mode}
-        parts = [word for word in self._results.name(case).split("/") if word not in own]
-        flagged = "flagged:" if case.flags else ""
-        return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(parts))
+    Framework and model of a model benchmark, and the mode of others, are left out. SuperBench has
+    one return code per annotation."""
+    model = series_of_model(case.case.model)
+    own = {case.case.framework, model} if case.case.is_step else {case.case.mode}
+    parts = [word for word in name.split("/") if word not in own]
+    flagged = "flagged:" if case.flags else ""
+    return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(parts))
 
 
 def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     nodes: dict[str, int] = {}
-    for line, entry in _objects(source):
-        node = entry.get("node")
+    for line, text in source.lines():
+        entry = source.object_of(text, line)
+        node = entry.pop("node", None)
         if not isinstance(node, str):
             source.refuse(
                 "is of another format: 'node' missing (results-summary.jsonl has one a line)", line
@@ -189,18 +171,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             source.refuse(f"node {node!r} is also in line {nodes[node]}", line)
         nodes[node] = line
         for key, value in entry.items():
-            if key != "node":
-                yield from _figure(source, node, key, value, line)
-
-
-def _objects(source: ImportedFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and object of each node.
-
-    SuperBench also writes one file per node, into a folder named after the node."""
-    if source.path.name != _OF_NODE:
-        yield from source.objects()
-        return
-    yield 1, {"node": source.path.absolute().parent.name, **source.object_of(source.text, 1)}
+            yield from _figure(source, node, key, value, line)
 
 
 def _figure(
@@ -210,14 +181,12 @@ def _figure(
     benchmark, _, rest = key.partition("/")
     if not rest:
         source.refuse(f"key {key!r}: allowed: BENCHMARK/../METRIC", line)
-    if benchmark == "monitor":
-        source.leave_out(key, _MONITOR)
-        return
     *middle, last = rest.split("/")
     metric, _, rank = last.rpartition(":") if re.search(r":\d+$", last) else (last, "", "")
     meaning = meaning_of(benchmark.partition(":")[0], metric)
     if meaning is None or not meaning.better:
-        source.leave_out(key, _SETTING if meaning else _UNKNOWN)
+        unknown = _MONITOR if benchmark == "monitor" else _UNKNOWN
+        source.leave_out(key, _SETTING if meaning else unknown)
         return
     is_missing = value is None or (isinstance(value, float) and not math.isfinite(value))
     number = -1.0 if is_missing else source.number(value, f"key {key!r}", line)
@@ -227,13 +196,9 @@ def _figure(
     parameters = {"benchmark": "/".join([benchmark, *outer])}
     if rank:
         parameters["rank"] = rank
-    mode, what, precision = SUPERBENCH, metric, ""
+    mode, what = SUPERBENCH, metric
     if meaning.mode:
-        mode = f"{SUPERBENCH}_{meaning.mode}"
-        what = meaning.what.replace("steptime", "step_time")
-        precision = _PRECISIONS.get(meaning.precision, meaning.precision)
-        if superbench_metric(precision, meaning.mode, what) != metric:
-            parameters[OLD_NAME] = metric
+        mode, what = f"{SUPERBENCH}_{meaning.mode}", meaning.what
         # Megatron-GPT divides the global batch by the step time.
         if not benchmark.startswith(_GLOBAL):
             what = what.replace("throughput", "throughput_per_device")
@@ -243,9 +208,10 @@ def _figure(
     elif number < 0:
         failure = f"SuperBench wrote {value}, as it does for what failed"
     yield rows.figure(
-        SUPERBENCH, mode, what, number, meaning.unit, meaning.better, node=node,
-        repeat=max(runs, default=0) + 1, status="failed" if failure else "ok", reason=failure,
-        framework=framework, model=model, precision=precision, parameters=parameters,
+        SUPERBENCH, mode, MetricValue(what, number, meaning.unit, meaning.better),
+        repeat=max(runs, default=0) + 1, failure=failure, parameters=parameters, node=node,
+        framework=framework, model=model,
+        precision=_OURS.get(meaning.precision, meaning.precision),
     )  # fmt: skip
 
 
@@ -253,19 +219,10 @@ FORMATS = [
     Format(
         "superbench",
         ".jsonl",
-        "SuperBench results-summary.jsonl",
-        write=write,
-        read=read,
-        holds="each repeat: step time and rate, percentiles of inference, micro-benchmarks that "
-        "SuperBench has, in its units; imported figures of SuperBench unchanged; one line per "
-        "node; return codes",
-        flags="the annotation of the benchmark begins with `flagged:`",
-        lost="throughput of all devices: as in SuperBench, it is the mean of the steps' rates per "
+        write,
+        "throughput of all devices: as in SuperBench, it is the mean of the steps' rates per "
         "device; metrics that SuperBench does not have; repeats without step times; percentiles "
         "of too few steps; intervals; reasons of failures, which have return code 1",
-        taken="every metric whose unit and direction SuperBench documents, and return codes; "
-        "throughput is `throughput_per_device`, never ours; that of megatron-gpt is of all devices",
-        not_taken="settings, `monitor`, and metrics without documented unit and direction",
-        missing="batch, devices, versions, hardware",
+        read,
     )
 ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable
 from functools import partial
 
 from ..format import ExportedFile, Format, Results, not_measured, notes
@@ -16,8 +15,6 @@ from ..format import ExportedFile, Format, Results, not_measured, notes
 IGNORED = "-bencher-ignore"
 #: Bencher's limits on the length of names, in characters.
 LONGEST_BENCHMARK, LONGEST_MEASURE = 1024, 64
-#: Name of the tool by direction.
-TOOLS = {"higher": "customBiggerIsBetter", "lower": "customSmallerIsBetter"}
 
 
 def write_bencher(results: Results) -> ExportedFile:
@@ -61,30 +58,20 @@ def write_action(results: Results, better: str) -> ExportedFile:
     )
 
 
-def _format(name: str, better: str) -> Format:
-    writer: Callable[[Results], ExportedFile] = partial(write_action, better=better)
-    return Format(
-        name,
-        ".json",
-        f"github-action-benchmark, tool {TOOLS[better]}",
-        write=writer,
-        holds="median, unit and interval of each figure; remarks in `extra`",
-        flags="text in `extra`",
-        lost=f"figures of which not {better} is better; single repeats",
-    )
-
-
 FORMATS = [
-    _format("github-action-benchmark", "higher"),
-    _format("github-action-benchmark-smaller", "lower"),
+    Format(
+        f"github-action-benchmark{ending}",
+        ".json",
+        partial(write_action, better=better),
+        f"figures of which not {better} is better; single repeats",
+    )
+    for ending, better in (("", "higher"), ("-smaller", "lower"))
+]
+FORMATS.append(
     Format(
         "bencher",
         ".json",
-        "Bencher Metric Format",
-        write=write_bencher,
-        holds="median and interval of each figure, with its unit in the name of the measure",
-        flags=f"the name of the benchmark ends with `{IGNORED}`: kept, no alert",
-        lost="names of flags; repeats; the better direction, which is set by thresholds on the "
-        "server",
-    ),
-]
+        write_bencher,
+        "names of flags; repeats; the better direction, which is set by thresholds on the server",
+    )
+)

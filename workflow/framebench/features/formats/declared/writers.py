@@ -84,32 +84,23 @@ FORMATS = [
     Format(
         "pyperf",
         ".json",
-        "pyperf JSON",
-        write=lambda results: _document(
+        lambda results: _document(
             results, {"version": "1.0", "metadata": {"unit": "second"}}, _pyperf
         ),
-        holds="each repeat: the seconds of each step, or their mean where step times are unknown",
-        flags="text in the metadata `framebench_flags` of each run",
-        lost=_LOST,
+        _LOST,
     ),
     Format(
         "google-benchmark",
         ".json",
-        "google-benchmark JSON",
-        write=lambda results: _document(
+        lambda results: _document(
             results, {"context": {"executable": "framebench", "json_schema_version": 1}}, _google
         ),
-        holds="each repeat: mean step time in us, rate of steps",
-        flags="text in `label`",
-        lost=f"{_LOST}; `cpu_time` repeats `real_time`, because compare.py needs it",
+        f"{_LOST}; `cpu_time` repeats `real_time`, because compare.py needs it",
     ),
     Format(
         "latex",
         ".tex",
-        "LaTeX table (booktabs, longtable)",
-        write=_latex,
-        holds="one row per figure: median, interval, unit, repeats",
-        flags="column `flags`",
-        lost="single repeats; digits after the fourth; reasons of cases without a figure",
+        _latex,
+        "single repeats; digits after the fourth; reasons of cases without a figure",
     ),
 ]

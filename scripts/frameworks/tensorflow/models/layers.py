@@ -1,16 +1,23 @@
-"""Layers that BERT and the causal language models share."""
+"""Initial values and parts that models share, and the loss of all but ELECTRA."""
 
 from __future__ import annotations
 
-from typing import Callable, Optional
+from typing import Any, Callable, Dict, Optional
 
 import keras
 import tensorflow as tf
+from networks.losses import total_loss
+
+INITIALIZERS: Dict[str, Callable[[float], keras.initializers.Initializer]] = {
+    "normal": lambda deviation: keras.initializers.RandomNormal(stddev=deviation),
+    "uniform": lambda bound: keras.initializers.RandomUniform(-bound, bound),
+    "constant": keras.initializers.Constant,
+}
 
 
-def initializer(deviation: float) -> keras.initializers.Initializer:
+def initializer(distribution: str, value: float) -> keras.initializers.Initializer:
     """Return a new initializer for each weight: one of Keras repeats its values at every use."""
-    return keras.initializers.RandomNormal(stddev=deviation)
+    return INITIALIZERS[distribution](value)
 
 
 def tied_logits(
@@ -45,3 +52,20 @@ def attended(
     weights = dropped(tf.nn.softmax(apart if added is None else apart + added))
     context = tf.matmul(tf.reshape(weights, tf.shape(scores)), value)
     return tf.reshape(context, (-1, heads, length, size))
+
+
+def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
+    """Return the mean. Labels are class indices, or probabilities of all classes."""
+    sparse = labels.dtype.is_integer
+    entropy = (
+        tf.nn.sparse_softmax_cross_entropy_with_logits
+        if sparse
+        else tf.nn.softmax_cross_entropy_with_logits
+    )
+    return tf.reduce_mean(entropy(labels=labels, logits=logits))
+
+
+def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
+    every = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    hyper = model_config["hyperparameters"]
+    return total_loss(every, batch, hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1)))
