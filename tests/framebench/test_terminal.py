@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import pytest
-from framebench.plan.job import Job, name_of
+from framebench.plan.job import Job
 from framebench.terminal import screen, status_lines
 from framebench.terminal.outcome import end_of_log, outcome_of
 from framebench.terminal.screen import Screen
@@ -177,14 +177,13 @@ class Call:
     def run(self, repeat: int) -> Job:
         record = str(self.folder / f"r{repeat}.json")
         return Job(
-            name_of(self.wildcards(repeat)), "run", "c", 10.0, label="toy  training",
-            record=record, log=record.replace(".json", ".log"), software="toy",
+            "run", f"toy/toy/c/r{repeat}", 10.0, "toy  training",
+            output=record, log=record.replace(".json", ".log"), software="toy",
         )  # fmt: skip
 
     @staticmethod
     def environment(name: str) -> Job:
-        wildcards = {"environment": name, "digest": "0" * 8}
-        return Job(name_of(wildcards), "environment", name, 60.0, label=f"environment {name}")
+        return Job("environment", f"{name}-{'0' * 8}", 60.0, f"environment {name}")
 
     @staticmethod
     def wildcards(repeat: int) -> dict[str, str]:
@@ -258,9 +257,9 @@ def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:
     call = Call(tmp_path)
     said = []
     for number, record in enumerate(records):
-        name = f"round {number}"
-        call.view.begin_round([Job(name, "verification", "c", 1.0, record=str(record))], [])
-        call.begin({}, name)
+        job = Job("verification", f"toy/toy/{number}", 1.0, output=str(record))
+        call.view.begin_round([job], [])
+        call.begin({"framework": "toy", "reference": "toy", "verification": str(number)}, "verify")
         call.finish(1.0)
         call.begin({}, "medians", output=["results/tables/summary.csv"])
         said.append([line.partition(": ")[2] for line in call.lines if "Verified" in line])

@@ -165,13 +165,11 @@ def make_project(folder: Path) -> Project:
     return made
 
 
-def held_call(
-    project: Project, name: str, results: str, seconds: float, **variables: str
-) -> SnakemakeCall:
+def held_call(project: Project, name: str, results: str, **variables: str) -> SnakemakeCall:
     """Start a call that waits before its first job; the file NAME shows that it does."""
     # A separate one: another call may be reading its own.
     snakefile = shutil.copy(PROGRAMS / "held.smk", project.folder / f"{name}.smk")
-    variables |= {"HELD": str(project.folder / name), "HELD_SECONDS": str(seconds)}
+    variables |= {"HELD": str(project.folder / name)}
     arguments = ("--snakefile", str(snakefile), "--until", "benchmark")
     return project.start(*arguments, "--config", f"results={results}", **variables)
 

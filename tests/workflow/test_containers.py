@@ -98,10 +98,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
 
 def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
     project.configure(images={"toy": "docker://toy:1.0"})
-    refused = project.run(*RUNS_ALONE, PATH=path_with(host))
-    assert refused.returncode != 0
-    assert "--apptainer-prefix: found" in refused.stdout, "the project's path has a blank"
-    prefix = ("--apptainer-prefix", str(host / "pulled"))
+    prefix = ("--apptainer-prefix", str(host / "pulled"))  # Snakemake takes none with a blank
     ran = project.run(*RUNS_ALONE, *prefix, PATH=path_with(host))
     assert ran.returncode == 0, ran.stdout
     assert [record["status"] for record in project.parsed()] == ["ok"]

@@ -95,8 +95,6 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
     ("options", "folder"),
     [
         ("", "mine"),
-        ('prefix: "below"', "below/mine"),
-        ('pathvars: results="other/mine"', "other/mine"),
         ('prefix: "below"\n    pathvars: results="mine"', "below/mine"),
     ],
 )
@@ -112,20 +110,11 @@ def test_a_module_has_all_its_files_in_one_folder(
     assert all(file.startswith(f"{folder}/") for file in files), files
 
 
-@pytest.mark.parametrize("name", ["a<b>", "a<results>"])
-def test_results_that_snakemake_would_replace_are_refused(project: Project, name: str) -> None:
-    refused = project.run("-n", "--cores", "all", "--config", f"results={name}")
+def test_results_that_snakemake_would_replace_are_refused(project: Project) -> None:
+    refused = project.run("-n", "--cores", "all", "--config", "results=a<results>")
     assert refused.returncode == 1, refused.stdout
-    assert f"results: found '{name}'; allowed: a path" in refused.stdout
+    assert "results: found 'a<results>'; allowed: a path" in refused.stdout
     assert "Traceback" not in refused.stdout
-
-
-def test_a_prefix_cannot_move_an_absolute_folder(project: Project, elsewhere: Project) -> None:
-    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
-    (elsewhere.folder / "Snakefile").write_text(text)
-    refused = elsewhere.run("-n", "--cores", "all", "--config", f"results={elsewhere.folder}/mine")
-    assert refused.returncode == 1, refused.stdout
-    assert "in a module with a prefix or pathvars; allowed: a relative path" in refused.stdout
 
 
 def test_a_module_measures_into_no_folder_that_another_call_has(

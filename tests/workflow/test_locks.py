@@ -1,11 +1,8 @@
-"""Lock of a results folder: one of two calls measures, however close together they start."""
+"""Lock of a results folder: one of two calls measures."""
 
 from __future__ import annotations
 
 import os
-import random
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,8 +10,6 @@ import pytest
 from ..processes import PATIENCE, wait_for
 from .conftest import SUITE, Project, held_call
 
-PAIRS, AT_A_TIME = 6, 3
-LONGEST = 5.0  # seconds
 BUSY = "another Framebench is measuring into this folder"
 RUNS = 2
 
@@ -88,9 +83,9 @@ def test_an_executor_without_a_described_cluster_submits_nothing(held: Project) 
 def test_a_call_that_planned_first_loses_nothing_of_another(held: Project) -> None:
     hold = held.folder / "first.hold"
     hold.touch()
-    first = held_call(held, "first", "results", 0)
+    first = held_call(held, "first", "results")
     wait_for((held.folder / "first").exists, "the first call to know what is to be done")
-    second = held_call(held, "second", "results", 0)
+    second = held_call(held, "second", "results")
     output, _ = second.communicate(timeout=PATIENCE)
     before = records(held, "results")
     plan = held.run("plan")
@@ -102,27 +97,3 @@ def test_a_call_that_planned_first_loses_nothing_of_another(held: Project) -> No
     assert judge(held, "results", ended) == ""
     assert BUSY in output
     assert plan.returncode == 0, f"a plan needs no lock: {plan.stdout}"
-
-
-def test_pairs_of_calls(held: Project) -> None:
-    """Fail if two calls both measure.
-    They start together or up to five seconds apart; each waits up to five between plan and first
-    job."""
-    chance = random.Random(11)
-
-    def pair(number: int) -> str:
-        apart, *waits = (chance.uniform(0, LONGEST) for _ in range(3))
-        results = f"results{number}"
-        first = held_call(held, f"{number} first", results, waits[0])
-        time.sleep(apart if number else 0)
-        second = held_call(held, f"{number} second", results, waits[1])
-        ended = []
-        for call in (first, second):
-            output, _ = call.communicate(timeout=PATIENCE)
-            ended.append((call.returncode, output))
-        wrong = judge(held, results, ended)
-        return wrong and f"{apart:.2f} s apart, waits {waits}: {wrong}"
-
-    with ThreadPoolExecutor(AT_A_TIME) as pool:
-        wrong = [text for text in pool.map(pair, range(PAIRS)) if text]
-    assert not wrong, "\n\n".join(wrong)

@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import re
-import signal
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any
 import pytest
 
 from .. import fake_gpus
-from ..processes import wait_for
 from .conftest import ONE_RUN, SUITE, Project, make_project
 
 ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
@@ -94,17 +92,6 @@ def test_two_calls_of_one_machine_take_turns(project: Project, tmp_path: Path) -
         "waiting for process" in output and str(other.folder) in output
         for output, other in zip(outputs, reversed(both), strict=True)
     ), outputs
-
-
-def test_a_killed_workflow_leaves_the_machine_free(project: Project) -> None:
-    project.write_suite(ONE_RUN)
-    workflow = project.start("--cores", "all", toy="hang")
-    wait_for(lambda: project.pids("start_rank"), "a rank to run")
-    os.kill(workflow.pid, signal.SIGKILL)
-    workflow.wait()
-    project.assert_nothing_left()
-    assert project.measure().returncode == 0
-    assert len(measured(project)) == 1
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..commands import framebench
 from ..csv_rows import read_rows
-from ..processes import PATIENCE, wait_for
+from ..processes import wait_for
 from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
 
 PUBLISHED = ROOT / "results" / "published" / "dlperf-v1.0"
@@ -109,14 +109,6 @@ def test_plan_runs_nothing(project: Project) -> None:
     assert "needs 2 nodes" in plan.stdout
     assert "rough" in plan.stdout
     assert not (project.folder / "results").exists(), "plan wrote something"
-
-
-def test_a_plan_that_nobody_reads_to_its_end_ends(project: Project) -> None:
-    project.write_suite(SUITE)
-    plan = project.start("--cores", "all", "plan")
-    plan.read_until("Plan of the suite")
-    plan.stop_reading()
-    plan.wait(timeout=PATIENCE)
 
 
 def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
@@ -229,32 +221,6 @@ def test_report_from_the_published_runs(project: Project, tmp_path: Path) -> Non
     assert checked, "no published cell was recomputed"
     silent = [row for row in compared if row["agrees"] != "True" and not row["note"]]
     assert not silent, f"cells that do not agree, without a cause: {silent[:3]}"
-
-
-def test_variables_of_a_variant_stand_on_no_command_line(project: Project) -> None:
-    sides = {"own": {"variables": {"MKL_CBWR": "COMPATIBLE"}}, "default": {}}
-    axes = {**SUITE["axes"], "mode": "train"}
-    project.write_suite({**SUITE, "axes": axes, "repeats": 1, "variants": sides})
-    parts = ("--cores", "all", "--until", "benchmark")
-    call = project.start(*parts, toy="sleep=0.3")
-
-    def commands_with_a_rank() -> str:
-        commands = " ".join(project.processes().values())
-        return commands if "start_rank.py" in commands or call.poll() is not None else ""
-
-    commands = wait_for(commands_with_a_rank, "a rank")
-    output, _ = call.communicate(timeout=1200)
-    assert call.returncode == 0, output
-    assert "start_rank.py" in commands
-    assert "COMPATIBLE" not in commands
-    actual = {record["settings"]["variant"]: record for record in project.parsed()}
-    assert actual["own"]["settings"]["variables"] == {"MKL_CBWR": "COMPATIBLE"}
-    assert actual["own"]["environment"]["variables"]["MKL_CBWR"] == "COMPATIBLE"
-    assert actual["own"]["command"][-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"], (
-        "nobody can repeat it"
-    )
-    assert actual["default"]["settings"]["variables"] == {}
-    assert not (project.folder / "results" / ".variables").exists(), "the file was left behind"
 
 
 def test_variants_run_interleaved_and_are_compared(project: Project) -> None:

@@ -55,14 +55,9 @@ def records_folder_of_call(wildcards):
     return driver.records_folder
 
 
-def environment_of_job(wildcards):
-    """Marker of the environment that a job waits for."""
+def files_before_job(wildcards):
+    """Marker of the environment that a job waits for, and references that it compares with."""
     return lookups.before(wildcards)
-
-
-def references_of_job(wildcards):
-    """Folders of the references that verifications compare with."""
-    return lookups.references(wildcards)
 
 
 def job(wildcards):

@@ -9,19 +9,15 @@ rule environment:
     wildcard_constraints:
         environment="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
-    priority: lookups.priority_of_environment
+    priority: priority_of_job
     localrule: True
     conda:
         "../envs/driver.yaml"
     threads: lookups.cores_of_environment
     params:
-        framebench=lookups.framebench,
-        file=lookups.environment_file,
-        marker=lookups.environment_marker,
-        options=lookups.environment_options,
+        job=job,
     message:
-        "Building the environment {wildcards.environment} from {params.file}"
+        "Building the environment {wildcards.environment}"
     # exec: it is then a child of Snakemake itself and ends with it.
     shell:
-        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.framebench:q} environment"
-        " --file {params.file:q} --marker {params.marker:q} --log {log:q} {params.options}"
+        "FRAMEBENCH_DIE_WITH_PARENT=$PPID exec {params.job.command} > {log:q} 2>&1"

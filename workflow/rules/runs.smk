@@ -15,7 +15,7 @@ rule plan:
 rule benchmark:
     """Measure one repeat of one case in processes of its own; writes one record."""
     input:
-        ancient(environment_of_job),
+        ancient(files_before_job),
     output:
         "<results>/runs/{framework}/{model}/{case}/r{repeat}.json",
     log:

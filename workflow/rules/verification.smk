@@ -6,28 +6,23 @@ rule reference:
         "<results>/logs/reference/{reference}-{digest}.log",
     wildcard_constraints:
         digest="[0-9a-f]{8}",
-    # Before environments: the run that comes before all others waits for its reference.
-    priority: lookups.first + 3
+    priority: priority_of_job
     conda:
         "../envs/driver.yaml"
     threads: lookups.cores
     resources:
         **lookups.resources,
     params:
-        python=lookups.python,
-        arguments=lookups.reference_arguments,
+        job=job,
     message:
         "Computing the reference of {wildcards.reference} in float64"
     shell:
-        "{params.python:q} -I {params.arguments:q} --output {output:q}"
-        " > {log:q} 2>&1 || {{ cat {log:q} >&2; exit 1; }}"
+        "{params.job.command} --output {output:q} > {log:q} 2>&1"
+        " || {{ cat {log:q} >&2; exit 1; }}"
 
 
 use rule benchmark as verify with:
     """Verify the computation of one framework against the float64 reference."""
-    input:
-        ancient(environment_of_job),
-        reference=ancient(references_of_job),
     output:
         "<results>/verification/{framework}/{reference}/{verification}.json",
     log:
@@ -36,9 +31,6 @@ use rule benchmark as verify with:
 
 use rule benchmark as checks with:
     """Make checks of one framework in one process; each leaves a record of its own."""
-    input:
-        ancient(environment_of_job),
-        reference=ancient(references_of_job),
     output:
         touch("<results>/logs/checks/{framework}/{checks}.done"),
     log:

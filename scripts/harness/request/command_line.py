@@ -6,9 +6,9 @@ import argparse
 import os
 import re
 import shlex
-from typing import Callable, Dict, List, Sequence, Tuple, TypeVar
+from typing import Callable, List, Sequence, Tuple, TypeVar
 
-from core import axes, bounded, inputs
+from core import axes, inputs
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
@@ -66,13 +66,12 @@ def repeating(workload: Workload, executable: str, harness: str) -> List[str]:
     """Return the command line that repeats a run from any folder.
 
     Paths are absolute, also those among the parameters. Output options are left out, so that this
-    run's files are not overwritten. Variables are as records show them, because their file is
-    temporary."""
+    run's files are not overwritten. Variables are as records show them."""
     words = [executable, harness]
     remaining = iter(workload.options.arguments)
     for word in remaining:
         name, separator, value = word.partition("=")
-        if name not in (*_PATHS, *_LEFT, "--variable", "--variables", "--parameter"):
+        if name not in (*_PATHS, *_LEFT, "--variable", "--parameter"):
             words.append(word)
             continue
         value = value if separator else next(remaining)
@@ -129,16 +128,6 @@ def _pair(text: str) -> Tuple[str, str]:
     if not (separator and name.isidentifier()):
         raise argparse.ArgumentTypeError(f"must read NAME=VALUE, not {text!r}")
     return name, value
-
-
-def _variables(path: str) -> Dict[str, str]:
-    try:
-        content = bounded.read_json(path)
-    except (OSError, ValueError) as error:
-        raise argparse.ArgumentTypeError(f"{path}: {error}") from None
-    if not isinstance(content, dict) or not all(isinstance(v, str) for v in content.values()):
-        raise argparse.ArgumentTypeError(f"{path}: must be an object of texts by name")
-    return content
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -236,13 +225,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="environment variable of the ranks, which every user of the machine may read",
     )
     add(
-        "--variables",
-        dest="variables_file",
-        metavar="FILE",
-        type=_variables,
-        help="environment variables, as a JSON object in a file, which other users need not read",
-    )
-    add(
         "--preload",
         metavar="NAME",
         type=_allocator,
@@ -309,7 +291,7 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
     options.arguments = list(arguments)
     texts = {name: [text] for name, text in options.parameters}
     parameters = {name: values[0] for name, values in kind.read_parameters(texts).items()}
-    options.variables = {**(options.variables_file or {}), **dict(options.variables)}
+    options.variables = dict(options.variables)
     limit, fewest = options.warmup_limit, max(FEWEST, options.warmup_steps)
     if limit is not None and limit < fewest:
         raise ValueError(f"--warmup-limit must be {fewest} or more, not {limit}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from framebench.config.suite import SuiteFile, load_suite
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from framebench.runs import private_variables
 from harness.processes import launch
 from snakemake.cli import parse_config
 
@@ -274,19 +272,6 @@ FROM_COMMAND_LINE = {
 def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
     key, value = FROM_COMMAND_LINE[entry]
     assert getattr(settings(tmp_path, **parse_config([entry])), key) == value
-
-
-def test_variables_go_through_a_file_of_the_users_alone(tmp_path: Path) -> None:
-    arguments = ["--kind", "train", "--variable", "A=b=c", "--seed", "1", "--variable", "D=e"]
-    hidden = private_variables.hide(tmp_path, arguments)
-    assert hidden[:-1] == ["--kind", "train", "--seed", "1", "--variables"]
-    path = Path(hidden[-1])
-    assert json.loads(path.read_text()) == {"A": "b=c", "D": "e"}
-    assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
-    assert private_variables.hide(tmp_path, arguments) == hidden, "the command of a job has changed"
-    assert private_variables.hide(tmp_path, arguments[:2]) == arguments[:2]
-    private_variables.remove(tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:

@@ -58,17 +58,6 @@ def test_a_suite_of_which_nothing_fits_says_why(tmp_path: Path) -> None:
     targets.check_runs(plan(tmp_path, SUITE))
 
 
-@pytest.mark.parametrize("text", ["a b", "it's", "a;b", "a&b", "(a)", "a#b", "*", "~x"])
-def test_what_jobs_are_reported_as_it_stands_is_accepted(text: str) -> None:
-    targets.check_quoting("results", text)
-
-
-@pytest.mark.parametrize("text", ["$(touch x)", "$HOME", "`x`", 'a"b', 'it\'s "a"', "a\\b"])
-def test_what_jobs_would_be_told_otherwise_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match=r"results: found .* allowed on a cluster: without"):
-        targets.check_quoting("results", text)
-
-
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [

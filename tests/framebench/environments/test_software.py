@@ -15,6 +15,7 @@ from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.planning import make_plan
 from framebench.runs import commands, ensure_environment
+from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, ROOT, SUITE, assert_clear, plan, settings
 
@@ -70,10 +71,10 @@ def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
 
 def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
     made = plan(tmp_path, methods=APPTAINER, images={"pytorch": str(image)})
-    assert commands.image(made, "pytorch") == str(image)
-    assert commands.interpreter(made, "pytorch") == ["python3"]
-    assert commands.to_build(made) == set()
-    assert commands.conda_file(made, "pytorch") is None
+    software = made.software["pytorch"]
+    assert software.image
+    assert (software.image.name, software.python, software.file) == (str(image), ("python3",), None)
+    assert not JobTable(made, CATALOG).of_kind("environment")
     origin = commands.origin(made, CATALOG, "pytorch").split()
     assert origin[:4] == ["--install-method", "container", "--image", str(image)]
     assert f"pytorch: image {image}" in plan_text.describe(made)
@@ -81,12 +82,12 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
 
 def test_the_command_with_modules(tmp_path: Path) -> None:
     made = plan(tmp_path, methods=MODULES, modules={"pytorch": ["gcc/12", "pytorch"]})
-    words = commands.interpreter(made, "pytorch")
+    words = made.software["pytorch"].python
     assert words[0] == "bash"
-    assert words[2:] == ["gcc/12 pytorch", "python3"]
+    assert words[2:] == ("gcc/12 pytorch", "python3")
     origin = commands.origin(made, CATALOG, "pytorch")
     assert origin == "--install-method modules --module gcc/12 --module pytorch"
-    assert commands.to_build(made) == set()
+    assert not JobTable(made, CATALOG).of_kind("environment")
     assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
 
 
@@ -132,9 +133,10 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     name = usual.software["pytorch"].file.name
     assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
     marker = f"{folder}/{name}/{MARKER}"
-    assert commands.to_build(shared) == {"pytorch"}
+    (job,) = JobTable(shared, CATALOG).of_kind("environment")
+    assert not job.is_done
     assert str(shared.software["pytorch"].marker) == marker
-    assert commands.interpreter(shared, "pytorch") == [f"{folder}/{name}/bin/python"]
+    assert shared.software["pytorch"].python == (f"{folder}/{name}/bin/python",)
     assert f"--prefix {folder}/{name} " in commands.origin(shared, CATALOG, "pytorch")
 
 

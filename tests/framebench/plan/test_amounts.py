@@ -60,7 +60,7 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
     assert amounts.of_cases([case], plan.settings, CATALOG) == {case: Amounts(TRAIN, HELD_OUT)}
     operations = 2 * forward_multiply_adds(CATALOG.models["bert_base_squad"], 384)
     work = (2 * 3 * TRAIN + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
-    start = estimates.start_of("pytorch", "converge", "none", plan.capacity)
+    start = estimates.start_seconds("pytorch", "converge", "none", plan.capacity)
     start += estimates.MEASURING_SECONDS
     assert plan.pending[0].seconds == pytest.approx(start + work)
     steps = plan_of(

@@ -14,9 +14,10 @@ from framebench.config.cluster import Cluster
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import plan_text
+from framebench.plan import estimates, plan_text
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import commands, jobs, peak_flops, requests, slurm, verify
+from framebench.runs import commands, forecast, peak_flops, slurm, verify
+from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
@@ -45,14 +46,6 @@ def test_several_nodes_start_their_own() -> None:
     actual = asked(nodes=4, devices=2)
     assert (actual["nodes"], actual["tasks"], actual["mpi"]) == (4, 4, "srun")
     assert actual["gres"] == "gpu:2", "is per node"
-
-
-def test_without_gpus_none_are_asked_for() -> None:
-    assert {"gres", "tasks_per_gpu"}.isdisjoint(asked(cuda=False))
-
-
-def test_the_partition_is_passed_on() -> None:
-    assert asked(partition="gpu")["slurm_partition"] == "gpu"
 
 
 def job(**resources: Any) -> Any:
@@ -210,8 +203,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     given: dict[str, Any], minutes: int, seconds: float, tmp_path: Path
 ) -> None:
     plan = planned(tmp_path, **given)
-    asked = requests.of_plan(plan, peak_flops.names(plan), {})
-    assert [job_request.minutes for job_request in asked] == [minutes] * 3, "two runs and a peak"
+    assert estimates.minutes(plan.settings) == minutes
     (peak, *_) = peak_flops.wanted(plan)
     for arguments in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
         assert time_limit_of(arguments) == seconds < 60 * minutes
@@ -219,15 +211,17 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
 
 def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) -> None:
     plan = planned(tmp_path, most_node_hours=2)
-    asked = requests.of_plan(plan, peak_flops.names(plan), {})
-    text = "\n".join(requests.lines(plan, asked))
-    hours = 3 * 35 / 60  # two runs and a peak benchmark
+    jobs = JobTable(plan, CATALOG).to_do
+    asked = [job for job in jobs if job.nodes]
+    assert {job.kind for job in asked} == {"run", "peak_flops", "verification", "reference"}
+    hours = len(asked) * 35 / 60
+    text = "\n".join(forecast.lines(plan, jobs))
     assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
-    requests.check(plan, asked)
+    forecast.check_node_hours(plan, asked[:3])
     with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
-        requests.check(plan, [*asked, jobs.usual(plan)])
+        forecast.check_node_hours(plan, asked[:4])
     unbounded = planned(tmp_path)
-    requests.check(unbounded, [jobs.usual(unbounded, nodes=10**6)])
+    forecast.check_node_hours(unbounded, [asked[0]._replace(nodes=10**6)])
 
 
 def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
@@ -237,10 +231,11 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     options = {"suite": "quick", "cluster": described, "results": str(tmp_path)}
     settings = load_settings({**CONFIG, **options, "frameworks": "pytorch"}, CATALOG)
     plan = make_plan(settings, CATALOG, Machine(64, 0), None)
-    actual = requests.of_plan(plan, peak_flops.names(plan), {})
-    assert len(actual) == len(plan.pending) < len(plan.reserve)
-    hours = sum(job_request.minutes for job_request in actual) / 60 + 600 / 3600
-    assert f"at most {hours:.2f} node hours in all" in "\n".join(requests.lines(plan, actual))
+    jobs = JobTable(plan, CATALOG).to_do
+    asked = [job for job in jobs if job.nodes]
+    assert sum(job.kind == "run" for job in asked) == len(plan.pending) < len(plan.reserve)
+    hours = len(asked) * estimates.minutes(plan.settings) / 60 + 600 / 3600
+    assert f"at most {hours:.2f} node hours in all" in "\n".join(forecast.lines(plan, jobs))
 
 
 def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
@@ -249,18 +244,12 @@ def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None
     assert (tmp_path / slurm.FILE).read_text().split() == ["57-cd", "58-ce"]
 
 
-def test_where_no_call_was_there_is_nothing_to_settle(
+def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PATH", "")  # SLURM is not even asked
-    assert slurm.settle(tmp_path, print) == 0
-
-
-def test_slurm_that_does_not_answer_is_an_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slurm.note("SLURM run ID: 57-cd\n", tmp_path)
     monkeypatch.setenv("PATH", "")
+    assert slurm.settle(tmp_path, print) == 0, "SLURM is not even asked"
+    slurm.note("SLURM run ID: 57-cd\n", tmp_path)
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)
 

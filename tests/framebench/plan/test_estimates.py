@@ -14,7 +14,8 @@ from framebench.machine.local import Machine
 from framebench.plan import noting
 from framebench.plan.planning import Plan, make_plan
 from framebench.records.sidecars import expected
-from framebench.runs import forecast, jobs, peak_flops, verify
+from framebench.runs import forecast
+from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, CONFIG
 
@@ -39,13 +40,9 @@ def test_a_time_budget_is_what_a_call_takes_besides_environments(
     tmp_path: Path, sets: frozenset[str]
 ) -> None:
     plan = planned("quick", tmp_path, sets)
-    comparisons = verify.small(
-        plan, CATALOG, verify.names(plan, CATALOG, verify.full_size(plan, CATALOG))
-    )
-    benchmarks = peak_flops.names(plan)
-    pending = [*jobs.of_all(plan, benchmarks, comparisons)]
+    pending = JobTable(plan, CATALOG).to_do
     other = sum(job.seconds for job in pending if job.kind == "environment")
-    assert forecast.left(plan, benchmarks, comparisons) == pytest.approx(600 + other)
+    assert forecast.total(plan, pending) == pytest.approx(600 + other)
     measuring = sum(job.seconds for job in pending if job.kind != "environment")
     assert measuring < 600, "the first round"
 

@@ -44,8 +44,7 @@ def test_a_plan_asks_for_the_searches_first(tmp_path: Path) -> None:
     assert [str(search.case).split()[-1] for search in plan.unsearched] == ["max", "max"]
     assert {case.batch_per_device for case in plan.cases} == {2, "max"}
     text = describe(plan)
-    assert "Largest batches to find first: 2 of 2, roughly" in text
-    assert "to be found" in text
+    assert "Largest batches to find first: 2 of 2 (PyTorch), roughly" in text
 
 
 def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
@@ -72,7 +71,6 @@ def test_a_search_without_a_batch_is_run_once_where_it_ended(tmp_path: Path) -> 
     many = {**SUITE, "repeats": {"at_least": 1, "at_most": 9}}
     save(tmp_path, plan_of(tmp_path, many), status="failed", reason="at batch 24: no", largest=None)
     plan = plan_of(tmp_path, many)
-    assert "at batch 24: no" in describe(plan)
     runs = [run for run in [*plan.runs, *plan.reserve] if run.case.batch_per_device == 24]
     assert [run.repeat for run in runs] == [1, 1]
     assert len(plan_of(tmp_path, many, retry="failed").unsearched) == 2

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core.text import duration
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import estimates, labels
+from framebench.plan import labels
+from framebench.plan.job import Job
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import forecast, jobs, peak_flops, verify
+from framebench.runs import forecast
+from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, changed, settings
 
@@ -27,13 +30,12 @@ def plan_of(
     return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
 
 
-def small_of(plan: Plan) -> dict[str, verify.Verification]:
-    full = verify.names(plan, CATALOG, verify.full_size(plan, CATALOG))
-    return verify.small(plan, CATALOG, full)
+def jobs_of(plan: Plan) -> list[Job]:
+    return JobTable(plan, CATALOG).to_do
 
 
 def left_of(plan: Plan) -> float:
-    return forecast.left(plan, peak_flops.names(plan), small_of(plan))
+    return forecast.total(plan, jobs_of(plan))
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
@@ -75,15 +77,14 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    (peak,), verifications = peak_flops.names(plan).values(), small_of(plan).values()
-    rest = estimates.of_peak(peak.framework, plan.capacity)
-    rest += sum(verify.seconds_of(plan, verification) for verification in verifications)
-    rest += verify.reference_seconds(plan) + jobs.TABLES_SECONDS
-    actual = left_of(plan)
-    # The environment is still to be built.
-    assert actual == pytest.approx(runs + rest + estimates.ENVIRONMENT_SECONDS)
-    (line,) = forecast.lines(plan, actual)
-    assert line.startswith("In all about ")
+    jobs = jobs_of(plan)
+    rest = [job for job in jobs if job.kind != "run"]
+    kinds = {"environment", "reference", "verification", "peak_flops", "tables"}
+    assert {job.kind for job in rest} == kinds, "the environment is still to be built"
+    assert all(job.seconds > 0 for job in rest)
+    seconds = runs + sum(job.seconds for job in rest)
+    assert forecast.total(plan, jobs) == pytest.approx(seconds)
+    assert f"In all about {duration(seconds)}" in forecast.lines(plan, jobs)
 
 
 def test_above_a_day_measuring_needs_a_yes(tmp_path: Path) -> None:
@@ -92,13 +93,13 @@ def test_above_a_day_measuring_needs_a_yes(tmp_path: Path) -> None:
     actual = left_of(plan)
 
     with pytest.raises(ConfigError) as refused:
-        forecast.check(plan, actual)
+        forecast.check_total(plan, actual)
     text = str(refused.value)
     assert re.search(r"found \d+ runs, which take about [\d.]+ days;", text), text
     assert "allowed: at most a day, or more with --config yes=true" in text
-    forecast.check(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual)
+    forecast.check_total(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual)
     short = plan_of(tmp_path, **axes)
-    forecast.check(short, left_of(short))
+    forecast.check_total(short, left_of(short))
 
 
 def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
@@ -107,6 +108,6 @@ def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:
     alone = sum(run.seconds for run in plan.pending)
     nodes = sum(run.seconds * run.case.nodes for run in plan.pending)
     assert forecast.at_once(plan) == pytest.approx(4 * alone / nodes)
-    (line,) = forecast.lines(plan, left_of(plan))
+    *_, line = forecast.lines(plan, jobs_of(plan))
     assert "if 4 nodes are free throughout" in line
     assert f"({nodes / 3600:.1f} node hours of runs" in line

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pytest
 from framebench.plan import planning
 from framebench.plan.planning import Plan
-from framebench.runs import jobs, peak_flops, verify
+from framebench.runs import forecast, verify
+from framebench.runs.job_table import JobTable
 
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
 from ..settings import CATALOG, changed, plan
@@ -107,16 +107,17 @@ def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> N
     made = plan(tmp_path, suite)
     full = verify.names(made, CATALOG, verify.full_size(made, CATALOG))
     small = verify.small(made, CATALOG, full)
-    together = jobs.group_checks(made, small, peak_flops.names(made))
-    shared = {name for names in together.values() for name in names}
-    assert [path.split("/")[0] for path in together] == ["pytorch", "pytorch"]
-    alone = {name for name, check in small.items() if f"verification/{name}" not in shared}
-    assert {small[name].case.devices for name in alone} == {2}
-    for names in together.values():
-        checks = [small[name.partition("/")[2]] for name in names if "verification" in name]
+    table = JobTable(made, CATALOG)
+    jobs = table.made_by(table.checks)
+    together = [job for job in jobs if job.parts]
+    assert [job.software for job in together] == ["pytorch", "pytorch"]
+    alone = [small[job.path] for job in jobs if job.kind == "verification"]
+    assert {verification.case.devices for verification in alone} == {2}
+    for job in together:
+        checks = [small[part.path] for part in job.parts if part.kind == "verification"]
         assert {check.case.precision for check in checks} == {"fp32", "amp"}
         assert len({(check.software, check.variables) for check in checks}) == 1
-    assert not jobs.group_checks(made, small, peak_flops.names(made), shared), "each is made once"
+    assert not table.grow(made), "each is made once"
 
 
 def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path) -> None:
@@ -125,28 +126,27 @@ def test_the_plan_counts_verifications_in_fp32_and_their_seconds(tmp_path: Path)
     )
     assert len(alone) == 4
     for made in (amp, both):
-        small = verify.small(
-            made, CATALOG, verify.names(made, CATALOG, verify.full_size(made, CATALOG))
-        )
-        said = verify.describe(made, small)
-        assert re.search(r"to run, roughly [^:]+: 4, with 1 references$", said), said
-        listed = [job for job in jobs.of_all(made, {}, small) if job.kind == "verification"]
+        jobs = JobTable(made, CATALOG).to_do
+        assert "4 verifications, 1 reference, roughly" in "\n".join(forecast.lines(made, jobs))
+        listed = [job for job in jobs if job.kind == "verification"]
         assert len(listed) == 4
         assert all(job.seconds > 1 for job in listed)
 
 
-def test_a_time_budget_pays_for_the_verification_in_fp32_of_another_precision(
+def test_a_time_budget_pays_once_for_the_verification_in_fp32_of_another_precision(
     tmp_path: Path,
 ) -> None:
     def checks(**suite: Any) -> dict[str, float]:
         axes = changed(model=["resnet50_v1.5"], precision=["amp"])
         made = plan(tmp_path, {**axes, **suite, "time_budget": 600}, emulated="measure")
-        known = planning.costs(made)
+        known = planning.costs_of(made)
         return {case.precision: seconds for case, seconds in known.checks.items()}
 
     alone, later = checks(), checks(then=[{"precision": ["fp32"]}])
     together = checks(include=[{"precision": ["fp32"]}])
-    assert alone["amp"] > later["amp"] == together["amp"] > together["fp32"]
+    assert later == together, "the case in fp32 pays for its own verification"
+    assert together["amp"] == together["fp32"]
+    assert alone["amp"] == pytest.approx(together["amp"] + together["fp32"])
 
 
 @pytest.mark.parametrize("precision", ["amp", "tf32", "bf16", "fp8"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
-import io
 import json
 import os
 import shutil
@@ -101,32 +99,16 @@ def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
     assert record["environment"]["variables"]["PYTHONPATH"] == path
 
 
-def test_variables_come_from_a_file_that_nobody_else_can_read(toy: Bench) -> None:
-    """Fail if variables in a private file do not reach the ranks and the record.
-    They must be on no command line, and the recorded command must not need the file."""
-    file = toy.folder / "variables.json"
-    file.write_text(json.dumps({"OMP_STACKSIZE": "16M"}))
-    file.chmod(0o600)
-    launcher = toy.start("hang", variables=file)
+def test_variables_reach_the_ranks_and_the_command_that_repeats_a_run(toy: Bench) -> None:
+    given = "OMP_STACKSIZE=16M"
+    launcher = toy.start("hang", variable=given)
     toy.wait_for_phase("warm-up", 1)
-    for process in toy.processes():
-        assert b"16M" not in Path(f"/proc/{process}/cmdline").read_bytes()
-    assert len(toy.processes("OMP_STACKSIZE=16M")) == 1, "the rank does not have it"
+    assert len(toy.processes(given)) == 1, "the rank does not have it"
     launcher.terminate()
     toy.finish(launcher)
-    actual = command_line.parse([*toy.command(variables=file)[2:]])
+    actual = command_line.parse([*toy.command(variable=given)[2:]])
     assert actual.options.variables == {"OMP_STACKSIZE": "16M"}
-    repeated = command_line.repeating(actual, "python", "x")
-    assert repeated[-2:] == ["--variable", "OMP_STACKSIZE=16M"]
-    assert str(file) not in repeated
-
-
-def test_another_file_of_variables_is_refused(toy: Bench) -> None:
-    file = toy.folder / "variables.json"
-    file.write_text('{"A": 1}')
-    with pytest.raises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as said:
-        command_line.parse(["--variables", str(file), *toy.command()[2:]])
-    assert f"--variables: {file}: " in said.getvalue()
+    assert command_line.repeating(actual, "python", "x")[-2:] == ["--variable", given]
 
 
 def test_what_is_recorded_of_the_machine(toy: Bench) -> None:

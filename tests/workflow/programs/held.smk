@@ -1,5 +1,5 @@
-# The workflow as a module, whose handlers are not called. After planning it waits for some seconds,
-# and while a file exists.
+# The workflow as a module, whose handlers are not called. After planning it waits while a file
+# exists.
 import os
 import time
 from pathlib import Path
@@ -20,6 +20,5 @@ use rule * from bench
 
 onstart:
     Path(os.environ["HELD"]).touch()
-    time.sleep(float(os.environ["HELD_SECONDS"]))
     while os.path.exists(os.environ["HELD"] + ".hold"):
         time.sleep(0.05)

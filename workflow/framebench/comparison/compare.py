@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -24,68 +25,18 @@ import pandas as pd
 from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
 from ..records import pairs
-from ..statistics import descriptive, intervals, signed_rank
+from ..statistics import descriptive, signed_rank
 from ..statistics.verdicts import FASTER, SLOWER
 from ..tables import formatting, frames, measured, view
-from ..tables.columns import (
-    CASE_COLUMNS,
-    NUMBER,
-    P_VALUE,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Row,
-    interval,
-    interval_cells,
-    shared,
-)
+from ..tables.columns import Row, interval_cells
 from ..tables.matched import Estimate, Judged, Matched, judge
 from ..tables.results import CaseResults, flags_of
-from ..tables.table import Table
+from ..tables.table import tables_in
 from . import circumstances
 
 #: Reasons for cases that only one side has.
 ALONE = ("not in base", "not in candidate")
-#: Columns of a case with both sides.
-SIDES = (
-    Column("base_median", NUMBER, "median of the base, in `unit`"),
-    Column("candidate_median", NUMBER, "median of the candidate, in `unit`"),
-    *shared("unit"),
-    Column(
-        "ratio", NUMBER, "candidate over base, or base over candidate where less is better",
-        form=THOUSANDTHS, flagged=True,
-    ),
-    *interval("ratio", "the ratio", intervals.repeats_for_ratio(), form=THOUSANDTHS),
-)  # fmt: skip
-TABLE = Table(
-    name="compare",
-    title="Comparison",
-    explanation="Candidate over base, or base over candidate for a metric of which less is better, "
-    "so that above 1 is better: the ratio, its 95 % interval, the p-value adjusted for the "
-    "number of cases, and the verdict. Of pairs, runs close in time, from the signed ranks of "
-    "their ratios; else the ratio of the medians and a rank sum test. No difference is shown where "
-    "the interval excludes every one above the threshold. An interval is that of one case, not "
-    "adjusted: it may exclude 1 where the verdict, which is, shows no difference.",
-    columns=(
-        *CASE_COLUMNS,
-        measured.PARAMETERS,
-        measured.METRIC,
-        *SIDES,
-        Column("p_adjusted", NUMBER, "p-value, adjusted for the number of cases", form=P_VALUE),
-        *shared("verdict"),
-        Column("base_repeats", WHOLE, "ok repeats of the base"),
-        Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
-        Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
-        Column("order", TEXT, "in which both sides were measured"),
-        *shared("reason"),
-        Column("differences", TEXT, "what besides is not the same on both sides"),
-        *shared("flags"),
-    ),
-    answers=("verdict", "ratio", "ratio_ci_low"),
-    order="-ratio",
-    empty="Neither set has a case.",
-)  # fmt: skip
+TABLE = tables_in(Path(__file__).with_name("tables.yaml"))["compare"]
 
 
 def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:

@@ -3,14 +3,12 @@ wildcards and handlers."""
 
 from __future__ import annotations
 
-import atexit
 import gc
 from collections.abc import Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from core import surroundings
 from core.text import accept_any_text
 
 from .. import PROJECT
@@ -19,21 +17,18 @@ from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
 from ..plan import call_text, noting, plan_text, targets
-from ..plan.job import OUTCOME
+from ..plan.job import OUTCOME, Job, name_of
 from ..records import read_files
 from ..records.sidecars import calls
-from ..runs import forecast, peak_flops, private_variables, requests, verify
+from ..runs import forecast
 from ..tables import registry
 from ..terminal import closing
 from . import call
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
+from .call_state import CallState
 from .handlers import Handlers
 from .lookups import Lookups
 from .rounds import Rounds
-from .work import Work
-
-#: Rules whose records are made once.
-ONCE = frozenset({"peak_flops", "search_batch", "verify"})
 
 config_file = call.config_file
 
@@ -77,26 +72,31 @@ class Driver:
         for own_model in self.settings.own_models:
             known = own_model.among(known)
         self._catalog = known
-        self._work: Work | None = None
+        self._state: CallState | None = None
         self.results = str(self.settings.results)
         self.records_folder = f"{self.results}/runs"
         cores = workflow.resource_settings.cores or 1
-        self.lookups = Lookups(self.settings, self.call, lambda: self.work, cores)
+        self.lookups = Lookups(self.settings, self.call, lambda: self.state, cores)
         self.handlers = Handlers(self)
 
     @property
-    def work(self) -> Work:
-        """Work of this call, which measures if Snakemake asks for a record first."""
-        return self._work or self._begin()
+    def state(self) -> CallState:
+        """State of this call, which measures if Snakemake asks for a record first."""
+        return self._state or self._begin()
 
     @cached_property
     def rounds(self) -> Rounds:
-        return Rounds(self.work, self._checkpoints)
+        return Rounds(self.state, self._checkpoints)
 
     @property
     def has_begun(self) -> bool:
         """Return whether the call holds the results to measure into them."""
-        return self._work is not None and self._work.is_locked
+        return self._state is not None and self._state.is_locked
+
+    def job(self, wildcards: Wildcards, rule: str) -> Job | None:
+        """Return what a job of Snakemake carries out; None for a quick one, or another
+        workflow's."""
+        return self.state.table.find(name_of(dict(wildcards.items()), rule))
 
     def records(self, wildcards: Wildcards) -> list[str]:
         """Return all records that the call makes, in all rounds that are decided so far."""
@@ -112,17 +112,14 @@ class Driver:
 
     def checks(self, wildcards: Wildcards) -> list[str]:
         """Return files for the missing records of small models and peak-FLOPS benchmarks."""
-        return self.work.inputs(self.work.checks)
+        return self.state.missing(self.state.table.checks)
 
     def full_verifications(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
-        work = self.work
-        checked(targets.check_measurement, work.plan, "a target that measures")
-        work.check_interpreters(work.plan.software)
-        if self.has_begun:
-            for line in verify.repeated(work.plan, work.verifications):
-                warn(line)
-        return work.inputs(work.files_of("verification", work.verifications))
+        state = self.state
+        checked(targets.check_measurement, state.plan, "a target that measures")
+        state.check_interpreters(state.plan.software)
+        return state.missing(state.table.full)
 
     def changed(self, wildcards: Wildcards) -> list[str]:
         """Return a list of the records that changed since runs.csv was made of them, [] for none.
@@ -138,7 +135,7 @@ class Driver:
             if not self.call.measures:  # such as --summary of results that are not one's own
                 return []
             refuse(f"{error.filename or self.results}: {error.strerror}")
-        return self.work.inputs([str(path)] if path else [])
+        return self.state.inputs([str(path)] if path else [])
 
     def given_records(self, wildcards: Wildcards) -> str:
         """Return the records of the target ``report``."""
@@ -146,14 +143,13 @@ class Driver:
 
     def plan_text(self, wildcards: Wildcards) -> str:
         """Return the text of the plan."""
-        work = self._work or self._begin(measures=False)
-        plan = work.plan
-        work.check("plan")
-        further = peak_flops.describe(plan, work.peak_flops)
-        further += verify.describe(plan, work.small_verifications)
-        asked = requests.of_plan(plan, work.peak_flops, work.small_verifications)
-        further += "".join(f"\n{line}" for line in requests.lines(plan, asked))
-        return "\n".join([plan_text.describe(plan) + further, *forecast.lines(plan, work.total)])
+        state = self._state or self._begin(measures=False)
+        plan, table = state.plan, state.table
+        state.check("plan")
+        # What a time budget adds is counted as a whole.
+        reserve = () if plan.settings.budget else plan.reserve
+        further = [*map(table.run, reserve)] if plan.settings.cluster else []
+        return "\n".join([plan_text.describe(plan), *forecast.lines(plan, table.to_do, further)])
 
     def heading(self, name: str) -> tuple[str, str]:
         """Return group and title of a table, for Snakemake's own report."""
@@ -165,39 +161,28 @@ class Driver:
         tables = registry.known().values()
         return [table.name for table in tables if table.always and table.name not in made]
 
-    def _begin(self, measures: bool = True) -> Work:
-        """Return the work of this call; for one that measures, hold the results and say what is
+    def _begin(self, measures: bool = True) -> CallState:
+        """Return the state of this call; for one that measures, hold the results and say what is
         left out. Module or not: Snakemake calls no handlers of a module."""
         again = self.call.is_main_process and self.call.forces_runs
         settings = self.settings.model_copy(update={"measures_again": again})
-        self._work = work = Work(
+        self._state = state = CallState(
             settings, self._catalog, self.call, measures and self.call.measures
         )
-        plan = work.plan
-        if not work.is_locked:
-            return work
-        atexit.register(private_variables.remove, settings.results)  # however this call ends
+        if not state.is_locked:
+            return state
         self.lookups.prepare()
         self.call.start_at_any_rate()
         for text in (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs):
-            for line in text(plan):
+            for line in text(state.plan):
                 warn(line)
-        if plan.pending and not settings.cluster and (unresolved := surroundings.unresolved_host()):
-            warn(f"{unresolved}. Frameworks that ask for it fail.")
-        for line in verify.repeated(plan, work.small_verifications):
-            warn(line)
-        for rule in sorted(self.call.forced & ONCE):
-            warn(
-                f"--forcerun {rule}: has no effect on existing records, which are never made "
-                "again; remove them first"
-            )
         self._note()
-        return work
+        return state
 
     def _note(self) -> None:
         """Note what this call is to measure next to the records, and that it began. Its failed runs
         decide its exit status, also if all have a record."""
-        plan, results = self.work.plan, self.settings.results
+        plan, results = self.state.plan, self.settings.results
         try:
             if any(closing.is_failure(run.status) for run in plan.runs):
                 Path(self._outcome).unlink(missing_ok=True)
@@ -213,15 +198,5 @@ def _settings(
 ) -> Settings:
     """Return the settings of the call. Raises :class:`ConfigError`."""
     settings = load_settings(config, catalog, asked.methods)
-    if settings.cluster and asked.is_main_process:
-        # Texts that cluster jobs get on their command line.
-        folders = (PROJECT, Path.cwd(), settings.environments)
-        for text in [*asked.config_arguments, *map(str, folders)]:
-            targets.check_quoting("--config or a path", text)
     results = Path(outcome.removesuffix(str(OUTCOME)))
-    if settings.results.is_absolute() and results != settings.results:
-        raise ConfigError(
-            f"config: results: found {str(settings.results)!r} in a module with a prefix or "
-            "pathvars; allowed: a relative path, or a module without them"
-        )
     return settings.model_copy(update={"results": results})

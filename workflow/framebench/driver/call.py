@@ -6,12 +6,10 @@ Targets and executor are known once Snakemake makes its graph, not while it read
 from __future__ import annotations
 
 import logging
-import queue
 import re
 import shlex
 import sys
-import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol
 
@@ -41,8 +39,6 @@ class SnakemakeJob(Protocol):
 
     wildcards: Wildcards
     rule: Any
-    output: Sequence[object]
-    log: Sequence[object]
 
 
 class SnakemakeCall:
@@ -141,11 +137,6 @@ class SnakemakeCall:
         """Value of ``--slurm-array-jobs``; "" without one."""
         return str(getattr(self._workflow.executor_settings, "array_jobs", None) or "")
 
-    @property
-    def container_folder(self) -> Path:
-        """Folder of pulled images."""
-        return Path(self._workflow.deployment_settings.apptainer_prefix or ".snakemake").absolute()
-
     def jobs_to_run(self) -> list[SnakemakeJob]:
         """Return the unfinished jobs."""
         return list(self._workflow.dag.needrun_jobs())
@@ -168,22 +159,8 @@ def refuse(error: object) -> NoReturn:
 
 
 def warn(text: str) -> None:
-    """Print a line to stderr, after Snakemake's earlier output."""
-    _await_log()
+    """Print a line to stderr."""
     print(printable(text), file=sys.stderr, flush=True)
-
-
-def _await_log(seconds: float = 2.0) -> None:
-    """Wait until Snakemake's logging thread has printed earlier lines, at most ``seconds``.
-
-    The limit is needed because that thread may have ended.
-    """
-    until = time.monotonic() + seconds
-    for handler in _LOGGER.handlers:
-        waiting: object = getattr(handler, "queue", None)
-        if isinstance(waiting, queue.Queue):
-            while waiting.unfinished_tasks and time.monotonic() < until:
-                time.sleep(0.001)
 
 
 def checked(check: Callable[_Given, object], *given: _Given.args, **named: _Given.kwargs) -> None:

@@ -23,7 +23,7 @@ from ..plan.job import Job
 from ..plan.planning import Plan, PlannedRun
 from ..records.record_sets import RecordsError
 from ..records.sidecars import interruptions
-from ..runs import forecast, jobs, requests, slurm
+from ..runs import forecast, slurm
 from ..terminal import closing, screen
 from ..terminal.closing import NOUNS, Failed
 from ..terminal.outcome import outcome_of
@@ -62,9 +62,9 @@ class Handlers:
         self._signals.watch(lambda: self._stop(stop_starting))
         waiting = self._call.jobs_to_run()
         self._judges = any(job.rule.name == _OUTCOME for job in waiting)
-        work, plan = self._driver.work, self._driver.work.plan
+        state, plan = self._driver.state, self._driver.state.plan
         known = [job for each in waiting if (job := self._job(each))]
-        submitted = [job for job in known if job.request]
+        submitted = [job for job in known if job.nodes]
         if not submitted:
             return
         self._measures = True
@@ -83,9 +83,9 @@ class Handlers:
         # On a cluster the budget is node time, which no clock shows.
         budget = None if plan.settings.cluster else plan.settings.budget
         view = self._view = ProgressView(
-            known, work.results, budget, forecast.at_once(plan), self._call.runs_here
+            known, state.results, budget, forecast.at_once(plan), self._call.runs_here
         )
-        work.clock, work.on_growth = view.clock, self._show_round
+        state.clock, state.on_growth = view.clock, self._show_round
         lines = call_text.opening(plan, view.count("environment"), view.counts(), view.left)
         # Our logger plugin shows the view; other loggers show its text.
         self._call.send({"framebench_view": view}, "\n".join(lines))
@@ -99,7 +99,7 @@ class Handlers:
         failed = self._failed() if self._judges else []
         # Exit functions run in reverse order, after Snakemake's last output.
         if failed:
-            atexit.register(_say, closing.failures(failed, len(self._driver.work.plan.runs)))
+            atexit.register(_say, closing.failures(failed, len(self._driver.state.plan.runs)))
         logs = self._driver.settings.results / "logs"
         for summary in (logs / "tables.log", logs / "report.log"):
             if summary.exists() and summary.stat().st_mtime >= self._started:
@@ -136,10 +136,10 @@ class Handlers:
     def _renewed(self) -> Plan:
         """Return the plan with the records that exist now; the old plan if they cannot be read."""
         try:
-            return self._driver.work.renewed()
+            return self._driver.state.renewed()
         except (ConfigError, RecordsError, OSError) as error:
             warn(str(error))
-            return self._driver.work.plan
+            return self._driver.state.plan
 
     def _stop(self, stop_starting: object) -> None:
         """Stop running jobs after a signal; Snakemake then calls the handler of errors.
@@ -158,7 +158,7 @@ class Handlers:
 
     def _note_interruptions(self, logged: str) -> list[str]:
         """Note the runs that ended without a record, and return their labels."""
-        work, settings = self._driver.work, self._driver.settings
+        table, settings = self._driver.state.table, self._driver.settings
         try:
             if settings.cluster and self._signals.received:
                 slurm.cancel(settings.results)
@@ -171,7 +171,8 @@ class Handlers:
             return []
         for message in slurm.refusals(logged) if settings.cluster else ():
             warn(message)
-        return list(dict.fromkeys(work.label_of(entry.run) for entry in found))
+        begun = {entry.run: table.find(f"run/{entry.run}") for entry in found}
+        return [job.title if job else name for name, job in begun.items()]
 
     def _report(self, logged: str) -> bool:
         """Make tables and report of the existing records, if the call was to make them; return
@@ -187,8 +188,8 @@ class Handlers:
             words = [command, "--records", f"{results}/runs", "--results", str(results)]
             call = [*self._driver.lookups.framebench, *words]
             # Another Ctrl-C at the terminal does not reach it; its output stays above ours.
-            process = subprocess.Popen(call, stdout=sys.stderr, start_new_session=True)
-            if self._signals.wait_for_report(process):
+            ran = subprocess.run(call, stdout=sys.stderr, start_new_session=True, check=False)
+            if ran.returncode:
                 return False
         return True
 
@@ -213,7 +214,7 @@ class Handlers:
         )
 
     def _prepare_cluster(self, submitted: Sequence[Job], log: Sequence[str]) -> None:
-        results, plan = self._driver.settings.results, self._driver.work.plan
+        results, plan = self._driver.settings.results, self._driver.state.plan
         if self._call.runs_here:
             refuse(
                 "config: cluster: found, but jobs would run on this machine; allowed with "
@@ -227,23 +228,19 @@ class Handlers:
             )
         # What a time budget adds is counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
-        further = map(self._driver.work.job_of_run, reserve)
-        checked(
-            requests.check, plan, [job.request for job in [*submitted, *further] if job.request]
-        )
+        further = map(self._driver.state.table.run, reserve)
+        checked(forecast.check_node_hours, plan, [*submitted, *further])
         slurm.note("".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in log), results)
         if plan.settings.each_node:
             slurm.note_nodes(results, plan.capacity.unusable)
 
-    def _show_round(self, runs: Sequence[PlannedRun]) -> None:
+    def _show_round(self, runs: Sequence[PlannedRun], jobs: Iterable[Job]) -> None:
         """Show the jobs of a round."""
         if self._view:
-            work = self._driver.work
-            settled, leads = work.leads
+            settled, leads = self._driver.state.leads
             ahead = [f"leads settled: {settled} of {leads}"] * bool(leads)
-            ahead.append(f"next: {call_text.next_runs(work.plan, runs)}")
-            added = [*map(work.job_of_run, runs), *work.jobs_of_checks()]
-            self._view.begin_round(added, ahead)
+            ahead.append(f"next: {call_text.next_runs(self._driver.state.plan, runs)}")
+            self._view.begin_round(jobs, ahead)
 
     def _end_view(self) -> None:
         """End the view before the call's closing output."""
@@ -251,12 +248,7 @@ class Handlers:
             self._view.end(self._call.send)
 
     def _job(self, job: SnakemakeJob) -> Job | None:
-        """Return what Snakemake's job carries out; None for a quick job, or another workflow's."""
-        log = str(job.log[0]) if job.log else ""
-        if job.rule.name == "tables":
-            return jobs.of_tables(job.rule.name)._replace(log=log)
-        known = self._driver.work.job(job.wildcards)
-        return known._replace(log=log) if known and not known.record and log else known
+        return self._driver.job(job.wildcards, job.rule.name)
 
 
 def _say(lines: Iterable[str]) -> None:

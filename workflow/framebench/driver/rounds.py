@@ -4,40 +4,32 @@ from __future__ import annotations
 
 import itertools
 import shlex
-from pathlib import Path
 from typing import Any
 
 from snakemake.exceptions import IncompleteCheckpointException
 
 from ..plan import targets
-from ..plan.job import record_of
-from ..plan.planning import PlannedRun
+from ..plan.job import files_of
+from ..runs import forecast
 from .call import Wildcards, checked
-from .work import Work
+from .call_state import CallState
 
 
 class Rounds:
     """Runs and searches of a call, and the rounds that add some."""
 
-    def __init__(self, work: Work, checkpoints: Any) -> None:
-        self._work, self._checkpoints = work, checkpoints
-        self._planned = self._records(work.listed)
-        self._searches = [record_of(work.results, "search", name) for name in work.searches]
+    def __init__(self, state: CallState, checkpoints: Any) -> None:
+        self._state, self._checkpoints = state, checkpoints
+        plan, results = state.plan, state.results
+        self._planned = [files_of(results, "run", run.name)[0] for run in state.listed]
+        self._searches = [job.output for job in state.table.of_kind("search")]
         self._further: dict[int, list[str]] = {}
         # Without pending runs the plan is final. Decided once: the reserve shrinks.
         self._may_go_on: bool | None = None
-        if not work.shows:
-            self._check(work)
-        # Markers of an earlier call are stale.
-        for marker in Path(work.results, "logs/rounds").glob("*.txt") if work.is_locked else ():
-            marker.unlink(missing_ok=True)
-
-    @staticmethod
-    def _check(work: Work) -> None:
-        """End the call if it cannot measure as it is asked to."""
-        work.check("a target that measures")
-        checked(targets.check_runs, work.plan)
-        checked(work.check_total)
+        if not state.shows:
+            state.check("a target that measures")
+            checked(targets.check_runs, plan)
+            checked(forecast.check_total, plan, forecast.total(plan, state.table.to_do))
 
     def before(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a round needs before it decides.
@@ -46,24 +38,24 @@ class Rounds:
         round before. With a time budget they need the checks of these runs, too: what these take is
         spent.
         """
-        number = int(wildcards.number)
+        number, state = int(wildcards.number), self._state
         if number == 0:
-            return self._work.inputs(self._searches)
+            return state.inputs(self._searches)
         planned = self._planned if number == 1 else []
-        asked = self._asked_by(number - 1) if number > 1 or self._work.searches else []
-        checks = self._work.checks if self._work.plan.settings.budget else []
-        return self._work.inputs([*planned, *asked, *checks])
+        asked = self._asked_by(number - 1) if number > 1 or self._searches else []
+        checks = state.missing(state.table.checks) if state.plan.settings.budget else []
+        return [*state.inputs([*planned, *asked]), *checks]
 
     def page(self, wildcards: Wildcards, framebench: list[str]) -> str:
         """Return the command that makes tables and report of the runs so far, before a round.
 
         Only a call with a time budget makes a page that early; ":" does nothing.
         """
-        work = self._work
-        if not work.plan.settings.budget or wildcards.number == "0":
+        state = self._state
+        if not state.plan.settings.budget or wildcards.number == "0":
             return ":"
-        arguments = [*framebench, "report", "--records", f"{work.results}/runs"]
-        return shlex.join([*arguments, "--results", work.results, "--before-round"])
+        arguments = [*framebench, "report", "--records", f"{state.results}/runs"]
+        return shlex.join([*arguments, "--results", state.results, "--before-round"])
 
     @property
     def records(self) -> list[str]:
@@ -75,9 +67,9 @@ class Rounds:
         """
         wanted = [*self._planned, *self._searches]
         try:
-            wanted += self._asked_by(0) if self._work.searches else []
+            wanted += self._asked_by(0) if self._searches else []
             if self._may_go_on is None:
-                plan = self._work.plan
+                plan = self._state.plan
                 self._may_go_on = bool(
                     plan.pending and (plan.reserve or plan.settings.rerun_disturbed)
                 )
@@ -90,7 +82,7 @@ class Rounds:
             # Known files need not wait for the checkpoint.
             # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
             wanted.append(str(waiting.targetfile))
-        return self._work.inputs(wanted)
+        return self._state.inputs(wanted)
 
     def _asked_by(self, number: int) -> list[str]:
         """Return the records that a round adds, decided once when its checkpoint is done.
@@ -99,11 +91,7 @@ class Rounds:
         """
         self._checkpoints.round.get(number=number)
         if number not in self._further:
-            work = self._work
-            runs = work.add_further_runs() if number else work.add_runs_with_largest_batch()
-            work.on_growth(runs)
-            self._further[number] = self._records(runs)
+            state = self._state
+            decide = state.add_further_runs if number else state.add_runs_with_largest_batch
+            self._further[number] = decide()
         return self._further[number]
-
-    def _records(self, runs: list[PlannedRun]) -> list[str]:
-        return [record_of(self._work.results, "run", run.name) for run in runs]

@@ -5,27 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
-from subprocess import Popen
 from types import FrameType
 
 from core import signals
 
-#: Seconds within which signals count as one request: a terminal and a supervising program may both
-#: send one.
-_SAME_REQUEST = 5.0
-
 
 class StopSignals:
-    """First stop signal of a call. Signals that are ignored at the start (``nohup``) stay
-    ignored."""
+    """First stop signal of a call; later ones do nothing. Signals that are ignored at the start
+    (``nohup``) stay ignored."""
 
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
-        self._received_at = 0.0
         self._stop: Callable[[], None] | None = None
-        self._reporting: Popen[bytes] | None = None
         self._terminals = [number for number in (1, 2) if os.isatty(number)]
 
     @property
@@ -48,23 +40,10 @@ class StopSignals:
         if self.received:
             signals.ignore(signals.ENDING)
 
-    def wait_for_report(self, process: Popen[bytes]) -> int:
-        """Return the exit status of the process that makes the report.
-
-        A signal after those of the first request ends it.
-        """
-        self._reporting = process
-        try:
-            return process.wait()
-        finally:
-            self._reporting = None
-
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received:
-            if self._reporting and time.monotonic() - self._received_at > _SAME_REQUEST:
-                self._reporting.terminate()
             return
-        self.received, self._received_at = signal.Signals(number), time.monotonic()
+        self.received = signal.Signals(number)
         if self.received is signal.SIGHUP:
             self._leave_terminal()
         if self._stop:

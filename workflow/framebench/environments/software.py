@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import platform
 import sys
@@ -19,7 +18,7 @@ from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError, NotAllowed, show
 from . import added_packages
-from .soundness import damaged_file, interpreter_fault, is_sound
+from .soundness import interpreter_fault, is_sound
 from .venvs import MARKER, EnvironmentFile, read_environment_file
 
 WITH_MODULES = Path(__file__).parents[2] / "with_modules.sh"
@@ -141,16 +140,6 @@ def from_modules(modules: provided.Modules) -> Software:
 def unbuilt(needed: Iterable[Software]) -> list[Software]:
     """Return the software whose environment is to be built: missing ones, and damaged ones."""
     return [some for some in needed if some.file and some.marker and not is_sound(some.marker)]
-
-
-def when_built(software: Software) -> float | None:
-    """Return when our environment of a software was built, in seconds since the epoch: infinity
-    if it is missing or damaged and must be built; None for software that is not ours."""
-    if software.folder is None or software.marker is None:
-        return None
-    if not is_sound(software.marker) or damaged_file(software.folder):
-        return math.inf
-    return software.marker.stat().st_mtime
 
 
 def misfit(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from core import bounded, programs
 
@@ -49,32 +47,6 @@ def damage(marker: Path) -> str:
         others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         return f"{missing[0]}{others} of its packages' files missing"
     return ""
-
-
-class Damage(NamedTuple):
-    """File of a package in a venv that is missing, or has another size than was installed."""
-
-    package: str
-    file: Path
-
-
-def damaged_file(folder: Path) -> Damage | None:
-    """Return the first damaged file of the venv in ``folder``; None if all are whole.
-    Some 10,000 files take about 0.2 s."""
-    for listed in sorted(folder.glob("lib/python*/site-packages/*.dist-info/RECORD")):
-        site = listed.parents[1]
-        for row in csv.reader(bounded.read_text(listed).splitlines()):
-            name, size = row[0], row[2] if len(row) > 2 else ""
-            if not size.isdigit() or name.endswith(".pyc"):  # Python writes those anew
-                continue
-            file = site / name
-            try:
-                is_whole = file.stat().st_size == int(size)
-            except OSError:
-                is_whole = False
-            if not is_whole:
-                return Damage(listed.parent.name.partition("-")[0], Path(os.path.normpath(file)))
-    return None
 
 
 def interpreter_fault(python: str) -> str:

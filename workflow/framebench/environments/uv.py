@@ -67,12 +67,6 @@ def _has_cache() -> bool:
         return False
 
 
-def forget(package: str) -> None:
-    """Remove what uv's cache has of a package, so that its files are fetched anew."""
-    command = [executable(), "cache", "clean", "--quiet", package]
-    subprocess.run(command, env=variables(), check=False, capture_output=True)
-
-
 def variables(
     settings: Sequence[tuple[str, str]] = (), indexes: Sequence[str] = ()
 ) -> dict[str, str]:

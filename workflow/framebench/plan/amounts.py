@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from core.case import Case
 from core.inputs import READING
@@ -22,21 +21,23 @@ from ..config.settings import Settings
 _NO_FOLDER = "none"
 
 
-class Wrong(NamedTuple):
-    """Fault of a data folder."""
-
-    why: str
-
-
 def of_cases(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
-) -> Mapping[Case, Amounts | Wrong]:
-    """Return the sample counts of the cases that train to a target.
+) -> Mapping[Case, Amounts | str]:
+    """Return the sample counts of the cases that train to a target, or the fault of their folder.
 
     Cases are missing whose folder is not visible on this machine.
     """
-    asked = {case: _asked(case, settings, catalog) for case in cases if case.mode == CONVERGE}
-    return {case: count for case, entry in asked.items() if (count := counted(*entry))}
+    found: dict[Case, Amounts | str] = {}
+    for case in cases:
+        if case.mode == CONVERGE:
+            folder = folder_of(case, settings)
+            there = str(folder) if folder and folder.is_dir() else None
+            model_config = json.dumps(catalog.models[case.model], sort_keys=True)
+            count = counted(model_config, case.input, case.sequence_length, there)
+            if count is not None:
+                found[case] = count
+    return found
 
 
 def folder_of(case: Case, settings: Settings) -> Path | None:
@@ -47,23 +48,13 @@ def folder_of(case: Case, settings: Settings) -> Path | None:
     return None if named == _NO_FOLDER else Path(named)
 
 
-def _asked(
-    case: Case, settings: Settings, catalog: Catalog
-) -> tuple[str, str, int | None, str | None]:
-    """Return model config as JSON, input, sequence length and folder."""
-    folder = folder_of(case, settings)
-    there = str(folder) if folder and folder.is_dir() else None
-    model_config = json.dumps(catalog.models[case.model], sort_keys=True)
-    return model_config, case.input, case.sequence_length, there
-
-
 @cache
 def counted(
     model_config: str, source: str, length: int | None, folder: str | None
-) -> Amounts | Wrong | None:
+) -> Amounts | str | None:
     """Return the numbers of samples in a data set: its fault if it cannot be counted, None if it
-    does not exist."""
+    does not exist. ``model_config``: as JSON."""
     try:
         return amounts(json.loads(model_config), source, length, folder)
     except (TaskError, BadData, OSError) as error:
-        return Wrong(str(error))
+        return str(error)

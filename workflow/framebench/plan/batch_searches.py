@@ -40,13 +40,6 @@ class BatchSearch(NamedTuple):
         return self.case._replace(batch_per_device=self.result.batch)
 
     @property
-    def state(self) -> str:
-        """Largest batch, reason of a failure, or "to be found"."""
-        if self.result is None:
-            return "to be found"
-        return self.result.reason if self.failed else str(self.result.batch)
-
-    @property
     def failed(self) -> bool:
         """Return whether the search ended without a batch."""
         return self.result is not None and self.result.status != "ok"
@@ -100,8 +93,3 @@ def expected(case: Case, bounds: BatchBounds) -> list[Case]:
     """Return the cases that a search may run, if nothing is known of its outcome."""
     batches = expected_batches(bounds.multiple_of, bounds.at_most)
     return [case._replace(batch_per_device=batch) for batch in batches]
-
-
-def parameters_of(case: Case, bounds: BatchBounds) -> dict[str, Any]:
-    """Return the parameters of the benchmark that searches for the largest batch."""
-    return {"mode": case.mode, **dict(bounds)}

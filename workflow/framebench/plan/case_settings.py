@@ -72,11 +72,6 @@ def data_of(case: Case, settings: Settings) -> dict[str, Any]:
     return {"data": settings.data and str(settings.data)}
 
 
-def counts_steps(case: Case, suite: Suite) -> bool:
-    """Return whether the suite's numbers of steps apply to this case."""
-    return case.is_step or suite.measurements[case.mode].counts_steps
-
-
 def request(
     name: str,
     devices: int,
@@ -107,7 +102,7 @@ def of_case(
     own = variables(case, suite, capacity.accelerator, capacity.vendor)
     return {
         **request(software(case, suite), case.devices, settings, capacity, known),
-        **_steps(case, suite),
+        **steps_of(case, suite),
         **({"variables": own} if own else {}),
         **variant_settings(case, suite),
         **data_of(case, settings),
@@ -119,7 +114,7 @@ def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> cond
     return conditions.of_settings(
         {
             **_measuring(case.devices, settings, capacity),
-            **_steps(case, settings.suite),
+            **steps_of(case, settings.suite),
             **variant_settings(case, settings.suite),
         },
         case.input_source,
@@ -136,12 +131,12 @@ def _measuring(devices: int, settings: Settings, capacity: Capacity) -> dict[str
     }
 
 
-def _steps(case: Case, suite: Suite) -> dict[str, Any]:
+def steps_of(case: Case, suite: Suite) -> dict[str, Any]:
     """Return the numbers of steps of a case, as in a record's settings.
 
     Returns {} for a benchmark that counts none.
     """
-    if not counts_steps(case, suite):
+    if not (case.is_step or suite.measurements[case.mode].counts_steps):
         return {}
     return {
         "warmup_steps": suite.warmup_steps,

@@ -19,7 +19,6 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..records.run import Run
 from . import amounts, batch_searches, repeats
-from .amounts import Wrong
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
@@ -38,23 +37,16 @@ ENVIRONMENT_SECONDS = 30.0
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 #: Seconds of a verification besides building the model, and of the matmuls of the peak.
 VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
-#: Reading a framework from a disk that has not cached it, over its import from the cache.
-COLD = 1.2
-#: Seconds per parameter to make initial weights, and, on a CPU, to update them in a step: about 40
-#: bytes of weights, gradients and moments at 10 GB/s.
-BUILD_PARAMETER, UPDATE_PARAMETER = 3e-8, 4e-9
+#: Seconds per parameter to make initial weights.
+BUILD_PARAMETER = 3e-8
 #: Second window, with a wait after each step, over the first, for frameworks that run ahead.
 WAITED = 0.3
-#: Operations of a step with AdamW and dropout over those of one with SGD, to trace or to compile.
-TEXT_STEP = 2.0
 #: Steps computed for the step breakdown.
 _BREAKDOWN_STEPS = 2
-#: Compilation of a small model over that of the model: it has fewer layers.
-_SMALL = 0.5
 _TRAINING = ("train", INDEPENDENT)
 
 
-def of_runs(
+def expected_seconds(
     folders: dict[Case, str],
     settings: Settings,
     capacity: Capacity,
@@ -64,154 +56,131 @@ def of_runs(
     """Return the expected seconds of a run of each case.
 
     Without records it is an estimate from framework and operations, times the median ratio of
-    seconds taken to seconds estimated of the cases that have records. A run that its time limit
-    ended counts twice what it took.
+    seconds taken to seconds estimated of the cases that have records.
     """
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         if run.wall_seconds:
-            times = 2 if run.status == "timeout" else 1
-            measured[os.path.dirname(origin)].append(times * run.wall_seconds)
+            measured[os.path.dirname(origin)].append(run.wall_seconds)
     learned = amounts.of_cases(folders, settings, catalog)
-    estimated = {
-        case: _breakdown(case, settings.suite, capacity)
-        + _estimate(case, _steps(case, settings.suite), capacity, catalog, learned.get(case))
-        + _filling(case, settings.suite, capacity, catalog)
-        for case in folders
-    }
+    estimated = {}
+    for case in folders:
+        samples = learned.get(case)
+        known_samples = samples if isinstance(samples, Amounts) else None
+        estimated[case] = _run_seconds(case, settings.suite, capacity, catalog, known_samples)
     known = {
         case: statistics.median(measured[folder])
         for case, folder in folders.items()
         if folder in measured
     }
-    ratios = [known[case] / estimated[case] for case in known if not capacity.emulates(case)]
+    ratios = [seconds / estimated[case] for case, seconds in known.items()]
     correction = statistics.median(ratios) if ratios else 1.0
     return {case: known.get(case, estimated[case] * correction) for case in folders}
 
 
 def slowness(capacity: Capacity) -> float:
     """Return the time of a core of this machine over that of one with AVX-512."""
-    return (
-        SLOWER if capacity.instruction_sets and "avx512f" not in capacity.instruction_sets else 1.0
-    )
+    known = capacity.instruction_sets
+    return SLOWER if known and "avx512f" not in known else 1.0
 
 
-def start_of(
-    framework: str,
-    mode: str,
-    compiler: str,
-    capacity: Capacity,
-    is_small: bool = False,
-    is_text: bool = False,
+def start_seconds(
+    framework: str, mode: str, compiler: str, capacity: Capacity, is_small: bool = False
 ) -> float:
-    """Return the seconds of a run apart from its steps and from making weights.
-
-    ``is_small``: its model is a small one; ``is_text``: it reads sequences.
-    """
+    """Return the seconds of a run apart from its steps and from making weights. ``is_small``: its
+    model is a small one."""
     if framework in ("", NONE):
         return ALONE_SECONDS
     declaration = framework_declaration(framework)
     seconds: dict[str, float] = {**START_SECONDS, **declaration.get("start_seconds", {})}
     is_compiled = compiler not in ("", "none", declaration.get("trained_with"))
-    begun, part = (seconds["import"], _SMALL) if is_small else (seconds["start"], 1.0)
-    traced = seconds["train"] * (mode in _TRAINING) * (TEXT_STEP if is_text else 1.0)
-    return (begun + traced + part * seconds["compile"] * is_compiled) * slowness(capacity)
+    begun = seconds["import" if is_small else "start"]
+    traced = seconds["train"] * (mode in _TRAINING)
+    return (begun + traced + seconds["compile"] * is_compiled) * slowness(capacity)
 
 
-def of_checks(case: Case, capacity: Capacity) -> float:
-    """Return the seconds of the verifications of a case: in its precision, and in the baseline of
-    that. On one device a process that has imported the framework makes all of them."""
-    is_text = case.sequence_length is not None
-    start = start_of(case.framework, case.mode, case.compiler, capacity, True, is_text)
+def check_seconds(case: Case, capacity: Capacity) -> float:
+    """Return the seconds of the verification of a case in its precision. On one device a process
+    that has imported the framework makes all of them."""
+    start = start_seconds(case.framework, case.mode, case.compiler, capacity, is_small=True)
     if case.devices == 1:
-        start -= _imported(case.framework, capacity)
-    return (VERIFYING_SECONDS + start) * (1 + (precisions.baseline(case.precision) is not None))
+        start -= _import_seconds(case.framework, capacity)
+    return VERIFYING_SECONDS + start
 
 
-def of_peak(framework: str, capacity: Capacity) -> float:
+def peak_seconds(framework: str, capacity: Capacity) -> float:
     """Return the seconds of the peak-FLOPS benchmark of a framework in a precision, whose library
     is asked what it is by a second process."""
-    return PEAK_SECONDS + _imported(framework, capacity)
+    return PEAK_SECONDS + _import_seconds(framework, capacity)
 
 
-def of_first_start(framework: str, capacity: Capacity) -> float:
-    """Return the extra seconds that the first run of a framework takes to start, and the start of
-    the process that makes its checks."""
-    return (COLD + 1) * _imported(framework, capacity)
+def first_start_seconds(framework: str, capacity: Capacity) -> float:
+    """Return the extra seconds that the first run of a framework takes to start, because no disk
+    has cached it, and the start of the process that makes its checks."""
+    return 2 * _import_seconds(framework, capacity)
 
 
-def _imported(framework: str, capacity: Capacity) -> float:
+def _import_seconds(framework: str, capacity: Capacity) -> float:
     """Return the seconds to start a framework without a model."""
-    return start_of(framework, "", "", capacity, is_small=True)
+    return start_seconds(framework, "", "", capacity, is_small=True)
 
 
-def _steps(case: Case, suite: Suite) -> int:
-    breakdown = _BREAKDOWN_STEPS * repeats.has_breakdown(case, 1, suite)
-    return suite.warmup_steps + suite.timed_steps + breakdown
-
-
-def _filling(case: Case, suite: Suite, capacity: Capacity, catalog: Catalog) -> float:
-    """Return the seconds of steps beyond ``timed_steps`` that fill a timed region."""
-    if not (case.is_step and suite.timed_seconds):
-        return 0.0
-    least = of_steps(case, suite.timed_steps, capacity, catalog)
-    window = max(suite.timed_seconds, least)
-    return window - least + WAITED * window
-
-
-def _breakdown(case: Case, suite: Suite, capacity: Capacity) -> float:
-    """Return the seconds to compile training once more for the step breakdown."""
-    if not repeats.has_breakdown(case, 1, suite):
-        return 0.0
-    trains, starts = (start_of(case.framework, mode, "none", capacity) for mode in ("train", ""))
-    return trains - starts
-
-
-def of_steps(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -> float:
+def step_seconds(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -> float:
     """Return the seconds of so many steps without records; 0 for a benchmark without steps."""
-    if not (case.is_step or case.mode == INDEPENDENT):
+    if not _has_steps(case):
         return 0.0
     # the samples of a replica are sharded over its devices
     samples = steps * case.samples_of_replica * case.replicas / case.devices
-    trains = case.mode in _TRAINING
-    updates = 0.0
-    if trains and capacity.cores_per_device:
-        rate = capacity.cores_per_device / (UPDATE_PARAMETER * slowness(capacity))
-        updates = steps * _parameters(case, catalog) / rate
-    return samples * _seconds_of_sample(case, capacity, catalog, trains) + updates
+    return samples * _sample_seconds(case, capacity, catalog, case.mode in _TRAINING)
 
 
-def _parameters(case: Case, catalog: Catalog) -> int:
-    return int(catalog.models[case.model].get("trainable_parameters") or 0)
+def search_seconds(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> float:
+    """Return the seconds of all runs of a search for the largest batch."""
+    steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
+    tries = batch_searches.expected(case, settings.suite.largest_batch)
+    return sum(
+        _begin_seconds(each, capacity, catalog) + step_seconds(each, steps, capacity, catalog)
+        for each in tries
+    )
 
 
-def _estimate(
-    case: Case,
-    steps: int,
-    capacity: Capacity,
-    catalog: Catalog,
-    learned: Amounts | Wrong | None = None,
+def _has_steps(case: Case) -> bool:
+    return case.is_step or case.mode == INDEPENDENT
+
+
+def _begin_seconds(case: Case, capacity: Capacity, catalog: Catalog) -> float:
+    """Return the seconds of a run with steps before its first one."""
+    parameters = int(catalog.models[case.model].get("trainable_parameters") or 0)
+    weights = parameters * BUILD_PARAMETER * slowness(capacity)
+    return start_seconds(case.framework, case.mode, case.compiler, capacity) + weights
+
+
+def _run_seconds(
+    case: Case, suite: Suite, capacity: Capacity, catalog: Catalog, learned: Amounts | None
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
-    is_text = case.sequence_length is not None
-    start = start_of(case.framework, case.mode, case.compiler, capacity, is_text=is_text)
-    if case.is_step or case.mode == INDEPENDENT:
-        start += _parameters(case, catalog) * BUILD_PARAMETER * slowness(capacity)
-        return start + of_steps(case, steps, capacity, catalog)
+    if _has_steps(case):
+        steps = suite.warmup_steps + _BREAKDOWN_STEPS * repeats.has_breakdown(case, 1, suite)
+        window = step_seconds(case, suite.timed_steps, capacity, catalog)
+        if suite.timed_seconds and case.is_step:
+            window = max(window, suite.timed_seconds) * (1 + WAITED)
+        begun = _begin_seconds(case, capacity, catalog)
+        return begun + step_seconds(case, steps, capacity, catalog) + window
+    start = start_seconds(case.framework, case.mode, case.compiler, capacity)
     start += MEASURING_SECONDS * slowness(capacity)
-    if not isinstance(learned, Amounts):
+    if learned is None:
         return start
     parameters = dict(case.parameters)
     epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
     scored = (epochs + 1) * learned.held_out  # also scored before the first epoch
     return start + sum(
-        samples * _seconds_of_sample(case, capacity, catalog, trains) / case.devices
+        samples * _sample_seconds(case, capacity, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))
     )
 
 
-def _seconds_of_sample(case: Case, capacity: Capacity, catalog: Catalog, trains: bool) -> float:
+def _sample_seconds(case: Case, capacity: Capacity, catalog: Catalog, trains: bool) -> float:
     model = catalog.models[case.model]
     operations = 2 * forward_multiply_adds(model, case.sequence_length)
     cores = capacity.cores_per_device
@@ -233,13 +202,6 @@ def _gpu_rate(case: Case, capacity: Capacity) -> float:
     is_new = min(versions, default=(0,)) >= (9,)
     faster = 1 if case.precision == precisions.default() else OTHER_PRECISIONS
     return GPU_RATE * faster * (HOPPER if is_new else 1)
-
-
-def of_search(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> float:
-    """Return the seconds of all runs of a search for the largest batch."""
-    steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
-    tries = batch_searches.expected(case, settings.suite.largest_batch)
-    return sum(_estimate(case, steps, capacity, catalog) for case in tries)
 
 
 def minutes(settings: Settings) -> int:

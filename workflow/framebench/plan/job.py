@@ -1,4 +1,4 @@
-"""Jobs: everything that a call executes, each named by its kind and the wildcards of its rule."""
+"""A job: a row of the table of all that a call executes, see :mod:`runs.job_table`."""
 
 from __future__ import annotations
 
@@ -21,88 +21,82 @@ PATHS = {
     "checks": "{framework}/{checks}",
 }
 _KINDS = {frozenset(re.findall(r"{(\w+)}", path)): kind for kind, path in PATHS.items()}
-#: Folders of records and of logs below the results, by kind of job that the harness carries out.
-FOLDERS = {
-    "run": ("runs", "logs"),
-    "search": (SEARCHES, f"logs/{SEARCHES}"),
-    "verification": ("verification", "logs/verification"),
-    "peak_flops": ("peak_flops", "logs/peak_flops"),
+#: Output and log of a job below the results by kind, around its path.
+FILES = {
+    "environment": ("logs/environments/{}", "logs/environments/{}.log"),
+    "reference": ("reference/{}", "logs/reference/{}.log"),
+    "run": ("runs/{}.json", "logs/{}.log"),
+    "search": (f"{SEARCHES}/{{}}.json", f"logs/{SEARCHES}/{{}}.log"),
+    "verification": ("verification/{}.json", "logs/verification/{}.log"),
+    "peak_flops": ("peak_flops/{}.json", "logs/peak_flops/{}.log"),
+    "checks": ("logs/checks/{}.done", "logs/checks/{}.log"),
 }
-
-
+#: Files below the results that mark what a call has done; the next call removes them.
+MARKERS = ("environments/*-????????", "checks/*/*.done", "rounds/*.txt")
 #: File in the results that marks a complete call: every run has a record, tables and report are
 #: made.
 OUTCOME = Path("logs", "outcome")
-
-
-class JobRequest(NamedTuple):
-    """Nodes, devices per node, minutes and required node of a job; "" for any node."""
-
-    nodes: int
-    devices: int
-    minutes: int
-    node: str = ""
+#: Priority of jobs before all runs; runs follow in the order of the plan, below it.
+FIRST = 10_000_000
 
 
 class Job(NamedTuple):
     """A run, batch search, verification, peak-FLOPS benchmark, several of these checks, reference,
     environment or report.
 
-    ``name``: unique in a call; ``group``: shared by jobs that take equally long, such as the
-    repeats of a case; ``seconds``: expected. ``record``: file whose status is the job's, ""
-    without one; ``log``: its log, "" without one.
-    ``software``: name of what it runs in. ``request``: asked of a cluster, None for a job that is
-    never submitted. ``arguments``: returns those of the harness.
-    ``reference``: folder that a verification compares with. ``parts``: checks that the job
-    makes, each with its own record; its own ``record`` is then a marker.
+    ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected.
+    ``output``, ``log``: files; ``software``: name of what it runs in. ``nodes``, ``devices`` per
+    node and ``node``: asked of a cluster; 0 nodes for a job that is never submitted, "" for any
+    node. ``is_done``: its output was there before. ``waits_for``: files that it needs.
+    ``arguments``: returns those of its program. ``parts``: checks that the job makes, each with its
+    own record; its own output is then a marker.
     """
 
-    name: str
     kind: str
-    group: str
+    path: str
     seconds: float
     label: str = ""
-    record: str = ""
+    output: str = ""
     log: str = ""
     software: str = ""
-    request: JobRequest | None = None
+    nodes: int = 0
+    devices: int = 1
+    node: str = ""
+    priority: int = 0
+    is_done: bool = False
+    waits_for: tuple[str, ...] = ()
     arguments: Callable[[], list[str]] = list
-    reference: str = ""
     parts: tuple[Job, ...] = ()
 
     @property
-    def path(self) -> str:
-        """Path of the record in the folder of its kind, without ``.json``."""
-        return self.name.partition("/")[2]
+    def name(self) -> str:
+        """Kind and path; the rule alone of a job without a path."""
+        return f"{self.kind}/{self.path}" if self.path else self.kind
+
+    @property
+    def group(self) -> str:
+        """Path that jobs share which take equally long: the repeats of a case."""
+        return self.path.rpartition("/")[0] if self.kind == "run" else self.path
+
+    @property
+    def record(self) -> str:
+        """Output that says what came of the job; "" for an environment, a reference or tables."""
+        return "" if self.kind in ("environment", "reference", "tables") else self.output
 
     @property
     def title(self) -> str:
         """Label, with the repeat of a run."""
-        named = repeat_and_attempt(Path(self.record).stem) if self.kind == "run" else None
+        named = repeat_and_attempt(Path(self.path).name) if self.kind == "run" else None
         return f"{self.label}  repeat {named[0]}" if named else self.label
 
 
 def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:
     """Return the name of a job: its kind and wildcards, or its rule if it has no kind."""
-    kind = kind_of(wildcards)
+    kind = _KINDS.get(frozenset(wildcards))
     return f"{kind}/{PATHS[kind].format(**wildcards)}" if kind else rule
 
 
-def kind_of(wildcards: Mapping[str, str]) -> str:
-    """Return the kind of a job; "" for a job without a known set of wildcards."""
-    return _KINDS.get(frozenset(wildcards), "")
-
-
-def record_of(results: str | Path, kind: str, path: str) -> str:
-    """Return the file of a record."""
-    return f"{results}/{FOLDERS[kind][0]}/{path}.json"
-
-
-def marker_of(results: str | Path, path: str) -> str:
-    """Return the file that marks a job of several checks as done."""
-    return f"{results}/logs/checks/{path}.done"
-
-
-def log_of(results: str | Path, kind: str, path: str) -> str:
-    """Return the log of a job that the harness carries out."""
-    return f"{results}/{FOLDERS[kind][1]}/{path}.log"
+def files_of(results: str | Path, kind: str, path: str) -> tuple[str, str]:
+    """Return output and log of a job."""
+    output, log = FILES[kind]
+    return f"{results}/{output.format(path)}", f"{results}/{log.format(path)}"

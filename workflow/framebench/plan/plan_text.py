@@ -18,7 +18,7 @@ from .planning import Plan, remaining, seconds_for
 MOST_NAMES, MOST_CALLS = 12, 3
 
 
-def describe(plan: Plan, description: str = "") -> str:
+def describe(plan: Plan) -> str:
     """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
     suite = plan.settings.suite
     limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
@@ -35,7 +35,7 @@ def describe(plan: Plan, description: str = "") -> str:
     if not any(case.is_step for case in plan.cases):
         steps = ""
     lines = [
-        f"Suite {suite.name} ({suite.path})" + (f": {description}" if description else ""),
+        f"Suite {suite.name} ({suite.path})",
         f"  {counted(cases, 'case')} x {suite.repeats} repeats{until} = "
         f"{counted(len(plan.runs), 'run')}{steps}",
         *(f"  {line}" for line in _machine(plan)),
@@ -66,9 +66,6 @@ def describe(plan: Plan, description: str = "") -> str:
     if files:
         time_for_it = duration(ENVIRONMENT_SECONDS * len(files))
         lines += [f"Environments to build first, about {time_for_it}: {', '.join(files)}"]
-        if models := plan.settings.own_models:
-            sources = " and ".join(own_model.source for own_model in models)
-            lines += [f"Imports of {sources} are checked once it is built"]
     return "\n".join(lines)
 
 
@@ -113,20 +110,16 @@ def _gpus(plan: Plan) -> list[str]:
 def left_as_they_are(plan: Plan) -> list[str]:
     """Return lines on runs that are done but may succeed with a higher limit or another attempt."""
     ended = Counter(run.status for run in plan.runs)
-    next_words = {
-        "timeout": ("timed out", f" (time_limit is {estimates.run_limit(plan.settings):g} s now)"),
-        "oom": (
-            "ran out of memory",
-            f" (memory_limit is {plan.settings.memory_limit or 'auto'} now)",
-        ),
-        "failed": ("failed", ""),
-        "not_converged": ("did not converge", ""),
+    words = {
+        "timeout": "timed out",
+        "oom": "ran out of memory",
+        "failed": "failed",
+        "not_converged": "did not converge",
     }
     return [
-        f"{ended[status]} run(s) {what} and count as done; --config retry={status} repeats them"
-        + limit
-        for status, (what, limit) in next_words.items()
-        if ended[status]
+        f"{ended[name]} run(s) {text} and count as done; --config retry={name} repeats them"
+        for name, text in words.items()
+        if ended[name]
     ]
 
 
@@ -144,31 +137,20 @@ def _to_find(plan: Plan) -> list[str]:
     """Return lines on batch searches, with the number of pending ones."""
     if not plan.searches:
         return []
-    to_do = [seconds for search, seconds in plan.searches if not search.result]
-    then = f", roughly {duration(sum(to_do))}, and then the runs with them" if to_do else ""
-    return [
-        "",
-        f"Largest batches to find first: {len(to_do)} of {len(plan.searches)}{then}",
-        *groups.table(
-            [
-                ["case", "largest batch", "s"],
-                *(
-                    [str(search.case), search.state, f"{seconds:.0f}"]
-                    for search, seconds in plan.searches
-                ),
-            ]
-        ),
-    ]
+    to_do = [(search.case, seconds) for search, seconds in plan.searches if not search.result]
+    count = f"Largest batches to find first: {len(to_do)} of {len(plan.searches)}"
+    if not to_do:
+        return ["", count]
+    which = names.listed(names.frameworks(case for case, _ in to_do))
+    seconds = duration(sum(seconds for _, seconds in to_do))
+    return ["", f"{count} ({which}), roughly {seconds}, and then the runs with them"]
 
 
 def _names(plan: Plan) -> list[str]:
     """Return lines with the case names that the key ``cases`` takes, if they are few."""
     found = [str(case) for case in plan.folders if case not in plan.larger]
     if len(found) > MOST_NAMES:
-        return [
-            f"  Plans of at most {MOST_NAMES} cases list their names for --config cases=.., for "
-            "example with --config frameworks=NAME"
-        ]
+        return []
     return ["", "Cases, as --config cases=.. takes them:", *(f"  {name}" for name in found)]
 
 
@@ -210,7 +192,7 @@ def _at_most(plan: Plan) -> list[str]:
 
 def _answered(plan: Plan) -> list[str]:
     """Return lines on what each of the next calls answers within its time budget."""
-    budgeted, known = plan.settings.budget or 0.0, planning.costs(plan)
+    budgeted, known = plan.settings.budget or 0.0, planning.costs_of(plan)
     expected = budget.answers(known, Counter(run.case for run in plan.runs if run.status))
     if not expected:
         return ["Each setting has the repeats of a first look; a further call adds some"]

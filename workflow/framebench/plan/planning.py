@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from ..cases.fitting import Capacity, LeftOut
 from ..config import values
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
-from ..environments.software import Software, choose, misfit, when_built
+from ..environments.software import Software, choose, misfit
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
@@ -29,11 +29,10 @@ from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
-from . import batch_searches, budget, case_settings, estimates, pairing, repeats
+from . import batch_searches, budget, case_settings, costs, estimates, pairing, repeats
 from .batch_searches import BatchSearch
-from .budget import AROUND, CLOSING, NOTHING_SPENT, PAGE_SECONDS, Costs, Spent
+from .budget import NOTHING_SPENT, Costs, Spent
 from .case_settings import asked_conditions, software
-from .slow_cases import too_slow
 
 
 class PlannedRun(NamedTuple):
@@ -78,6 +77,8 @@ class Plan:
     """True if the plan has all cases of the suite that fit the machine."""
     stages: dict[Case, int]
     """Stage of the suite in which a case is measured, see :mod:`budget`."""
+    seconds: dict[Case, float]
+    """Expected seconds of a run of each case."""
     larger: dict[Case, Case]
     """Cases with a multiple of the batch of another, and that case: see ``batch_check``."""
 
@@ -92,10 +93,8 @@ class Plan:
     @property
     def computed(self) -> list[Case]:
         """Cases that are computed on this machine; with a time budget, those with a run."""
-        return self.cases if self.settings.budget is None else self._begun
-
-    @property
-    def _begun(self) -> list[Case]:
+        if self.settings.budget is None:
+            return self.cases
         begun = {run.case for run in self.runs}
         return [case for case in self.folders if case in begun]
 
@@ -108,12 +107,6 @@ class Plan:
     @property
     def unsearched(self) -> list[BatchSearch]:
         return [search for search, _ in self.searches if search.result is None]
-
-    def seconds_of(self, search: BatchSearch) -> float:
-        """Return the expected seconds of a search."""
-        return next(
-            seconds for batch_search, seconds in self.searches if batch_search.name == search.name
-        )
 
     @property
     def needed(self) -> dict[str, Software]:
@@ -151,7 +144,7 @@ def make_plan(
     fitted, left_out = fitting.fit(wanted, capacity, catalog)
     unusable = _unusable(fitted, settings, catalog, capacity)
     usable = [case for case in fitted if case not in unusable]
-    slow = too_slow(usable, settings, capacity, catalog)
+    slow = costs.too_slow(usable, settings, capacity, catalog)
     left_out += [LeftOut(case, why) for case, why in [*unusable.items(), *slow.items()]]
     cases = [case for case in usable if case not in slow]
     larger = _with_larger_batch(cases, settings, capacity, catalog)
@@ -168,21 +161,32 @@ def make_plan(
     )  # fmt: skip
     known = {case: needs[case].found if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
-    as_asked = _as_asked(cached.runs if cached else (), folders, settings, capacity)
+    plan = Plan(
+        settings, capacity, folders, [], [], left_out, runs_in, 0,
+        [(search, estimates.search_seconds(search.case, settings, capacity, catalog))
+         for search in needs.values()],
+        machine.identity, [],
+        values.from_here(catalog.root / "scripts"),
+        len(wanted) == len(everything),
+        {found: stages.get(case, 0) for case, found in known.items() if found},
+        {},
+        larger,
+    )  # fmt: skip
+    as_asked = _as_asked(plan, cached.runs if cached else ())
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
-    elsewhere = [run for run in as_asked if not is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
-    expected = estimates.of_runs(folders, settings, capacity, catalog, latest)
-    staged = {found: stages.get(case, 0) for case, found in known.items() if found}
-    estimated = _costs(staged, expected, settings, capacity, larger)
-    needed = _needed(folders, settings, runs, estimated)
+    plan = replace(
+        plan,
+        cached=len(latest),
+        elsewhere=[run for run in as_asked if not is_here(run.machine, machine.identity)],
+        seconds=estimates.expected_seconds(folders, settings, capacity, catalog, latest),
+    )
+    needed = _needed(plan, runs, costs_of(plan))
     # A single run is enough to record why a case is not measured.
     once = {search.found for search in needs.values() if search.failed}.difference(cases)
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
-    failed = {software(run.case, settings.suite) for run in runs if run.status == "failed"}
-    built = {name: when_built(some) for name, some in runs_in.items() if name in failed}
     planned: dict[tuple[Case, int], PlannedRun] = {}
     reserve: dict[tuple[Case, int], PlannedRun] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
@@ -193,24 +197,13 @@ def make_plan(
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
             continue
         folder = folders[case]
-        since = built.get(software(case, settings.suite))
-        name, status = _record_of(folder, repeat, present[folder], latest, settings, since)
-        run = PlannedRun(case, repeat, name, status, expected[case], number)
+        name, status = _record_of(folder, repeat, present[folder], latest, settings)
+        run = PlannedRun(case, repeat, name, status, plan.seconds[case], number)
         if repeat <= needed[case]:
             planned[case, repeat] = run
         elif case not in once or repeat == 1:
             reserve[case, repeat] = run
-    return Plan(
-        settings, capacity, folders, list(planned.values()), list(reserve.values()), left_out,
-        runs_in, len(latest),
-        [(search, estimates.of_search(search.case, settings, capacity, catalog))
-         for search in needs.values()],
-        machine.identity, elsewhere,
-        values.from_here(catalog.root / "scripts"),
-        len(wanted) == len(everything),
-        staged,
-        larger,
-    )  # fmt: skip
+    return replace(plan, runs=[*planned.values()], reserve=[*reserve.values()])
 
 
 def _with_larger_batch(
@@ -259,6 +252,7 @@ def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
         plan,
         stages=now.stages,
         folders=now.folders,
+        seconds=now.seconds,
         runs=[*plan.runs, *new(now.runs)],
         reserve=[*plan.reserve, *new(now.reserve)],
         searches=now.searches,
@@ -280,17 +274,14 @@ def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> tuple[list[PlannedRun],
 
     All runs planned so far must have left their records. ``spent``: of the time budget.
     """
-    folder = plan.settings.results / "runs"
     record_set = record_sets.load_results(plan.settings.results)
-    as_asked = _as_asked(
-        record_set.runs if record_set else (), plan.folders, plan.settings, plan.capacity
-    )
+    as_asked = _as_asked(plan, record_set.runs if record_set else ())
     runs = [run for run in as_asked if is_here(run.machine, plan.here)]
-    known = costs(plan, spent)
-    needed = _needed(plan.folders, plan.settings, runs, known)
-    leads = (0, 0)
+    known = costs_of(plan, spent)
+    needed, leads = _needed(plan, runs, known), (0, 0)
     if plan.settings.budget is not None:
-        leads = budget.leads(_compared(plan.folders, plan.settings, runs), known)
+        leads = budget.leads(_compared(plan, runs), known)
+    folder = plan.settings.results / "runs"
     more = [
         run
         for run in plan.reserve
@@ -325,16 +316,14 @@ def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
     return alone + max([sum(beside) / plan.capacity.devices_per_node, *beside])
 
 
-def _as_asked(
-    runs: Iterable[Run], folders: dict[Case, str], settings: Settings, capacity: Capacity
-) -> list[Run]:
+def _as_asked(plan: Plan, runs: Iterable[Run]) -> list[Run]:
     """Return the runs whose case and conditions match the folder that they lie in.
 
     Other records were put there by hand.
     """
     wanted = {
-        folder: (case, asked_conditions(case, settings, capacity))
-        for case, folder in folders.items()
+        folder: (case, asked_conditions(case, plan.settings, plan.capacity))
+        for case, folder in plan.folders.items()
     }
 
     def measured(run: Run) -> tuple[Any, ...]:
@@ -345,64 +334,29 @@ def _as_asked(
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
 
-def costs(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
+def costs_of(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
     """Return the expected seconds of a plan's cases, by which the time budget of a call is
     divided."""
-    seconds = {run.case: run.seconds for run in [*plan.reserve, *plan.runs]}
-    return _costs(plan.stages, seconds, plan.settings, plan.capacity, plan.larger, spent)
+    return costs.costs(plan.stages, plan.seconds, plan.settings, plan.capacity, plan.larger, spent)
 
 
-def _costs(
-    stages: Mapping[Case, int],
-    seconds: Mapping[Case, float],
-    settings: Settings,
-    capacity: Capacity,
-    larger: Mapping[Case, Case],
-    spent: Spent = NOTHING_SPENT,
-) -> Costs:
-    if settings.budget is None:  # nothing is divided
-        return Costs(stages, seconds, {}, 0.0)
-    # Cases share the first start of their framework, and on GPUs its peak in their precision.
-    own = [case for case in stages if case not in larger]  # others have the checks of these
-    cases = Counter(case.framework for case in own)
-    in_precision = Counter((case.framework, case.precision) for case in own)
-    checks = dict.fromkeys(stages, 0.0)
-    for case in own:
-        checks[case] = estimates.of_checks(case, capacity)
-        checks[case] += estimates.of_first_start(case.framework, capacity) / cases[case.framework]
-        if capacity.accelerator != "cpu":
-            peak = estimates.of_peak(case.framework, capacity)
-            checks[case] += peak / in_precision[case.framework, case.precision]
-    left = settings.budget - spent.seconds
-    if settings.cluster:  # node time, without what happens between the jobs
-        return Costs(stages, seconds, checks, left, 0.0, larger)
-    slowness = estimates.slowness(capacity)
-    around = AROUND * slowness if spent.around is None else spent.around
-    page = PAGE_SECONDS * slowness if spent.page is None else spent.page
-    return Costs(stages, seconds, checks, left - CLOSING * page, around, larger)
-
-
-def _needed(
-    folders: dict[Case, str], settings: Settings, runs: Iterable[Run], known: Costs
-) -> dict[Case, int]:
+def _needed(plan: Plan, runs: Iterable[Run], known: Costs) -> dict[Case, int]:
     """Return the number of repeats that each case should have, given its runs."""
-    present, suite = pairing.by_folder(runs), settings.suite
+    present, suite = pairing.by_folder(runs), plan.settings.suite
     if suite.repeats.margin is not None:
-        return pairing.wanted(folders, suite, present)
-    if settings.budget is None:
-        of_case = {case: present[folder] for case, folder in folders.items()}
+        return pairing.wanted(plan.folders, suite, present)
+    if plan.settings.budget is None:
+        of_case = {case: present[folder] for case, folder in plan.folders.items()}
         return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}
-    return budget.wanted(_compared(folders, settings, runs), known, suite.repeats.at_most)
+    return budget.wanted(_compared(plan, runs), known, suite.repeats.at_most)
 
 
-def _compared(
-    folders: dict[Case, str], settings: Settings, runs: Iterable[Run]
-) -> dict[Case, Sequence[Run]]:
+def _compared(plan: Plan, runs: Iterable[Run]) -> dict[Case, Sequence[Run]]:
     """Return the runs of each case, without those that take part in no comparison."""
     present = pairing.by_folder(runs)
-    results, _ = verifications.load(settings.results / verifications.KIND)
+    results, _ = verifications.load(plan.settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)
-    return {case: without_excluded(present[folder], flags) for case, folder in folders.items()}
+    return {case: without_excluded(present[folder], flags) for case, folder in plan.folders.items()}
 
 
 def _record_of(
@@ -411,30 +365,25 @@ def _record_of(
     attempts: dict[int, list[int]],
     latest: dict[str, Run],
     settings: Settings,
-    built: float | None,
 ) -> tuple[str, str]:
-    """Return name and status of a repeat's valid record; else the first free name and "".
-    ``built``: see :func:`_run_again`."""
+    """Return name and status of a repeat's valid record; else the first free name and ""."""
     present = attempts.get(repeat, [])
     for attempt in sorted(present, reverse=True):
         name = _name(folder, repeat, attempt)
         run = latest.get(f"{name}.json")
-        if run and not _run_again(run, settings, built):
+        if run and not _run_again(run, settings):
             return name, run.status
         if run:
             break
     return _name(folder, repeat, max(present, default=-1) + 1), ""
 
 
-def _run_again(run: Run, settings: Settings, built: float | None) -> bool:
-    """Return whether a repeat with a record is to be run again.
-    ``built``: when its environment was built, in seconds since the epoch, None if unknown: a run
-    that failed before may have failed because a file was missing."""
+def _run_again(run: Run, settings: Settings) -> bool:
+    """Return whether a repeat with a record is to be run again."""
     return (
         settings.measures_again
         or run.status in settings.retry
         or run.crowded_out
-        or (run.status == "failed" and built is not None and (run.started or 0.0) < built)
         or _is_to_repeat(run, settings)
         or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
     )

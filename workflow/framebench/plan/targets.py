@@ -15,12 +15,8 @@ from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
 from . import amounts, budget, planning
-from .amounts import Wrong
 from .case_settings import variables
 from .planning import Plan
-
-#: Characters that a shell expands inside the two pairs of quotes around a job's command.
-_UNQUOTABLE = '$`"\\'
 
 
 def check_measurement(plan: Plan, target: str) -> None:
@@ -78,9 +74,9 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
                 f"folder is named; allowed: with data=DIR, one with the files of "
                 f"{model_config['task']}"
             )
-    for wrong in amounts.of_cases(cases, settings, catalog).values():
-        if isinstance(wrong, Wrong):
-            raise ConfigError(f"{SOURCE}: data: {wrong.why}")
+    for count in amounts.of_cases(cases, settings, catalog).values():
+        if isinstance(count, str):
+            raise ConfigError(f"{SOURCE}: data: {count}")
 
 
 def _check_folder(settings: Settings) -> None:
@@ -116,7 +112,7 @@ def check_runs(plan: Plan) -> None:
     """Raise :class:`ConfigError` with the reasons if no case can be run, or none within the
     budget."""
     if plan.cases and plan.settings.budget and not plan.runs:
-        known = planning.costs(plan)
+        known = planning.costs_of(plan)
         shortest = plan.settings.budget - known.left + budget.least(known)
         raise ConfigError(
             f"time_budget: found {plan.settings.budget:g} s, which is too short for any run; "
@@ -131,12 +127,3 @@ def check_runs(plan: Plan) -> None:
         f"{plan.settings.suite.path}: found no case that can be run here, {len(plan.left_out)} are "
         f"left out: {why}; allowed: at least one that fits"
     )
-
-
-def check_quoting(where: str, text: str) -> None:
-    """Raise :class:`ConfigError` for text that a cluster job's shells would change."""
-    if bad := "".join(sorted(set(text) & set(_UNQUOTABLE))):
-        raise ConfigError(
-            f"{where}: found {text!r}; allowed on a cluster: without {' '.join(bad)}, which the "
-            "shells between Snakemake and a job would read otherwise"
-        )

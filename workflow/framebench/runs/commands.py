@@ -1,22 +1,17 @@
-"""Command lines of runs: arguments of the harness, and the interpreter that runs it.
-
-``name`` is the name of some software, see :func:`plan.software`.
-"""
+"""Arguments of the harness for runs, searches and checks."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from core.case import Case
 
 from ..config.catalog import Catalog
 from ..config.values import bytes_of
-from ..environments.soundness import is_sound
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
-from ..plan.case_settings import counts_steps, data_of, variables, variant_settings
+from ..plan.case_settings import data_of, steps_of, variables, variant_settings
 from ..plan.estimates import run_limit
 from ..plan.job import Job
 from ..plan.planning import Plan, PlannedRun
@@ -28,36 +23,9 @@ BREAKDOWN_STEPS = 3
 VARIABLE = "--variable"
 
 
-def to_build(plan: Plan) -> set[str]:
-    """Return the names of software whose venv is missing or damaged."""
-    markers = {name: software.marker for name, software in plan.software.items()}
-    return {name for name, marker in markers.items() if marker and not is_sound(marker)}
-
-
-def conda_file(plan: Plan, name: str) -> Path | None:
-    """Return the environment file for ``--sdm conda``; None if none is needed."""
-    file = plan.software[name].file
-    return file.path if file else None
-
-
-def image(plan: Plan, name: str) -> str | None:
-    """Return the image for ``--sdm apptainer``; None if none is needed."""
-    found = plan.software[name].image
-    return found.name if found else None
-
-
-def hashing(plan: Plan) -> list[str]:
-    """Return arguments of an environment's build: whether package hashes are checked."""
-    return [] if plan.settings.require_hashes else ["--without-hashes"]
-
-
-def interpreter(plan: Plan, name: str) -> list[str]:
-    """Return the words that start the run's Python."""
-    return list(plan.software[name].python)
-
-
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
-    """Return shell-quoted arguments with which the harness checks its environment."""
+    """Return shell-quoted arguments with which the harness checks its environment, the software
+    ``name``."""
     software = plan.software[name]
     method = ["--install-method", software.install_method]
     if software.image:
@@ -76,28 +44,17 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
 
 def arguments(plan: Plan, run: PlannedRun) -> list[str]:
     """Return the arguments of the harness for a run."""
-    suite = plan.settings.suite
-    steps = {
-        "warmup-steps": suite.warmup_steps,
-        "warmup-limit": suite.warmup_limit,
-        "timed-steps": suite.timed_steps,
-        "timed-seconds": suite.timed_seconds if run.case.is_step else None,
+    case, suite = run.case, plan.settings.suite
+    named = {
+        **axis_options(plan, case),
+        **steps_of(case, suite),
+        "repeat": run.repeat,
+        **common(plan, case.devices),
     }
-    measured = words(
-        {
-            **_case(plan, run.case),
-            **(steps if counts_steps(run.case, suite) else {}),
-            "repeat": run.repeat,
-            **common(plan, run.case.devices),
-        }
-    )
-    breakdown = (
-        {"breakdown_steps": BREAKDOWN_STEPS}
-        if repeats.has_breakdown(run.case, run.repeat, suite)
-        else {}
-    )
-    parameters = of_kind({**breakdown, **dict(run.case.parameters)})
-    return measured + parameters + variant_options(plan, run.case)
+    parameters = dict(case.parameters)
+    if repeats.has_breakdown(case, run.repeat, suite):
+        parameters["breakdown_steps"] = BREAKDOWN_STEPS
+    return words(named) + of_kind(parameters) + variant_options(plan, case)
 
 
 def check_arguments(checks: Sequence[Job]) -> list[str]:
@@ -108,7 +65,7 @@ def check_arguments(checks: Sequence[Job]) -> list[str]:
         words = check.arguments()
         kept = words[: words.index(VARIABLE)] if VARIABLE in words else words
         variables = words[len(kept) :]
-        options += ["--check", shlex.join([*kept, "--output", check.record, "--log", check.log])]
+        options += ["--check", shlex.join([*kept, "--output", check.output, "--log", check.log])]
     return [*variables, *options]
 
 
@@ -116,14 +73,14 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
     """Return the arguments of the harness for a search for the largest batch."""
     case, bounds = search.case, plan.settings.suite.largest_batch
     named = {
-        **_case(plan, case),
+        **axis_options(plan, case),
         "kind": KIND,
-        "batch-per-device": None,
-        "warmup-steps": batch_searches.WARMUP_STEPS,
-        "timed-steps": batch_searches.TIMED_STEPS,
+        "batch_per_device": None,
+        "warmup_steps": batch_searches.WARMUP_STEPS,
+        "timed_steps": batch_searches.TIMED_STEPS,
         **common(plan, case.devices),
     }
-    parameters = of_kind(batch_searches.parameters_of(case, bounds))
+    parameters = of_kind({"mode": case.mode, **dict(bounds)})
     return [*words(named), *parameters, *variant_options(plan, case), "--spare-memory"]
 
 
@@ -135,21 +92,15 @@ def model_of(plan: Plan, name: str) -> str:
 
 
 def axis_options(plan: Plan, case: Case) -> dict[str, object]:
-    """Return arguments of the harness for benchmark, axes and variant of a case, by name."""
+    """Return arguments of the harness for benchmark, axes, variant and data of a case, by name."""
     return {
         "kind": case.mode,
         "kinds": plan.settings.kinds if not case.is_step else None,
-        **{name.replace("_", "-"): value for name, value in case.arguments().items()},
+        **case.arguments(),
         "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
         "model": model_of(plan, case.model) if case.model else None,
         "variant": case.variant or None,
-    }
-
-
-def _case(plan: Plan, case: Case) -> dict[str, object]:
-    return {
-        **axis_options(plan, case),
-        **{key.replace("_", "-"): value for key, value in data_of(case, plan.settings).items()},
+        **data_of(case, plan.settings),
         "node": case.node or None,
     }
 
@@ -165,22 +116,22 @@ def common(plan: Plan, devices: int) -> dict[str, object]:
     return {
         "accelerator": plan.capacity.accelerator,
         "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,
-        "cores-per-device": plan.capacity.cores_per_device,
-        "time-limit": run_limit(settings),
-        "memory-limit": memory,
+        "cores_per_device": plan.capacity.cores_per_device,
+        "time_limit": run_limit(settings),
+        "memory_limit": memory,
         "cores": plan.capacity.cores,
-        "side-by-side": plan.is_beside(devices) or None,
+        "side_by_side": plan.is_beside(devices) or None,
         "seed": settings.seed,
     }
 
 
 def words(named: Mapping[str, object]) -> list[str]:
     """Return options of a command line: without a value for True, none for None."""
-    given = {key: value for key, value in named.items() if value is not None}
-    pairs = (
-        [f"--{key}"] if item is True else [f"--{key}", str(item)] for key, item in given.items()
-    )
-    return [word for pair in pairs for word in pair]
+    result: list[str] = []
+    for key, value in named.items():
+        if value is not None:
+            result += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+    return result
 
 
 def of_kind(parameters: Mapping[str, object]) -> list[str]:
@@ -192,13 +143,9 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 
 def variant_options(plan: Plan, case: Case) -> list[str]:
     """Return options that a variant sets for the ranks: variables, allocator and model source."""
-    suite = plan.settings.suite
-    options = {
-        name.replace("_", "-"): value for name, value in variant_settings(case, suite).items()
-    }
-    capacity = plan.capacity
+    suite, capacity = plan.settings.suite, plan.capacity
     variables_of = variables(case, suite, capacity.accelerator, capacity.vendor)
-    return [*given(variables_of.items()), *words(options)]
+    return [*given(variables_of.items()), *words(variant_settings(case, suite))]
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

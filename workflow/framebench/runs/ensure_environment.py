@@ -10,8 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core import bounded
-
 from ..environments import soundness
 from ..files import children, locks
 
@@ -30,18 +28,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--without-hashes", action="store_true", help="install whatever has the pinned versions"
     )
-    parser.add_argument("--log", type=Path, help="file for the output, which is shown on failure")
     options = parser.parse_args(arguments)
     _end_with_parent()
-    shown = _divert(options.log) if options.log else None
-    status = 0
     hashed = not options.without_hashes
     marker = options.marker or _usual_marker(options.file, hashed)
-    if not soundness.is_sound(marker):
-        status = _build(options.file, marker, hashed)
-    if status and shown is not None:
-        os.write(shown, bounded.read_end(options.log, bounded.LARGEST_FILE).encode())
-    return status
+    return 0 if soundness.is_sound(marker) else _build(options.file, marker, hashed)
 
 
 def _usual_marker(file: Path, hashed: bool) -> Path:
@@ -56,16 +47,6 @@ def _usual_marker(file: Path, hashed: bool) -> Path:
         return PROJECT / ".venvs" / venvs.read_environment_file(file, hashed).name / venvs.MARKER
     except ConfigError as error:
         sys.exit(f"framebench: {error}")
-
-
-def _divert(log: Path) -> int:
-    """Redirect stdout and stderr to the log. Returns a descriptor of the former stderr."""
-    before = os.dup(2)
-    log.parent.mkdir(parents=True, exist_ok=True)
-    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
-    os.dup2(file, 1)
-    os.dup2(file, 2)
-    return before
 
 
 def _end_with_parent() -> None:

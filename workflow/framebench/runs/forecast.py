@@ -1,26 +1,26 @@
-"""Forecast of the time left: expected seconds of each job that has not ended; and the refusal of a
-call of more than a day without a yes."""
+"""Expected time of the jobs of a call, and the node hours that they ask of a cluster."""
 
 from __future__ import annotations
 
 import statistics
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
-from core.text import duration
+from core.text import counted, duration
 
 from ..config.validation import ConfigError
-from ..plan import planning
+from ..plan import estimates, planning
 from ..plan.job import Job
 from ..plan.planning import Plan
-from . import jobs
-from .peak_flops import PeakFlopsBenchmark
-from .verify import Verification
 
 #: Seconds of a day.
 DAY = 86400.0
-#: Kinds of jobs that a time budget does not pay for.
-_BEYOND_BUDGET = ("environment",)
+#: Jobs that a plan counts besides its runs, by kind.
+_BESIDES = {
+    "peak_flops": "peak-FLOPS benchmark",
+    "verification": "verification",
+    "reference": "reference",
+}
 
 
 class Forecast:
@@ -74,45 +74,73 @@ def at_once(plan: Plan) -> float:
     return cluster.nodes * alone / sum(run.seconds * run.case.nodes for run in plan.pending)
 
 
-def left(
-    plan: Plan,
-    peak_flops_of: Mapping[str, PeakFlopsBenchmark],
-    verifications_of: Mapping[str, Verification],
-) -> float:
-    """Return the seconds until all jobs of the plan are done, see :func:`jobs.of_all`.
-
-    A time budget replaces the measuring ones among them.
-    """
-    pending = list(jobs.of_all(plan, peak_flops_of, verifications_of))
+def total(plan: Plan, jobs: Sequence[Job]) -> float:
+    """Return the seconds until all ``jobs`` of a plan are done. A time budget replaces all of them
+    but the building of environments."""
     budget = plan.settings.budget
-    if budget is None or not pending:
-        return Forecast(pending, at_once(plan)).left(0.0)
-    return budget + sum(job.seconds for job in pending if job.kind in _BEYOND_BUDGET)
+    if budget is None or not jobs:
+        return Forecast(jobs, at_once(plan)).left(0.0)
+    return budget + sum(job.seconds for job in jobs if job.kind == "environment")
 
 
-def check(plan: Plan, total: float) -> None:
+def check_total(plan: Plan, seconds: float) -> None:
     """Raise :class:`ConfigError` if a call takes more than a day and ``yes`` is not set."""
-    if total <= DAY or plan.settings.yes:
+    if seconds <= DAY or plan.settings.yes:
         return
     raise ConfigError(
         f"{plan.settings.suite.path}: found {len(plan.pending)} runs, which take "
-        f"{_text(plan, total)}; allowed: at most a day, or more with --config yes=true\n"
+        f"{_text(plan, seconds)}; allowed: at most a day, or more with --config yes=true\n"
         "all of it: snakemake --cores all plan, with the same --config; less: frameworks=.., "
         "models=.., cases=.. or another suite"
     )
 
 
-def lines(plan: Plan, total: float) -> list[str]:
-    """Return the line with the total duration, at the end of a plan."""
-    return [f"In all {_text(plan, total)}"] if total else []
+def lines(plan: Plan, jobs: Sequence[Job], reserve: Iterable[Job] = ()) -> list[str]:
+    """Return the last lines of a plan: its jobs besides runs, what all request of a cluster, and
+    how long they take. ``reserve``: jobs that may follow."""
+    if not jobs:
+        return []
+    besides = [job for job in jobs if job.kind in _BESIDES]
+    counts = Counter(job.kind for job in besides)
+    named = ", ".join(
+        counted(counts[kind], noun) for kind, noun in _BESIDES.items() if counts[kind]
+    )
+    seconds = duration(sum(job.seconds for job in besides))
+    result = [f"Besides runs: {named}, roughly {seconds}"] if besides else []
+    if plan.settings.cluster:
+        asked = [job for job in (*jobs, *reserve) if job.nodes]
+        most = plan.settings.cluster.most_node_hours
+        ceiling = f" (most_node_hours: {most:g})" if most else ""
+        hours = f"at most {node_hours(plan, asked):.2f} node hours in all{ceiling}"
+        result += [f"Requested of the cluster: {counted(len(asked), 'job')}, {hours}"]
+    return [*result, f"In all {_text(plan, total(plan, jobs))}"]
 
 
-def _text(plan: Plan, total: float) -> str:
+def _text(plan: Plan, seconds: float) -> str:
     cluster = plan.settings.cluster
     if cluster is None:
-        return f"about {duration(total)}"
+        return f"about {duration(seconds)}"
     nodes = sum(run.seconds * run.case.nodes for run in plan.pending) / 3600
     return (
-        f"about {duration(total)} if {cluster.nodes} nodes are free throughout "
+        f"about {duration(seconds)} if {cluster.nodes} nodes are free throughout "
         f"({nodes:.1f} node hours of runs; the time in the queue is not known)"
     )
+
+
+def node_hours(plan: Plan, jobs: Iterable[Job]) -> float:
+    """Return the node hours of jobs on a cluster, if each uses all of its time, and those of rounds
+    that a time budget decides later."""
+    hours = estimates.minutes(plan.settings) / 60
+    return (plan.settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
+
+
+def check_node_hours(plan: Plan, jobs: Iterable[Job]) -> None:
+    """Raise :class:`ConfigError` if jobs may use more node hours than ``most_node_hours``."""
+    cluster = plan.settings.cluster
+    most = cluster.most_node_hours if cluster else None
+    if most is not None and (hours := node_hours(plan, jobs)) > most:
+        raise ConfigError(
+            f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
+            f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "
+            "lower time_limit: snakemake plan has the sum"
+        )

@@ -27,7 +27,6 @@ SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
 #: Exit status of a command after Ctrl-C, as in shells, and what it says then.
 INTERRUPTED = 128 + signal.SIGINT
 GOES_ON = "interrupted: the same command goes on from here"
-_PROFILE = ["--workflow-profile", str(PROJECT / "profiles" / "default")]
 
 
 class MeasuringFailed(Exception):
@@ -52,7 +51,8 @@ def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequenc
     once an interrupted call has noted what it measured.
 
     ``config``: arguments of ``--config``; ``arguments``: further arguments of Snakemake."""
-    profile = [] if "--workflow-profile" in arguments else _PROFILE
+    own = ["--workflow-profile", str(PROJECT / "profiles" / "default")]
+    profile = [] if "--workflow-profile" in arguments else own
     call = [
         *(sys.executable, "-I", "-m", "snakemake", "--cores", "all"),
         *("--snakefile", str(PROJECT / "workflow" / "Snakefile")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,14 +13,13 @@ from core import axes, bounded, precisions
 from core.case import Case
 from core.merging import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
-from core.text import duration
 
 from ..cases.fitting import MEASURE
 from ..config import own_model
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
-from ..files.attempt_names import attempt_name, split_attempt
+from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables, variant_settings
@@ -30,10 +29,12 @@ from ..records.record_files import machine_of, read
 from ..records.verifications import FULL, SMALL
 from .commands import axis_options, common, given, model_of, of_kind, words
 
-#: Rough seconds of a verification of a full-size model, and of a small reference.
-FULL_SECONDS, REFERENCE_SECONDS = 60.0, 1.0
+#: Rough seconds of a verification of a full-size model.
+FULL_SECONDS = 60.0
 #: Statuses of verifications that the next call makes again.
 _NOT_MADE = tuple(status for status in FAILURES if status != "unsupported")
+#: Folders of the code that decides a reference.
+_REFERENCE_CODE = ("core", "harness", "reference", "networks")
 #: Key of a model config: hyperparameters with which the model fits into memory.
 REDUCED = "reduced"
 
@@ -182,32 +183,16 @@ def scale_of(model_config: Mapping[str, Any]) -> str:
     return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
 
-def file_of(results: Path, name: str) -> Path:
-    """Return the path of a verification record, which may not exist."""
-    return results / "verification" / f"{name}.json"
-
-
-def missing(results: Path, named: Mapping[str, Verification]) -> dict[str, Verification]:
-    """Return the verifications without a record."""
-    return {
-        name: verification
-        for name, verification in named.items()
-        if not file_of(results, name).exists()
-    }
-
-
 def small(
-    plan: Plan,
-    catalog: Catalog,
-    full: Mapping[str, Verification],
-    chosen: MutableMapping[str, str] | None = None,
+    plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
 ) -> dict[str, Verification]:
     """Return verifications of small models for those of ``full`` without a record, by name.
 
     Models whose config has a small version get one, except variants with another model source. A
-    user's own model stands for itself. ``chosen``: as in :func:`names`.
+    user's own model stands for itself.
     """
-    lacking = missing(plan.settings.results, full)
+    folder = plan.settings.results / "verification"
+    lacking = {name: each for name, each in full.items() if not (folder / f"{name}.json").exists()}
     made_small = [
         verification._replace(scale=SMALL)
         for verification in lacking.values()
@@ -217,36 +202,7 @@ def small(
     reduced = {
         name: verification for name, verification in lacking.items() if verification.is_short
     }
-    return {**names(plan, catalog, made_small, chosen), **reduced}
-
-
-def describe(plan: Plan, verifications_of: Mapping[str, Verification]) -> str:
-    """Return a line with number and seconds of pending verifications; "" if there are none."""
-    results = plan.settings.results
-    to_make = [*missing(results, verifications_of).values()]
-    if not to_make:
-        return ""
-    computed = len(references(results, to_make))
-    seconds = sum(seconds_of(plan, verification) for verification in to_make)
-    seconds += reference_seconds(plan) * computed
-    small = any(verification.scale == SMALL for verification in to_make)
-    models = "small models" if small else "your own model"
-    with_them = f", with {computed} references" if computed else ""
-    lines = [f"Verifications of {models} to run, roughly {duration(seconds)}: "]
-    lines[0] += f"{len(to_make)}{with_them}"
-    return "".join(f"\n{line}" for line in [*lines, *repeated(plan, verifications_of)])
-
-
-def repeated(plan: Plan, verifications_of: Mapping[str, Verification]) -> list[str]:
-    """Return a line with the number of pending verifications that an earlier call could not
-    make."""
-    again = [n for n in missing(plan.settings.results, verifications_of) if split_attempt(n)[1]]
-    return [f"Verifications that could not be made, to repeat: {len(again)}"] * bool(again)
-
-
-def reference_seconds(plan: Plan) -> float:
-    """Return the seconds that a reference is expected to take."""
-    return REFERENCE_SECONDS * estimates.slowness(plan.capacity)
+    return {**names(plan, catalog, made_small), **reduced}
 
 
 def seconds_of(plan: Plan, verification: Verification) -> float:
@@ -254,18 +210,9 @@ def seconds_of(plan: Plan, verification: Verification) -> float:
     if not verification.is_short:
         return FULL_SECONDS
     case, is_small = verification.case, verification.scale == SMALL
-    return estimates.start_of(case.framework, case.mode, case.compiler, plan.capacity, is_small)
-
-
-def references(results: Path, verifications_of: Iterable[Verification]) -> list[str]:
-    """Return the names of references that the verifications need and that have no folder."""
-    names = {
-        verification.reference
-        for verification in verifications_of
-        if verification.scale != own_model.SCALE
-    }
-    folder = results / "reference"
-    return sorted(name for name in names if not any(folder.glob(f"{name}-????????")))
+    return estimates.start_seconds(
+        case.framework, case.mode, case.compiler, plan.capacity, is_small
+    )
 
 
 def _with_variant(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
@@ -285,65 +232,33 @@ def _source(plan: Plan, case: Case) -> str | None:
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     """Return a digest of the inputs of a reference: model config, seed and code."""
-    folders = ("reference", "networks")
-    code = [path for name in folders for path in _files(catalog.root / "scripts" / name)]
-    code += _shared(catalog.root)
-    return _digest([catalog.models[model], seed], _contents(code))
+    return _digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
 
 
-def names(
-    plan: Plan,
-    catalog: Catalog,
-    wanted: Iterable[Verification],
-    chosen: MutableMapping[str, str] | None = None,
-) -> dict[str, Verification]:
+def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
     """Return verifications by name: that of their record in ``results/verification``, less
     ``.json``.
 
     The name ends in a digest of environment, harness, adapter and reference, so that a record is
     never reused after a change of these. A name that is taken by another kind of record, another
     machine's, or one that ended neither ok nor unsupported is replaced by that of the next attempt.
-    ``chosen``: names that a call keeps, so that it makes each verification once.
     """
-    chosen = {} if chosen is None else chosen
-    scripts, seed = catalog.root / "scripts", plan.settings.seed
-    harness = _contents([*_files(scripts / "core"), *_files(scripts / "harness")])
-
-    # Read each file once for all verifications.
-    @cache
-    def adapter(framework: str) -> bytes:
-        return _contents(_files(scripts / "frameworks" / framework))
-
-    @cache
-    def reference(model: str) -> str:
-        return reference_digest(catalog, model, seed)
-
     results = {}
     for verification in wanted:
-        asked = request(
-            verification.software, verification.case.devices,
-            plan.settings, plan.capacity, plan.software,
-        )  # fmt: skip
-        about = [
-            verification,
-            asked["accelerator"],
-            asked["cores_per_device"],
-            asked["environment"],
-        ]
-        about += [precisions.of_ranks()]
         case = verification.case
+        asked = request(
+            verification.software, case.devices, plan.settings, plan.capacity, plan.software
+        )
+        keys = ("accelerator", "cores_per_device", "environment", "seed")
+        about = [verification, *(asked[key] for key in keys), precisions.of_ranks()]
+        about += [catalog.models[case.model]]
+        about += _codes(catalog, *_REFERENCE_CODE, f"frameworks/{case.framework}")
         parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]
-        parts += [
-            "dropout" if verification.dropout else "",
-            *(axis.label(getattr(case, axis.name)) for axis in case.differing()),
-        ]
-        code = harness + adapter(case.framework)
-        digest = _digest([about, reference(case.model)], code)
-        kind = "-".join(filter(None, [*parts, case.variant, digest]))
+        parts += ["dropout"] if verification.dropout else []
+        parts += [axis.label(getattr(case, axis.name)) for axis in case.differing()]
+        kind = "-".join(filter(None, [*parts, case.variant, _digest(about)]))
         name = f"{case.framework}/{verification.reference}/{kind}"
-        if name not in chosen:
-            chosen[name] = free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)
-        results[chosen[name]] = verification
+        results[free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)] = verification
     return results
 
 
@@ -381,7 +296,7 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
         **axis_options(plan, case),
         "kind": verifications.KIND,
         "model": model,
-        "batch-per-device": model_config["verification"]["batch_per_device"],
+        "batch_per_device": model_config["verification"]["batch_per_device"],
         "source": verification.source,
         **common(plan, case.devices),
     }
@@ -419,25 +334,20 @@ def _status(path: Path, kind: str, plan: Plan) -> str:
     return str(record["status"]) if is_here(machine_of(record), plan.here) else ""
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".json"))
+def _codes(catalog: Catalog, *folders: str) -> list[str]:
+    """Return a digest of the code in each folder of ``scripts``."""
+    return [_code(catalog.root / "scripts" / folder) for folder in folders]
 
 
-def _shared(root: Path) -> list[Path]:
-    """Return the harness's files that a reference uses."""
-    harness = root / "scripts" / "harness"
-    measuring = harness / "measuring"
-    return [
-        harness / "kinds" / "verification.py",
-        measuring / "synthetic.py",
-        measuring / "verification" / "errors.py",
-        measuring / "verification" / "generation.py",
-    ]
+@cache
+def _code(folder: Path) -> str:
+    """Return a digest of a folder's code and declarations. A call reads them once."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".py", ".json"):
+            digest.update(path.name.encode() + b"\0" + bounded.read_bytes(path))
+    return digest.hexdigest()
 
 
-def _contents(files: Iterable[Path]) -> bytes:
-    return b"".join(path.name.encode() + b"\0" + bounded.read_bytes(path) for path in files)
-
-
-def _digest(values: Any, code: bytes) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode() + code).hexdigest()[:8]
+def _digest(values: Any) -> str:
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]

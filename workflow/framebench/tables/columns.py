@@ -42,8 +42,6 @@ class Form:
 
 PLAIN = Form()
 PERCENT = Form(100.0, ".1f")
-THOUSANDTHS = Form(spec=".3f")
-P_VALUE = Form(spec=".4f")
 #: Colours of verdicts of verifications and comparisons.
 VERDICT = Form(
     looks={
@@ -75,6 +73,7 @@ _FORMS = {
     "topology": TOPOLOGY,
     "printed": PRINTED,
     "agrees": AGREES,
+    "plain": PLAIN,
 }
 #: Types by their names in columns.yaml.
 _TYPES = {
@@ -117,20 +116,8 @@ class Column:
         return self.type in NUMBERS and self.name not in CONDITIONS
 
 
-def interval(name: str, quantity: str, repeats: int = 0, **shown: Any) -> list[Column]:
-    """Return columns of both ends of a 95 % interval.
-
-    ``repeats``: fewest that have one, 0 to leave that unsaid. ``shown``: further arguments of
-    :class:`Column`."""
-    of, needs = (name, f"needs {repeats} repeats") if repeats else ("", "")
-    text = f"end of the 95 % interval of {quantity}"
-    low = Column(f"{name}_ci_low", NUMBER, f"lower {text}", title="95 % interval from", **shown)
-    high = Column(f"{name}_ci_high", NUMBER, f"upper {text}", title="95 % interval to", **shown)
-    return [replace(low, of=of, missing=needs), replace(high, missing="")]
-
-
 def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, float | None]:
-    """Return the values of the columns that :func:`interval` declares.
+    """Return the values of the columns ``name_ci_low`` and ``name_ci_high``.
 
     ``ends``: lower and upper end; None without an interval."""
     low, high = ends or (None, None)

@@ -212,12 +212,14 @@ def declared_table(
     return _table(name, {**settings, **functions, "rows": rows}, COLUMNS)
 
 
-def tables_in(file: Path) -> dict[str, Table]:
-    """Return the tables of a feature, without functions, by name.
+def tables_in(file: Path, beside: Iterable[Column] = ()) -> dict[str, Table]:
+    """Return the tables of a file, without functions, by name.
 
-    Its file has ``columns``, as columns.yaml, and ``tables``, as tables.yaml."""
+    It has ``columns``, as columns.yaml, and ``tables``, as tables.yaml. ``beside``: further columns
+    that the tables may have."""
     content = read_mapping(file)
-    known = {**COLUMNS, **own_columns(content["columns"])}
+    others = {column.name: column for column in beside}
+    known = {**COLUMNS, **others, **own_columns(content["columns"])}
     return {name: _table(name, given, known) for name, given in content["tables"].items()}
 
 

@@ -230,7 +230,7 @@ class ProgressView:
             self._failed += is_bad
             self._forecast.finish(job.name, seconds)
             if job.kind == "environment":
-                self._built.append(job.group)
+                self._built.append(job.path.rpartition("-")[0])
         if job.kind == "verification" and job.record:
             self._verified.append(Path(job.record))
         self._say_result(job, outcome, is_bad)

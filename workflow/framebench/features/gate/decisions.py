@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
@@ -33,73 +34,18 @@ from ...statistics import sequential, signed_rank
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import frames, measured
-from ...tables.columns import (
-    CASE_COLUMNS,
-    COUNT,
-    NUMBER,
-    TEXT,
-    THOUSANDTHS,
-    WHOLE,
-    Column,
-    Form,
-    Row,
-    shared,
-)
+from ...tables.columns import Row
 from ...tables.matched import Estimate, Matched
 from ...tables.results import CaseResult, CaseResults
-from ...tables.table import Table
+from ...tables.table import tables_in
 
 REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
 #: Verdict on a case that only one side has, or that has no figure in the base.
 NOT_COMPARED = "not compared"
-VERDICT = Form(
-    looks={
-        WITHIN: "ok",
-        REGRESSION: "failed",
-        BROKEN: "failed",
-        CANNOT_TELL: "unsupported",
-        NOT_COMPARED: "unsupported",
-    }
-)
 #: Exit statuses. 2 is the status of a shell or of Snakemake for invalid arguments.
 PASSED, REGRESSED, OPEN, FAULTY = 0, 1, 3, 4
 
-TABLE = Table(
-    name="gate",
-    title="Gate",
-    explanation="Candidate over base, or base over candidate for a metric of which less is better, "
-    "so that above 1 is better: of pairs their median. A case is a regression where it is shown to "
-    "be slower by more than the margin, within the margin where it is shown not to be, and else it "
-    "cannot be told.",
-    columns=(
-        *CASE_COLUMNS,
-        measured.PARAMETERS,
-        measured.METRIC,
-        *compare.SIDES,
-        Column("limit", NUMBER, "1 - margin", form=THOUSANDTHS),
-        Column(
-            "ratio_upper", NUMBER, "upper bound of the ratio at 97.5 %, adjusted for the number of "
-            "cases: below `limit` the case is a regression", form=THOUSANDTHS,
-        ),
-        Column(
-            "verdict", TEXT,
-            "`regression`, `within the margin`, `broken`, `cannot tell` or `not compared`",
-            form=VERDICT,
-        ),
-        Column("pairs", WHOLE, "pairs that were compared; 0 where each side was a set"),
-        Column("base_repeats", WHOLE, "ok repeats of the base"),
-        Column("candidate_repeats", WHOLE, "ok repeats of the candidate"),
-        Column(
-            "pairs_needed", COUNT, "of a case that cannot be told: pairs in all that decide it "
-            "with a chance of 80 %, if the ratio is what it seems to be; the first look with fewer",
-        ),
-        Column("order", TEXT, "in which both sides were measured"),
-        *shared("reason"),
-        Column("differences", TEXT, "what besides is not the same on both sides"),
-        *shared("flags"),
-    ),
-    empty="Neither side has a case.",
-)  # fmt: skip
+TABLE = tables_in(Path(__file__).with_name("tables.yaml"), compare.TABLE.columns)["gate"]
 
 
 @dataclass(frozen=True)

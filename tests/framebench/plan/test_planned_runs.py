@@ -1,0 +1,88 @@
+"""Runs of a plan: those with a step breakdown, those that are repeated, compilers that are left
+out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from framebench.config.settings import load_settings
+from framebench.machine.local import Machine
+from framebench.plan.planning import make_plan
+from framebench.records import record_sets
+from framebench.runs import commands
+
+from ..settings import CATALOG, CONFIG, SUITE, plan, settings
+from ..watched import as_suite_asks, save
+
+GIB = 2**30
+AMD, INTEL = "AuthenticAMD", "GenuineIntel"
+AVX512 = frozenset({"avx2", "avx512f"})
+
+
+@pytest.mark.parametrize("has_control", [False, True])
+def test_every_repeat_of_several_devices_with_a_control_is_split(
+    tmp_path: Path, has_control: bool
+) -> None:
+    control = {"measurements": {"independent": {"devices_per_node": [2]}}} if has_control else {}
+    axes = {**SUITE["axes"], "framework": ["pytorch"], "devices_per_node": [1, 2]}
+    made = plan(tmp_path, {**SUITE, "axes": axes, "repeats": 2, **control})
+    breakdown = {
+        (run.case.mode, run.case.devices_per_node, run.repeat)
+        for run in made.runs
+        if "breakdown_steps=3" in commands.arguments(made, run)
+    }
+    first = {("train", 1, 1), ("train", 2, 1)}
+    assert breakdown == (first | {("train", 2, 2)} if has_control else first)
+
+
+@pytest.mark.parametrize(
+    ("held", "others", "name"),
+    [
+        (0.16, 21, "r1-retry1"),  # others left hardly anything
+        (9, 12, "r1-retry1"),
+        (21, 1, "r1"),  # it needs more than the machine has
+        (0.1, 0.5, "r1"),  # an allocation that no machine could have made
+        (9, None, "r1"),  # records of before do not tell
+    ],
+)
+@pytest.mark.parametrize("bound", ["limit_bytes", "total_bytes"])
+def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
+    tmp_path: Path, held: float, others: float | None, name: str, bound: str
+) -> None:
+    loaded = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
+    (folder,) = make_plan(loaded, CATALOG, Machine(2, 0), None).folders.values()
+    memory = {bound: 22 * GIB, "peak_bytes": int(held * GIB)}
+    if others is not None:
+        memory["others_bytes"] = int(others * GIB)
+    content = as_suite_asks(memory=memory, status="oom", reason="out of memory")
+    save(tmp_path / "out" / "runs" / folder / "r1.json", content)
+    cached = record_sets.load(tmp_path / "out" / "runs")
+    (run,) = make_plan(loaded, CATALOG, Machine(2, 0), cached).runs
+    assert run.name == f"{folder}/{name}"
+
+
+@pytest.mark.parametrize(
+    ("machine", "reason"),
+    [
+        (Machine(2, 0, instruction_sets=AVX512, vendor=AMD), ""),
+        (Machine(2, 0), ""),  # nothing is known
+        (Machine(2, 0, instruction_sets=AVX512, vendor=INTEL), f"of {AMD}, here is {INTEL}"),
+        (Machine(2, 0, instruction_sets=frozenset({"avx2"}), vendor=AMD), "needs avx512f"),
+        (Machine(2, 1, instruction_sets=AVX512, vendor=AMD), "zentorch compiles for CPUs"),
+    ],
+)
+def test_zentorch_is_left_out_where_it_is_not_made_for(
+    tmp_path: Path, machine: Machine, reason: str
+) -> None:
+    settings = load_settings({**CONFIG, "suite": "zentorch", "results": str(tmp_path)}, CATALOG)
+    plan = make_plan(settings, CATALOG, machine, None)
+    compilers = {case.compiler for case in plan.folders}
+    assert compilers == {"none", "inductor"} | ({"zentorch"} if not reason else set())
+    assert {left_out.case.compiler for left_out in plan.left_out} == (
+        {"zentorch"} if reason else set()
+    )
+    file = plan.software["pytorch@zentorch"].file
+    assert file
+    assert file.path.name == "pytorch-zentorch.yaml"
+    assert all(reason in left_out.reason for left_out in plan.left_out)

@@ -1,0 +1,221 @@
+"""State of a call: its plan, the table of its jobs, and the lock of its results."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO
+
+from snakemake.io import local as with_no_prefix
+
+from ..config.catalog import Catalog
+from ..config.settings import Settings
+from ..config.validation import ConfigError
+from ..environments import software
+from ..environments.software import Software
+from ..files import locks
+from ..machine import local
+from ..machine.local import Machine
+from ..plan import noting, planning, targets
+from ..plan.budget import NOTHING_SPENT, Spent
+from ..plan.job import MARKERS, Job, files_of, name_of
+from ..plan.planning import Plan, PlannedRun
+from ..records import record_sets
+from ..records.record_sets import RecordsError
+from ..records.spending import Spending
+from ..runs import slurm
+from ..runs.job_table import JobTable
+from .call import SnakemakeCall, Wildcards, checked, refuse, warn
+
+
+class CallState:
+    """Plan of this call and the table of its jobs, which grow from round to round."""
+
+    def __init__(
+        self, settings: Settings, catalog: Catalog, call: SnakemakeCall, measures: bool
+    ) -> None:
+        """Read the records and make the plan, after locking the results if the call ``measures``.
+        Ends the call if there is no plan."""
+        self.catalog, self._call = catalog, call
+        self.results = str(settings.results)
+        self._lock, why_unlocked = _locked(settings) if measures else (None, "")
+        #: True if the call shows the jobs of existing records too.
+        self.shows = call.shows_files
+        try:
+            if call.is_cluster_job:
+                _check_folder(settings)
+            cached = None if call.is_cluster_job else record_sets.load_results(settings.results)
+            machine = self._machine = _machine(settings, call)
+            self.plan = planning.make_plan(settings, catalog, machine, cached)
+            if call.is_cluster_job:  # which may be one of any round
+                self.plan = self.plan.with_runs(self.plan.reserve)
+        except (ConfigError, RecordsError) as error:
+            refuse(error)
+        if why_unlocked and (self.plan.pending or self.plan.unsearched):
+            refuse(why_unlocked)
+        if self.is_locked:
+            for pattern in MARKERS:
+                for marker in (settings.results / "logs").glob(pattern):
+                    marker.unlink()
+        self.table = JobTable(self.plan, catalog)
+        self._spending = Spending(settings.results) if settings.budget else None
+        forced = call.forced if call.is_main_process else ()
+        self._forced = {Path(name).absolute() for name in forced}
+        #: Called with the runs that a round adds, and all jobs that it adds.
+        self.on_growth: Callable[[list[PlannedRun], list[Job]], None] = lambda runs, jobs: None
+        started = time.monotonic()
+        #: Returns the seconds of the time budget that have passed.
+        self.clock: Callable[[], float] = lambda: time.monotonic() - started
+        #: Settled leads and all leads after the latest round, (0, 0) without a time budget.
+        self.leads = (0, 0)
+
+    @property
+    def is_locked(self) -> bool:
+        """Return whether this call holds the lock of the results."""
+        return self._lock is not None
+
+    @property
+    def listed(self) -> list[PlannedRun]:
+        """Runs of the call, with those that have a record if it shows them."""
+        return self.plan.runs if self.shows else self.plan.pending
+
+    def check(self, target: str) -> None:
+        """End the call if ``target`` cannot measure as it is asked to."""
+        plan = self.plan
+        checked(targets.check_measurement, plan, target)
+        checked(targets.check_arithmetic, plan, os.environ)
+        checked(targets.check_data, plan, self.catalog)
+        checked(targets.check_own_model, plan)
+        self.check_interpreters(plan.needed)
+
+    def check_interpreters(self, needed: Mapping[str, Software]) -> None:
+        """End the call if an interpreter is missing that it needs. On a cluster, interpreters may
+        exist on its nodes only."""
+        if self._call.is_main_process and not self.shows and not self.plan.settings.cluster:
+            checked(software.check_interpreters, needed, self.plan.settings)
+
+    def job(self, wildcards: Wildcards) -> Job:
+        """Return the job of a rule's wildcards. Ends the call for a file that none of its jobs
+        makes, and for a forced record, which Snakemake would remove."""
+        name = name_of(dict(wildcards.items()))
+        job = self.table.find(name)
+        if job and not self._forced:
+            return job
+        kind, _, path = name.partition("/")
+        output = Path(files_of(self.results, kind, path)[0])
+        is_record = output.suffix == ".json" and output.exists()
+        if is_record and output.absolute() in self._forced:
+            refuse(
+                f"{output}: found among what is forced, but it is measured, and no record is ever "
+                "removed; allowed: --forcerun benchmark, with --config cases=.. for some cases: "
+                "the latest record counts, earlier ones stay"
+            )
+        if job is None:
+            refuse(
+                f"{output}: found among the targets; allowed: records of suite "
+                f"{self.plan.settings.suite.name}, which `snakemake --summary` lists"
+            )
+        return job
+
+    def inputs(self, paths: Iterable[str]) -> list[str]:
+        """Return files for a rule. Snakemake would add a module's prefix, which they have."""
+        return [*map(with_no_prefix, paths)] if self._call.is_module else [*paths]
+
+    def missing(self, jobs: Iterable[Job]) -> list[str]:
+        """Return the files that a rule asks for to have these jobs done: those of jobs that were
+        done before only if the call shows them."""
+        asked = (job for job in jobs if self.shows or not job.is_done)
+        return self.inputs(job.output for job in self.table.made_by(asked))
+
+    def add_further_runs(self) -> list[str]:
+        """Move the runs of the next round from the reserve to the plan; return their records."""
+        runs, self.leads = planning.further(self.plan, self._spent())
+        self.plan = self.plan.with_runs(runs)
+        return self._grown(runs)
+
+    def add_runs_with_largest_batch(self) -> list[str]:
+        """Add the runs of cases whose batch search has ended; return their records."""
+        before = {run.name for run in [*self.plan.runs, *self.plan.reserve]}
+        self.plan = planning.with_found(self.plan, self.catalog, self._machine)
+        if self.is_locked:
+            noting.note(self.plan)
+        return self._grown([run for run in self.plan.pending if run.name not in before])
+
+    def _grown(self, runs: list[PlannedRun]) -> list[str]:
+        checks = self.table.grow(self.plan)
+        jobs = [*map(self.table.run, runs)]
+        self.on_growth(runs, [*jobs, *checks])
+        return [job.output for job in jobs]
+
+    def renewed(self) -> Plan:
+        """Return the plan as the next call would make it. Raises ConfigError or RecordsError."""
+        return planning.renewed(self.plan, self.catalog, self._machine)
+
+    def _spent(self) -> Spent:
+        """Return what the call has spent of its time budget: node time on a cluster, else wall time
+        without that of environments."""
+        if not (spending := self._spending):
+            return NOTHING_SPENT
+        in_records = spending.seconds()
+        if self.plan.settings.cluster or not spending.newest:
+            return Spent(in_records)
+        seconds = self.clock()
+        around = max(0.0, seconds - in_records) / max(1, spending.runs)
+        return Spent(seconds, around, max(0.0, time.time() - spending.newest))
+
+
+def _locked(settings: Settings) -> tuple[TextIO | None, str]:
+    """Return the lock of a results folder, into which one call measures at a time.
+
+    It is taken before records are read, because Snakemake would replace records that another call
+    writes after that. Without a lock, the text says why the folder is not writable, so that nothing
+    can be lost.
+    """
+    another = "give another folder: --config results=DIR"
+    measuring = "another Framebench is measuring into this folder"
+    try:
+        held = locks.take(settings.results / ".lock", another, measuring)
+        # Jobs of a killed call in SLURM's queue end before the plan is made: their records
+        # count, and nothing runs twice at a time.
+        slurm.settle(settings.results, warn)
+    except locks.LockUnwritable as error:
+        return None, str(error)
+    except locks.LockError as error:
+        refuse(error)
+    except slurm.SlurmError as error:
+        refuse(
+            f"{settings.results / slurm.FILE}: found jobs of an earlier call, which may still "
+            f"measure into this folder, and SLURM does not answer here: {error}; allowed: a "
+            "call where squeue answers, or another folder: --config results=DIR. Remove the "
+            "file when these jobs are over"
+        )
+    return held, ""
+
+
+def _check_folder(settings: Settings) -> None:
+    """End the job if its node does not see the results folder."""
+    if not (settings.results / ".lock").exists():
+        refuse(
+            f"{settings.results.absolute()}: the results of this call are not there on node "
+            f"{socket.gethostname()} (no file .lock); allowed: a folder that login node and "
+            "compute nodes share: --config results=DIR"
+        )
+
+
+def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
+    """Return the machine of the runs: a node of the cluster, or this machine.
+
+    Raises ConfigError if nodes are to be measured one by one and SLURM does not list them.
+    """
+    cluster = settings.cluster
+    if cluster is None:
+        return local.detect(call.cores)
+    if settings.each_node is None:
+        return cluster.machine
+    is_job = call.is_cluster_job
+    known = slurm.noted_nodes(settings.results) if is_job else slurm.nodes(cluster)
+    return replace(cluster.machine, named=known)
