@@ -140,11 +140,11 @@ def result(setup: Setup) -> record.Measured:
     try:
         if not isinstance(setup.kind, LargestBatch):
             return run_ranks(setup)
-        measured = search.measure(setup.workload)
+        measured = search.measure(setup.workload, lambda workload: run(workload, None))
         if measured.status == "ok":
             return replace(measured, metrics=metrics_of(setup, measured.attempts))
         return measured
-    except search.NoRecord:
+    except (machine_lock.MachineLockError, output.OutputError):  # of a run of the search
         raise
     except Unsupported as error:
         return record.Measured("unsupported", error_text(error))
@@ -165,7 +165,7 @@ def result(setup: Setup) -> record.Measured:
 def measure(setup: Setup, started: float) -> Dict[str, Any]:
     """Return the record of this run, whatever happens except a signal other than the scheduler's at
     the end of its job's time. ``started``: in monotonic seconds. Raises
-    :class:`search.NoRecord`."""
+    :class:`output.OutputError` and MachineLockError where a run of a search does."""
     workload, options = setup.workload, setup.workload.options
     installed = software.installed(software.search_path(setup.common, setup.folder))
     where = environment.capture(options.install_method, setup.cores, installed, setup.common)
@@ -246,8 +246,7 @@ def main(arguments: Sequence[str]) -> int:
 
     0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
     output; 3 where the output cannot be written or the machine cannot be locked; 128 + N after
-    signal N, without a record; that of a run of a search that left none. Of several checks, the
-    first status but 0."""
+    signal N, without a record. Of several checks, the first status but 0."""
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
@@ -265,9 +264,6 @@ def main(arguments: Sequence[str]) -> int:
                     ended = _CANNOT_WRITE
                 status = status or ended
             return status
-    except search.NoRecord as error:
-        print(f"a run of the search left no record (exit status {error.status})", file=sys.stderr)
-        return error.status
     except Interrupted as interrupted:
         print(f"interrupted by signal {interrupted.number}: no record was written", file=sys.stderr)
         return 128 + interrupted.number

@@ -1,4 +1,4 @@
-"""Run a search for the largest batch: single runs one after the other, each a harness of its own.
+"""Run a search for the largest batch: single runs one after the other.
 
 The records of the runs lie in a folder next to the record of the search. A search that was killed
 continues from the records that exist.
@@ -7,9 +7,7 @@ continues from the records that exist.
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from typing import Any, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from core import bounded
 from core.batch_search import largest_possible, next_batch
@@ -18,29 +16,19 @@ from harness import record
 from harness.adapter import Unsupported
 from harness.kind import Workload
 from harness.kinds.largest_batch import fitting_batch
-from harness.processes.cleanup import Interrupted
-from harness.processes.parent_death import PARENT_VARIABLE
+from harness.request.command_line import parse
 
 #: Options of the search's command line that its runs do not share.
 _OWN = ("--kind", "--parameter", "--output", "--log")
-_HARNESS = os.path.dirname(os.path.realpath(__file__))
 _BATCH = "batch_per_device"
 
 
-class NoRecord(Exception):
-    """Raised where a run ended without a record; ``status`` is its exit status."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(status)
-        self.status = status
-
-
-def measure(workload: Workload) -> record.Measured:
+def measure(workload: Workload, run: Callable[[Workload], Any]) -> record.Measured:
     """Run the search and return its attempts and final status.
 
-    Its runs share its command line except for the options in ``_OWN``. Raises :class:`NoRecord`,
-    :class:`harness.adapter.Unsupported` and :class:`harness.processes.cleanup.Interrupted`, which
-    is passed on to the run."""
+    ``run``: measures a run and writes its record. Runs share the command line of the search except
+    for the options in ``_OWN``. Raises :class:`harness.adapter.Unsupported` and what ``run``
+    raises."""
     bounds = workload.parameters["multiple_of"], workload.parameters["at_most"]
     if not largest_possible(*bounds):
         raise Unsupported(f"no multiple of {bounds[0]} is at most {bounds[1]}")
@@ -49,7 +37,7 @@ def measure(workload: Workload) -> record.Measured:
     with open(workload.options.log, "a", encoding="utf-8") as log:
         batch = next_batch([], *bounds)
         while batch is not None:
-            path, finished = _run(workload, batch)
+            path, finished = _finished(workload, batch, run)
             version = finished["framework_version"]
             attempts.append(_attempt(batch, finished, os.path.relpath(path, _folder(workload))))
             said = f"{finished['status']}  {finished['reason']}"
@@ -81,7 +69,9 @@ def _folder(workload: Workload) -> str:
     return os.path.dirname(str(workload.options.output))
 
 
-def _run(workload: Workload, batch: int) -> Tuple[str, Dict[str, Any]]:
+def _finished(
+    workload: Workload, batch: int, run: Callable[[Workload], Any]
+) -> Tuple[str, Dict[str, Any]]:
     """Return path and record of the run with a batch; measure it unless its record exists."""
     options = workload.options
     output, log = (
@@ -89,11 +79,8 @@ def _run(workload: Workload, batch: int) -> Tuple[str, Dict[str, Any]]:
         for path, end in ((options.output, ".json"), (options.log, ".log"))
     )
     if not os.path.exists(output):
-        command = [sys.executable, _HARNESS, *_shared(options.arguments)]
-        command += ["--kind", workload.parameters["mode"], "--batch-per-device", str(batch)]
-        status = _wait([*command, "--output", output, "--log", log])
-        if status or not os.path.exists(output):
-            raise NoRecord(status or 1)
+        words = ["--kind", workload.parameters["mode"], "--batch-per-device", str(batch)]
+        run(parse([*_shared(options.arguments), *words, "--output", output, "--log", log]))
     return output, bounded.read_json(output)
 
 
@@ -108,21 +95,6 @@ def _shared(arguments: List[str]) -> List[str]:
         elif not separator:
             next(remaining)
     return kept
-
-
-def _wait(command: List[str]) -> int:
-    """Return the exit status of a command that ends with this process; 128 + N after signal N.
-
-    Raises Interrupted after the command, which gets the same signal, has ended."""
-    variables = {PARENT_VARIABLE: str(os.getpid())}
-    process = subprocess.Popen(command, env={**os.environ, **variables})
-    try:
-        status = process.wait()
-    except Interrupted as interrupted:
-        process.send_signal(interrupted.number)
-        process.wait()
-        raise
-    return status if status >= 0 else 128 - status
 
 
 def _attempt(batch: int, finished: Mapping[str, Any], path: str) -> Dict[str, Any]:

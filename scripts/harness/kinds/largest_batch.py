@@ -1,7 +1,6 @@
 """Search for the largest batch per device that a case can run: see :mod:`core.batch_search`.
 
-It runs another benchmark several times with few steps, each run a harness of its own
-(:mod:`harness.search`).
+It runs another benchmark several times with few steps (:mod:`harness.search`).
 """
 
 from __future__ import annotations
