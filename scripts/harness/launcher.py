@@ -170,7 +170,6 @@ def measure(setup: Setup, started: float) -> Dict[str, Any]:
     installed = software.installed(software.search_path(setup.common, setup.folder))
     where = environment.capture(options.install_method, setup.cores, installed, setup.common)
     where.update(software.fields(options, setup.common))
-    where["dropped_variables"] = node.dropped_variables(options)
     if setup.devices.gpu:
         gpus = where["hardware"]["gpus"]
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]

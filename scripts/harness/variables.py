@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Dict, List, Mapping, Sequence
+from typing import Dict, Mapping, Sequence
 
 from core import precisions
 
@@ -77,21 +77,15 @@ _CREDENTIAL = re.compile(
 _NO_CREDENTIAL = re.compile(r"_PKEY(_|$)", re.IGNORECASE)
 
 
-def dropped(environment: Mapping[str, str], keeps: Sequence[str]) -> List[str]:
-    """Return the sorted names of the variables in the caller's ``environment`` that ranks do not
-    get. ``keeps``: the install method, and OWN_MODEL for a user's model."""
-    kept = [_KEPT[reason] for reason in keeps if reason in _KEPT]
-    return sorted(
-        name
-        for name in environment
-        if _DROPPED.fullmatch(name) and not any(pattern.fullmatch(name) for pattern in kept)
-    )
-
-
 def passed_on(environment: Mapping[str, str], keeps: Sequence[str]) -> Dict[str, str]:
-    """Return the caller's ``environment`` without dropped variables."""
-    without = {*dropped(environment, keeps)}
-    return {name: value for name, value in environment.items() if name not in without}
+    """Return the caller's ``environment`` without dropped variables. ``keeps``: the install method,
+    and OWN_MODEL for a user's model."""
+    kept = [_KEPT[reason] for reason in keeps if reason in _KEPT]
+    return {
+        name: value
+        for name, value in environment.items()
+        if not _DROPPED.fullmatch(name) or any(pattern.fullmatch(name) for pattern in kept)
+    }
 
 
 def is_recorded(name: str) -> bool:

@@ -64,25 +64,16 @@ def too_few_cores(workload: Workload, cores: int) -> str:
 
 def common_environment(options: Namespace) -> Dict[str, str]:
     """Return the variables that all ranks of this node share."""
+    is_own = options.model is not None and own_model.is_own(options.model)
+    keeps = [options.install_method, *([variables.OWN_MODEL] if is_own else [])]
     common = launch.common_environment(
-        os.environ, _keeps(options), options.accelerator, options.cores_per_device
+        os.environ, keeps, options.accelerator, options.cores_per_device
     )
     common.update(options.variables)
     if options.preload is not None:
         # Where the library is missing, the linker continues without it, and the rank reports that.
         common["LD_PRELOAD"] = allocator.library(options.preload) or options.preload
     return common
-
-
-def dropped_variables(options: Namespace) -> List[str]:
-    """Return the names of the caller's variables that ranks do not get."""
-    return sorted({*variables.dropped(os.environ, _keeps(options))} - {*options.variables})
-
-
-def _keeps(options: Namespace) -> List[str]:
-    """Return the names that decide, besides the list, about the caller's variables."""
-    is_own = options.model is not None and own_model.is_own(options.model)
-    return [options.install_method, *([variables.OWN_MODEL] if is_own else [])]
 
 
 def _cores_of_ranks(workload: Workload, cores: List[int], common: Dict[str, str]) -> Any:

@@ -98,7 +98,7 @@ def common_environment(
     cores_per_device: Optional[int],
 ) -> Dict[str, str]:
     """Return the variables that all ranks of a run share, from the launcher's own. ``keeps``: see
-    :func:`variables.dropped`."""
+    :func:`variables.passed_on`."""
     common = variables.passed_on(environment, keeps)
     common["PYTHONUNBUFFERED"] = "1"  # the log of a killed rank is complete
     common["PYTHONUTF8"] = "1"

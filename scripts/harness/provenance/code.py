@@ -6,13 +6,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from core import precisions
 
 import harness
-from harness.machine.sources import command_output, file_text
+from harness.machine.sources import command_output
 
 SCRIPTS = os.path.normpath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
 _KNOWN = "harness/__main__.py"  # in a repository of ours, below scripts/ at its root
@@ -24,7 +23,6 @@ _OTHER_REPOSITORY = (
     "GIT_INDEX_FILE",
     "GIT_NAMESPACE",
 )
-_ARCHIVED = os.path.join(os.path.dirname(SCRIPTS), ".git_archival.txt")
 
 
 def _update(sha256: Any, folder: str) -> None:
@@ -61,17 +59,9 @@ def _git(folder: str, paths: List[str]) -> Tuple[str, Optional[str], Optional[bo
     return known.strip(), commit.strip(), bool(status)
 
 
-def _from_archive() -> Optional[str]:
-    """Return the commit that ``git archive`` has written into its copy of a file."""
-    match = re.search(r"^node: ([0-9a-f]{40,64})$", file_text(_ARCHIVED) or "", re.MULTILINE)
-    return match.group(1) if match else None
-
-
 def code() -> Dict[str, Any]:
     """Return the harness's version, the SHA-256 of ``scripts/``, the commit, and whether
-    ``scripts/`` differs from it.
-
-    An unpacked archive has only the commit; otherwise None."""
+    ``scripts/`` differs from it; None for both outside of its repository."""
     digest = hashlib.sha256()
     _update(digest, SCRIPTS)
     known, commit, modified = _git(SCRIPTS, [_KNOWN, "."])
@@ -80,7 +70,7 @@ def code() -> Dict[str, Any]:
     return {
         "version": harness.VERSION,
         "sha256": digest.hexdigest(),
-        "commit": commit or _from_archive(),
+        "commit": commit,
         "modified": modified,
     }
 

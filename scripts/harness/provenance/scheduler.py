@@ -1,78 +1,60 @@
-"""Scheduler's job of a run."""
+"""SLURM's job of a run."""
 
 from __future__ import annotations
 
 import re
-from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional
 
 from harness.machine.sources import command_output
 
-#: Facts of the job by their key in the record: variable, and key in ``scontrol show job``.
-_FACTS = {
-    "partition": ("SLURM_JOB_PARTITION", "Partition"),
-    "nodelist": ("SLURM_JOB_NODELIST", "NodeList"),
-    "account": ("SLURM_JOB_ACCOUNT", "Account"),
-    "qos": ("SLURM_JOB_QOS", "QOS"),
-    "reservation": ("SLURM_JOB_RESERVATION", "Reservation"),
-    "features": ("", "Features"),
-    "licenses": ("", "Licenses"),
-    "gres": ("", "TresPerNode"),
-}
-#: GPUs among resources, in either version: gres:gpu:2, gres/gpu:2.
-_PREFIX = re.compile(r"(^|,)gres[:/]")
-_ABSENT = frozenset({"", "(null)", "N/A"})
-#: Beginnings of lines with free texts of users.
-_TEXTS = re.compile(
-    r"\s*(JobId|Command|WorkDir|Comment|AdminComment|SystemComment|Extra|StdErr|StdIn|StdOut"
-    r"|MailUser|BurstBuffer|SubmitLine)="
-)
+#: Facts of the job by their key in the record, and their key in ``scontrol show job``.
+_FACTS = {"partition": "Partition", "account": "Account", "nodelist": "NodeList"}
 #: Seconds to wait for SLURM's answer.
 SECONDS = 10.0
 
 
+def _answer(command: List[str]) -> Optional[str]:
+    return command_output(command, seconds=SECONDS)
+
+
 def scheduler(
-    variables: Mapping[str, str],
-    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=SECONDS),
+    variables: Mapping[str, str], answer: Callable[[List[str]], Optional[str]] = _answer
 ) -> Optional[Dict[str, Any]]:
     """Return this process's job and what SLURM reports of it; None without a job.
 
-    ``features``: requested constraint. ``exclusive``: whether no other job may share its nodes.
-    SLURM is queried, once and for at most 10 s, because Snakemake removes most of its variables
-    from a job of several nodes, and some facts are in none. ``answer``: returns a command's output,
-    None where it fails."""
+    ``exclusive``: whether no other job may share its nodes. SLURM is queried, once and for at most
+    SECONDS, because Snakemake removes most of its variables from a job of several nodes.
+    ``answer``: returns a command's output, None where it fails."""
     job = variables.get("SLURM_JOB_ID")
     if not job:
         return None
+    shown = _shown(job, answer)
     description: Dict[str, Any] = {"name": "slurm", "job": job}
-    if variables.get("SLURM_CLUSTER_NAME"):
-        description["cluster_name"] = variables["SLURM_CLUSTER_NAME"]
-    shown = _shown(answer(["scontrol", "show", "job", job]) or "")
-    for name, (variable, key) in _FACTS.items():
-        value = shown.get(key, variables.get(variable, ""))
-        if value not in _ABSENT:
-            description[name] = _PREFIX.sub(r"\1", value) if name == "gres" else value
+    for name, key in _FACTS.items():
+        if shown.get(key, "(null)") not in ("", "(null)"):
+            description[name] = shown[key]
     if "OverSubscribe" in shown:
         description["exclusive"] = shown["OverSubscribe"] == "NO"
     return description
 
 
 def limit_reached(
-    variables: Mapping[str, str],
-    answer: Callable[[List[str]], Optional[str]] = partial(command_output, seconds=SECONDS),
+    variables: Mapping[str, str], answer: Callable[[List[str]], Optional[str]] = _answer
 ) -> str:
     """Return a message that the job's time limit was reached; "" otherwise.
 
     ``answer``: returns a command's output, None where it fails."""
     job = variables.get("SLURM_JOB_ID")
-    shown = _shown(answer(["scontrol", "show", "job", job]) or "") if job else {}
+    shown = _shown(job, answer) if job else {}
     if shown.get("Reason") != "TimeLimit":
         return ""
     return f"SLURM ended job {job} at its limit of {shown.get('TimeLimit', 'unknown')}"
 
 
-def _shown(printed: str) -> Dict[str, str]:
-    """Parse ``scontrol show job``, without texts of users."""
-    lines = [line for line in printed.splitlines() if not _TEXTS.match(line)]
-    # the first part of a job of several
-    return dict(reversed(re.findall(r"(?:^|\s)([\w/:]+)=(\S*)", "\n".join(lines))))
+def _shown(job: str, answer: Callable[[List[str]], Optional[str]]) -> Dict[str, str]:
+    """Return the fields of ``scontrol show job``, of a job in several parts those of the first.
+
+    The first line, with the job's name, and lines behind these fields have texts of users."""
+    printed = answer(["scontrol", "show", "job", job]) or ""
+    fields = re.findall(r"(?:^|\s)([\w/:]+)=(\S*)", printed.partition("\n")[2])
+    return dict(reversed(fields))

@@ -198,8 +198,6 @@ def copied(folder: Path) -> Path:
     ours = shutil.ignore_patterns("__pycache__")
     for name in ("core", "harness"):
         shutil.copytree(ROOT / "scripts" / name, folder / "scripts" / name, ignore=ours)
-    for name in (".gitattributes", ".git_archival.txt"):
-        shutil.copy(ROOT / name, folder)
     return folder
 
 
@@ -237,15 +235,7 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     (inner / "scripts/harness/new.py").write_text("")
     assert commit_of(inner) == (ours, True)
 
-    archive = tmp_path / "archive.tar"
-    git(inner, "archive", f"--output={archive}", "HEAD")
-    for folder in (outer / "unpacked", outer):
-        folder.mkdir(exist_ok=True)
-        shutil.unpack_archive(archive, folder)
-        actual = commit_of(folder)
-        assert actual == (ours, None), f"an archive does not know its commit in {folder.name}"
     without_git = {"PATH": str(tmp_path)}
-    assert commit_of(outer, **without_git) == (ours, None)
     assert commit_of(inner, **without_git) == (None, None)
 
 
