@@ -1,5 +1,4 @@
-"""Capabilities of frameworks for micro-benchmarks: one operation, layer or copy at a time, without
-a model.
+"""Operations, layers and copies of micro-benchmarks: one at a time, without a model.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -7,7 +6,7 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Callable, ClassVar, Dict, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Callable, ClassVar, Dict, NamedTuple, Tuple, Union
 
 from harness.adapter import Capability
 
@@ -49,26 +48,6 @@ def functions(
         SCALE: lambda c: c * SCALAR,
         TRIAD: lambda b, c: add(b, c * SCALAR),
     }
-
-
-class SingleOperations(Capability):
-    """The framework runs single operations as its users call them: eagerly, or compiled alone where
-    it has nothing else."""
-
-    LACKING: ClassVar[str] = "runs no single operations"
-
-    @abstractmethod
-    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
-        """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of float32 numpy ``arrays``.
-
-        They are copied to the device in the matmuls' dtype of the case's precision.
-        :meth:`synchronize` waits for the last run. Called without :meth:`build`. Raises
-        :class:`harness.adapter.Unsupported` for what the framework cannot compute there."""
-
-    def layer_matmul(self, left: Any, right: Any) -> Operation:
-        """Prepare the matmul of two float32 numpy matrices, by the function that the framework has
-        for its layers; by default MATMUL."""
-        return self.operation(MATMUL, [left, right])
 
 
 class ConvolutionShape(NamedTuple):
@@ -140,21 +119,6 @@ class ForwardBackward(NamedTuple):
 
 
 Layer = Union[ConvolutionShape, AttentionShape]
-
-
-class LayerOperations(Capability):
-    """The framework runs single layers, as its models here call them."""
-
-    LACKING: ClassVar[str] = "runs no single convolution or attention here"
-
-    @abstractmethod
-    def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
-        """Prepare forward and backward kernels of ``layer``.
-
-        ``arrays``: float32 operands of the shapes above (images and kernel, or query, key and
-        value), then the gradient of the result. The framework's layout and the dtype of the case's
-        precision are made here, outside the kernels. Attention has no dropout and no padding mask.
-        Otherwise as :meth:`SingleOperations.operation`."""
 
 
 #: Copies between the host and its device, and within the device.

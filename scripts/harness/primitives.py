@@ -94,7 +94,7 @@ class Primitives(ABC):
 
     @abstractmethod
     def function(self, name: str) -> Function:
-        """Return the function of an operation of :class:`harness.operations.SingleOperations`."""
+        """Return the function of an operation of :mod:`harness.operations`."""
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         """Prepare ``function(*operands)``. By default each result is kept until the next."""

@@ -17,13 +17,13 @@ from harness.adapter import (
     variable_of,
 )
 from harness.batch_input import Checkpointing
-from harness.common_capabilities import MicroOperations
+from harness.common_capabilities import SingleOperations
 from harness.primitives import Primitives
 
 from . import matmuls, micro, optimizers
 
 
-class MegEngineAdapter(EagerTraining, MatmulTrace, MicroOperations, Checkpointing):
+class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointing):
     MODULE = "megengine"
     OUT_OF_MEMORY = ("failed to malloc",)
 

@@ -15,8 +15,8 @@ abilities are capabilities that an adapter derives from. What needs a missing on
 - :class:`Accumulation`: several micro-steps before each update (all in ``training``);
 - :class:`Generation`: text generation, token by token;
 - :class:`OwnModels`: models of users;
-- :class:`harness.operations.SingleOperations`: single operations, without a model;
-- :class:`harness.common_capabilities.CommonCapabilities`: those of nearly every framework;
+- :class:`harness.common_capabilities.SingleOperations`: single operations, without a model;
+- :class:`harness.common_capabilities.MicroBenchmarks`: single layers and collectives besides;
 - :class:`harness.sharded.Sharded`: several devices that each hold a part of the model;
 - :mod:`harness.batch_input`: a new batch and a new learning rate for each step, and checkpoints.
 

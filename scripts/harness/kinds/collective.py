@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Dict, Iterator, List
 
 from harness import communication
+from harness.common_capabilities import MicroBenchmarks
 from harness.communication import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 from harness.kind import Context, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
@@ -28,7 +29,7 @@ IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
 class Collective(Sweep):
     """Collective alone: microseconds and GB/s at each size, on the slowest rank."""
 
-    needs = communication.Communication
+    needs = MicroBenchmarks
     independent_ranks = False
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
+from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.samples import check_elements, exact_elements
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, bandwidth
-from harness.operations import ADD, EXP, SCALE, TRIAD, SingleOperations
+from harness.operations import ADD, EXP, SCALE, TRIAD
 
 #: Number of arrays that each operation reads.
 READ = {ADD: 2, EXP: 1, SCALE: 1, TRIAD: 2}

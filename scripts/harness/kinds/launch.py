@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
+from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.samples import check_elements
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
-from harness.operations import ADD, SingleOperations
+from harness.operations import ADD
 
 
 class Launch(Sweep):

@@ -11,12 +11,13 @@ from typing import Dict, Iterator, List
 
 from core.matmuls import MatmulShape
 
+from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Parameter, Workload
 from harness.measuring import blocks
 from harness.measuring.micro.matmuls import check_matmul, operands, shapes, shapes_of
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.measuring.verification import rounding
-from harness.operations import MATMUL, SingleOperations
+from harness.operations import MATMUL
 
 
 class Matmul(Sweep):

@@ -13,7 +13,8 @@ from __future__ import annotations
 import statistics
 from typing import Dict, Iterator, List, Sequence
 
-from harness.communication import ALL_REDUCE, CollectiveOperation, Overlapped, Overlapping
+from harness.common_capabilities import MicroBenchmarks
+from harness.communication import ALL_REDUCE, CollectiveOperation, Overlapped
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
@@ -42,7 +43,7 @@ class Overlap(Sweep):
     """Overlap: milliseconds of computation, all-reduce and both together, on the slowest rank each;
     and the share of the shorter that the longer hides."""
 
-    needs = Overlapping
+    needs = MicroBenchmarks
     independent_ranks = False
     names_points = False
     axes = ("framework", "nodes", "devices_per_node", "precision")

@@ -17,13 +17,14 @@ from core import precisions
 from core.matmuls import MatmulShape
 
 from harness.adapter import Collectives, Unsupported, require
+from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
 from harness.measuring import libraries
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.verification import rounding
-from harness.operations import Operation, SingleOperations
+from harness.operations import Operation
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 #: Blocks of matmuls that are timed together, each of at least so many seconds, so that neither the

@@ -12,7 +12,8 @@ from typing import Dict, Iterator, List
 from core.matmuls import MatmulShape
 
 from harness.adapter import Mismatch, Unsupported
-from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation, Communication
+from harness.common_capabilities import MicroBenchmarks
+from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation
 from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
@@ -32,7 +33,7 @@ class ShardedMatmul(Sweep):
     """Sharded matmuls: TFLOP/s of the whole product, and milliseconds of matmul, collective and
     both, on the slowest rank."""
 
-    needs = Communication
+    needs = MicroBenchmarks
     independent_ranks = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (

@@ -15,13 +15,14 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from core.matmuls import MatmulShape
 
 from harness.adapter import Unsupported
+from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.matmuls import check_matmul, operands
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep
 from harness.measuring.verification import rounding
 from harness.measuring.window import all_ready
-from harness.operations import MATMUL, SingleOperations
+from harness.operations import MATMUL
 from harness.telemetry import meters, nvml
 from harness.telemetry.meters import CLOCK, ENERGY
 

@@ -8,7 +8,8 @@ import types
 import numpy as np
 from harness import communication
 from harness import operations as of_one
-from harness.adapter import Capability, Case, RankContext, Unsupported
+from harness.adapter import Capability, Case, RankContext, Unsupported, require
+from harness.common_capabilities import MicroBenchmarks
 from harness.kind import Context, Workload
 from harness.kinds import peak_flops
 from harness.kinds.attention import Attention
@@ -121,8 +122,7 @@ def single_operations(adapter):
         return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
 
     def layered(kind, shape):
-        if not isinstance(adapter, of_one.LayerOperations):
-            raise Unsupported(f"{FRAMEWORK} {of_one.LayerOperations.LACKING}")
+        require(adapter, MicroBenchmarks)
         arrays = kind.operands(shape, random)
         made = adapter.forward_backward(shape, arrays)
         made.forward.run()

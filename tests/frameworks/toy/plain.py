@@ -18,6 +18,7 @@ from harness.adapter import (
     Variable,
 )
 from harness.batch_input import BatchInput
+from harness.common_capabilities import MicroBenchmarks
 from harness.communication import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -29,7 +30,7 @@ from harness.communication import (
     CollectiveOperation,
     MatmulCollective,
     Overlapped,
-    Overlapping,
+    side_by_side,
 )
 from harness.operations import (
     ADD,
@@ -42,11 +43,11 @@ from harness.operations import (
     ConvolutionShape,
     ForwardBackward,
     Layer,
-    LayerOperations,
     Operation,
     PairTransfers,
     Transfers,
 )
+from harness.primitives import Primitives
 
 from .models import toy
 from .ring import Ring
@@ -81,8 +82,7 @@ class PlainToy(
     MatmulTrace,
     Numerics,
     StepBreakdown,
-    Overlapping,
-    LayerOperations,
+    MicroBenchmarks,
     PairTransfers,
     Transfers,
     BatchInput,
@@ -232,6 +232,9 @@ class PlainToy(
             parts.append(StepPart("all_reduce", averaged, ("forward", "backward")))
         return [*parts, StepPart("optimizer", lambda: self.occupy(0.25 * self.seconds()))]
 
+    def primitives(self) -> Primitives:
+        raise NotImplementedError("the toy computes without them")
+
     def layer_matmul(self, left: Any, right: Any) -> Operation:
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"
         seconds = 2 * len(left) ** 3 / PEAK
@@ -302,7 +305,8 @@ class PlainToy(
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         """Communicate and compute at the same time."""
-        made = super().overlapped(name, arrays, count, message)
+        exchange = self.collective(ALL_REDUCE, message, "float32")
+        made = side_by_side(self.operation(name, arrays), exchange, count)
 
         def both() -> None:
             begin = self.done_at

@@ -15,12 +15,14 @@ from harness.adapter import (
     Unsupported,
     require_tf32,
 )
+from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Workload
 from harness.kinds.matmul import Matmul
 from harness.measuring import checks
 from harness.measuring.verification import rounding
 from harness.messages.report import Report
-from harness.operations import Operation, SingleOperations
+from harness.operations import Operation
+from harness.primitives import Primitives
 
 from ..recorder import Recorder
 
@@ -62,6 +64,9 @@ class Multiplying(Recorder, Rounding):
 
 class MultiplyingAlone(Multiplying, SingleOperations):
     """Adapter that multiplies without a model, in the format of :class:`Multiplying`."""
+
+    def primitives(self) -> Primitives:
+        raise NotImplementedError("it has one operation")
 
     def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
         left, right = map(self.ways[2], arrays)

@@ -10,13 +10,13 @@ from functools import partial
 from typing import Any, Dict, Generic, Iterator, List, Mapping, Sequence, Tuple, TypeVar
 
 from harness.adapter import Unsupported
+from harness.common_capabilities import MicroBenchmarks
 from harness.kind import Context, Metric, Workload
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
 from harness.measuring.micro import samples
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
-from harness.operations import LayerOperations
 
 #: Operations of a pass relative to the forward pass.
 COST = {"forward": 1, "backward": 2}
@@ -27,7 +27,7 @@ class ModelKernels(Sweep, Generic[Shape]):
     """Benchmark of the forward and backward kernels of one type of layer, each distinct shape
     alone."""
 
-    needs = LayerOperations
+    needs = MicroBenchmarks
     parameters = blocks.parameters("a pass of a shape")
     #: Reason for models without such layers.
     lacking: str
