@@ -148,9 +148,9 @@ def result(setup: Setup) -> record.Measured:
         raise
     except Unsupported as error:
         return record.Measured("unsupported", error_text(error))
-    except nodes.StartTimeout as error:
-        return record.Measured("timeout", str(error))
-    except (nodes.Missing, Mismatch) as error:
+    except nodes.Missing as error:
+        return record.Measured(error.status, shorten(str(error)))
+    except Mismatch as error:
         return record.Measured("failed", error_text(error))
     except Interrupted:
         reached = scheduler.limit_reached(os.environ)

@@ -4,9 +4,8 @@ Launcher and agents tell each other everything in a folder beside the output, on
 that all nodes share:
 
 1. The launcher writes the request and starts the agents; each writes what its node has.
-2. The launcher checks that each can do its share and that they are alike, and writes who does what.
-3. Each agent runs its ranks and writes how it went. ``srun`` ends the agents of all nodes once one
-   of them fails or is lost.
+2. Once all have, each checks that all can do their share and are alike, and runs its ranks.
+3. Each writes how it went. ``srun`` ends the agents of all nodes once one of them fails or is lost.
 4. The launcher reads what they have left.
 """
 
@@ -16,7 +15,6 @@ import contextlib
 import json
 import math
 import os
-import platform
 import shutil
 import signal
 import socket
@@ -29,7 +27,6 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from core import bounded, control_groups, signals
 from core.srun import srun
-from core.text import shorten
 
 from harness.adapter import Mismatch
 from harness.kind import Workload
@@ -49,14 +46,14 @@ _START_NODE = os.path.join(
     os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "start_node.py"
 )
 #: Files in the folder; those of a node end in its number.
-_REQUEST, _SHARES, _INTRODUCTION, _RESULT = "request", "shares", "node", "result"
+_REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
 #: Variables of a step's process: the number of its node, and the address of the node of ``srun``.
 _INDEX, _LAUNCHER = "SLURM_NODEID", "SLURM_LAUNCH_NODE_IPADDR"
 
 #: Most seconds until all nodes have answered, which occupy their devices meanwhile.
 ANSWER_SECONDS = 120.0
-#: Seconds between two looks into the folder, of the launcher and of an agent.
-_LOOK_SECONDS, _AGENT_LOOK_SECONDS = 0.2, 0.5
+#: Seconds between two looks of an agent into the folder.
+_LOOK_SECONDS = 0.5
 #: Seconds that a node may take after its own time limit to say how it went.
 _RESULT_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
@@ -69,11 +66,12 @@ Answer = Dict[str, Any]
 
 
 class Missing(Exception):
-    """Raised where not all nodes take part; the message names those that do."""
+    """Raised where not all nodes take part; the message names those that do. ``status``: of the
+    run."""
 
-
-class StartTimeout(Exception):
-    """Raised where the time limit is reached before all nodes have answered."""
+    def __init__(self, reason: str, status: str = "failed") -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 def run_ranks(
@@ -81,22 +79,23 @@ def run_ranks(
 ) -> Tuple[List[outcome.RankOutcome], List[Dict[str, Any]]]:
     """Return the outcomes of all ranks, and an entry of the record for each node.
 
-    Raises Missing, StartTimeout, and Mismatch where the nodes are not alike, and Interrupted where
-    nodes were asked to end."""
+    Raises Missing, Mismatch where the nodes are not alike, and Interrupted where nodes were asked
+    to end."""
     options, count = workload.options, workload.case.nodes
     log = launch.log_with_name(options.log, "nodes")
     with _folder(options.output, run) as folder:
         # The same output and log on all nodes, where nothing was said of them.
         arguments = [*options.arguments, "--output", options.output, "--log", options.log]
-        _write(folder, _REQUEST, {"arguments": arguments, "machine": _this_machine()})
+        seconds = deadline - time.monotonic()
+        request = {"arguments": arguments, "machine": _this_machine(), "run": run}
+        _write(folder, _REQUEST, {**request, "seconds": seconds})
         with _started([*srun(count), sys.executable, _START_NODE, folder], log) as starter:
+            launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
-            check(workload, nodes)
-            addresses = [address for node in nodes for address in node["addresses"]]
-            seconds = deadline - time.monotonic()
-            _write(folder, _SHARES, {"run": run, "addresses": addresses, "seconds": seconds})
-            launch.wait_for(starter, deadline + _RESULT_SECONDS)
-            results = [_read(folder, f"{_RESULT}{index}") for index in range(count)]
+            # The clock of an agent starts later than this one.
+            launch.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
+            results = _read(folder, _RESULT, count)
+    check(workload, nodes)
     outcomes = [
         _outcomes(workload, index, node["node"], result)
         for index, (node, result) in enumerate(zip(nodes, results))
@@ -151,30 +150,25 @@ def _introduced(
     deadline: float,
     log: str,
 ) -> List[Answer]:
-    """Return what each node says of itself, in the scheduler's order, which follows the network."""
-    count, end = workload.case.nodes, time.monotonic() + ANSWER_SECONDS
-    while True:
-        ended = starter.poll() is not None
-        said = [_read(folder, f"{_INTRODUCTION}{index}") for index in range(count)]
-        nodes = [node for node in said if node is not None]
-        if len(nodes) == count:
-            return nodes
-        names = ", ".join(node["node"] for node in nodes) or "none"
-        answered = f"{len(nodes)} of {count} nodes answered ({names})"
-        if ended:
-            signals.await_own([starter.returncode])
-            last = outcome.last_line(log)
-            raise Missing(
-                f"{answered}; the command that starts them ended with status {starter.returncode}"
-                + (f"; its last words: {last}" if last else "")
-            )
-        if time.monotonic() >= end:
-            raise Missing(f"{answered} within {ANSWER_SECONDS:g} s")
-        if time.monotonic() >= deadline:
-            limit = workload.options.time_limit
-            reached = f"the time limit of {limit:g} s was reached during: start"
-            raise StartTimeout(f"{reached}; {answered}")
-        time.sleep(_LOOK_SECONDS)
+    """Return what each node says of itself, in the scheduler's order, which follows the network.
+    Raises Missing."""
+    count = workload.case.nodes
+    nodes = [node for node in _read(folder, _INTRODUCTION, count) if node is not None]
+    if len(nodes) == count:
+        return nodes
+    names = ", ".join(node["node"] for node in nodes) or "none"
+    answered = f"{len(nodes)} of {count} nodes answered ({names})"
+    if starter.poll() is not None:
+        signals.await_own([starter.returncode])
+        last = outcome.last_line(log)
+        raise Missing(
+            f"{answered}; the command that starts them ended with status {starter.returncode}"
+            + (f"; its last words: {last}" if last else "")
+        )
+    if time.monotonic() >= deadline:
+        limit = f"the time limit of {workload.options.time_limit:g} s was reached during: start"
+        raise Missing(f"{limit}; {answered}", "timeout")
+    raise Missing(f"{answered} within {ANSWER_SECONDS:g} s")
 
 
 def check(workload: Workload, nodes: Sequence[Answer]) -> None:
@@ -190,28 +184,16 @@ def check(workload: Workload, nodes: Sequence[Answer]) -> None:
             own, expected = value_of(node), value_of(first)
             if own != expected:
                 raise Mismatch(
-                    f"node {node['node']} has {subject} {_shown(own, expected)}, "
-                    f"node {first['node']} has {_shown(expected, own)}"
+                    f"node {node['node']} has {subject} {own or 'none'}, "
+                    f"node {first['node']} has {expected or 'none'}"
                 )
 
 
 #: Properties that must be the same on all nodes.
-_COMPARED: Dict[str, Callable[[Answer], Any]] = {
-    "Python": lambda node: node["python"],
-    "packages": lambda node: node["packages"],
-    "the processor": lambda node: node["hardware"]["cpu"],
-    "the GPUs": lambda node: sorted({gpu["name"] for gpu in node["hardware"]["gpus"]}),
+_COMPARED: Dict[str, Callable[[Answer], str]] = {
+    "the processor": lambda node: str(node["hardware"]["cpu"]),
+    "the GPUs": lambda node: ", ".join(sorted({gpu["name"] for gpu in node["hardware"]["gpus"]})),
 }
-
-
-def _shown(value: Any, reference: Any) -> str:
-    """Return what ``value`` has that ``reference`` has not."""
-    if isinstance(value, dict):
-        own = sorted(pair for pair in value.items() if pair not in reference.items())
-        return shorten(", ".join(map(" ".join, own)) or "none of these")
-    if isinstance(value, list):
-        return ", ".join(value) or "none"
-    return str(value)
 
 
 def _outcomes(
@@ -257,18 +239,19 @@ def _write(folder: str, name: str, content: Answer) -> None:
     os.replace(f"{path}.part", path)
 
 
-def _read(folder: str, name: str) -> Optional[Answer]:
-    """Return the content of a file; None without it. Raises OSError, ValueError.
+def _read(folder: str, name: str, count: int) -> List[Optional[Answer]]:
+    """Return the content of the file of each node; None without it. Raises OSError, ValueError.
 
     A network file system shows files of other nodes up to a minute late, unless one has just
     changed the folder oneself."""
     handle, path = tempfile.mkstemp(prefix=".look", dir=folder)
     os.close(handle)
     os.unlink(path)
-    if name not in os.listdir(folder):
-        return None
-    content: Answer = bounded.read_json(os.path.join(folder, name))
-    return content
+    there = set(os.listdir(folder))
+    names = [f"{name}{index}" for index in range(count)]
+    return [
+        bounded.read_json(os.path.join(folder, each)) if each in there else None for each in names
+    ]
 
 
 def _this_machine() -> str:
@@ -296,8 +279,6 @@ def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
         "interface": interfaces.with_address(address),
         "addresses": launch.free_addresses(workload.case.devices_per_node, address),
         "cores": len(cores),
-        "python": platform.python_version(),
-        "packages": installed,
         "hardware": hardware.hardware(cores),
         "devices": hardware.visible_gpus(common),
         "wrong": software.wrong_environment(options.prefix, options.pins, installed)
@@ -305,19 +286,20 @@ def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
     }
 
 
-def _take_part(
-    workload: Workload, folder: str, index: int, launcher: str, asked: List[int]
-) -> bool:
-    """Take part in the run, from introduction to result. Returns whether all went well.
+def _take_part(workload: Workload, folder: str, request: Answer, asked: List[int]) -> bool:
+    """Take part in the run, from introduction to result. Returns whether all went well. Raises
+    Mismatch where the nodes are not alike.
 
-    ``launcher``: its machine. ``asked``: signals that asked this process to end so far."""
-    options = workload.options
+    ``asked``: signals that asked this process to end so far."""
+    options, count = workload.options, workload.case.nodes
+    deadline = time.monotonic() + request["seconds"]
+    index = int(os.environ[_INDEX])
     cores_of.restrict(options.cores, control_groups.whole_cores())
     common = one_node.common_environment(options)
     introduced, devices = _introduction(workload, common), one_node.Devices()
     with contextlib.ExitStack() as stack:
         # The launcher has locked its own machine.
-        if not (introduced["wrong"] or launcher == _this_machine()):
+        if not (introduced["wrong"] or request["machine"] == _this_machine()):
             try:
                 owner = machine_lock.owner(options.output)
                 lock = machine_lock.held(owner, seconds=_BUSY_SECONDS)
@@ -325,16 +307,18 @@ def _take_part(
             except machine_lock.MachineLockError as error:
                 introduced["wrong"] = str(error)
         _write(folder, f"{_INTRODUCTION}{index}", introduced)
-        message = None
-        while message is None and not asked:
-            time.sleep(_AGENT_LOOK_SECONDS)
-            message = _read(folder, _SHARES)
-        if message is None:
-            return False
+        nodes: List[Optional[Answer]] = [None]
+        while None in nodes:
+            if asked:
+                return False
+            time.sleep(_LOOK_SECONDS)
+            nodes = _read(folder, _INTRODUCTION, count)
+        known = [node for node in nodes if node is not None]
+        check(workload, known)
         # A mark per node: where several nodes are one machine, each cleans up its own processes.
         first = index * workload.case.devices_per_node
-        share = launch.Share(f"{message['run']}-{index}", first, message["addresses"])
-        deadline = time.monotonic() + message["seconds"]
+        addresses = [address for node in known for address in node["addresses"]]
+        share = launch.Share(f"{request['run']}-{index}", first, addresses)
         own = stack.enter_context(temporary_folder())
         left = one_node.run_ranks(workload, share, own, deadline, common, devices, asked=asked)
         # Monotonic times of this machine mean nothing on another.
@@ -351,18 +335,17 @@ def main(folder: str) -> int:
     asked: List[int] = []
     for number in signals.ENDING:
         signal.signal(number, lambda number, frame: asked.append(number))
-    index = int(os.environ[_INDEX])
     try:
-        request = _read(folder, _REQUEST) or {}
+        request: Answer = bounded.read_json(os.path.join(folder, _REQUEST))
     except OSError as error:
         where = f"node {one_node.name()}: {folder}: {error.strerror}"
         print(f"{where}; allowed: an --output that all nodes see", file=sys.stderr)
         return 1
     try:
-        workload = parse(request["arguments"])
-        good = _take_part(workload, folder, index, request["machine"], asked)
+        good = _take_part(parse(request["arguments"]), folder, request, asked)
     except Exception as error:
         traceback.print_exc()
-        _write(folder, f"{_RESULT}{index}", {"error": error_text(error), "asked": asked})
+        result = {"error": error_text(error), "asked": asked}
+        _write(folder, f"{_RESULT}{os.environ[_INDEX]}", result)
         return 1
     return 128 + asked[0] if asked else int(not good)

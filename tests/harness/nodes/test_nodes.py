@@ -150,8 +150,6 @@ def introduced(name: str, **other: Any) -> nodes.Answer:
         "wrong": None,
         "cores": 2,
         "devices": [],
-        "python": "3.11.7",
-        "packages": {"toy": "1.0", "numpy": "2.0"},
         "hardware": {"cpu": "EPYC", "gpus": []},
         **other,
     }
@@ -162,11 +160,6 @@ def introduced(name: str, **other: Any) -> nodes.Answer:
     [
         ({"wrong": "another environment"}, "node n1: another environment"),
         ({"cores": 1}, "node n1: 2 device(s) of 1 core(s) need 2 cores; this process may use 1"),
-        ({"python": "3.12.1"}, "node n1 has Python 3.12.1, node n0 has 3.11.7"),
-        (
-            {"packages": {"toy": "1.1", "numpy": "2.0"}},
-            "node n1 has packages toy 1.1, node n0 has toy 1.0",
-        ),
         (
             {"hardware": {"cpu": "Xeon", "gpus": []}},
             "node n1 has the processor Xeon, node n0 has EPYC",
