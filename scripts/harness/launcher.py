@@ -44,15 +44,15 @@ _CANNOT_DO, _CANNOT_WRITE = 2, 3
 class Setup:
     """State before the ranks start.
 
-    ``run``: unique id; ``folder``: temporary, for the ranks; ``deadline``: monotonic seconds;
-    ``cores``: that this process might use when it started; ``common``: variables of all ranks;
-    ``forks``: None where each rank is a new process."""
+    ``run``: unique id; ``folder``: temporary, for the ranks; ``started``: in monotonic seconds,
+    after waiting for the devices; ``cores``: that this process might use before; ``common``:
+    variables of all ranks; ``forks``: None where each rank is a new process."""
 
     workload: Workload
     kind: Kind
     run: str
     folder: str
-    deadline: float
+    started: float
     cores: List[int]
     common: Dict[str, str]
     devices: node.Devices
@@ -63,15 +63,16 @@ def run_ranks(setup: Setup) -> record.Measured:
     """Start the ranks, wait for them, and judge them. Raises Mismatch, TargetMissed, and what
     :func:`nodes.run_ranks` raises."""
     workload, case = setup.workload, setup.workload.case
+    deadline = setup.started + workload.options.time_limit
     if case.nodes == 1:
         share = launch.Share(setup.run, 0, launch.free_addresses(case.devices))
         left = node.run_ranks(
-            workload, share, setup.folder, setup.deadline, setup.common, setup.devices, setup.forks
+            workload, share, setup.folder, deadline, setup.common, setup.devices, setup.forks
         )
         outcomes = left.outcomes
         measured = record.Measured(watch=left.watch, memory=left.memory)
     else:
-        outcomes, entries = nodes.run_ranks(workload, setup.run, setup.deadline)
+        outcomes, entries = nodes.run_ranks(workload, setup.run, deadline)
         measured = record.Measured(nodes=entries)
     status, reason = outcome.most_telling(outcomes)
     ranks = [of_rank.fields for of_rank in outcomes]
@@ -93,9 +94,10 @@ def check(setup: Setup, ranks: List[Dict[str, Any]]) -> None:
     workload = setup.workload
     check_batches(workload.case, ranks, _OWN_BATCHES if "own" in workload.model_config else "")
     setup.kind.check(workload, ranks)
-    if workload.package:
-        imported = ranks[0]["framework_version"]
-        outcome.check_version(workload.package, workload.options.pins, imported)
+    imported = ranks[0].get("framework_version", "")
+    for name, version in workload.options.pins:
+        if name == workload.package and version.split("+")[0] != imported.split("+")[0]:
+            raise Mismatch(f"{name}=={version} was asked for, but {imported} was imported")
 
 
 def metrics_of(setup: Setup, left: Sequence[Mapping[str, Any]]) -> Dict[str, Optional[float]]:
@@ -162,9 +164,9 @@ def result(setup: Setup) -> record.Measured:
         return record.Measured("failed", f"the launcher failed: {error_text(error)}")
 
 
-def measure(setup: Setup, started: float) -> Dict[str, Any]:
+def measure(setup: Setup) -> Dict[str, Any]:
     """Return the record of this run, whatever happens except a signal other than the scheduler's at
-    the end of its job's time. ``started``: in monotonic seconds. Raises
+    the end of its job's time. Raises
     :class:`output.OutputError` and MachineLockError where a run of a search does."""
     workload, options = setup.workload, setup.workload.options
     installed = software.installed(software.search_path(setup.common, setup.folder))
@@ -177,20 +179,20 @@ def measure(setup: Setup, started: float) -> Dict[str, Any]:
     if options.framework:
         where["code"]["computation"] = computation_digest(options.framework, workload.model_config)
     version = installed.get(software.normal(workload.package), "") if workload.package else ""
-    return record.assemble(workload, setup.kind, measured, where, started, version)
+    return record.assemble(workload, setup.kind, measured, where, setup.started, version)
 
 
 @contextlib.contextmanager
-def devices_for(setup: Setup) -> Iterator[node.Devices]:
+def devices_for(workload: Workload, kind: Kind, common: Dict[str, str]) -> Iterator[node.Devices]:
     """Yield the locked devices of a run until the context ends.
 
-    A search has none: its runs lock their own. The variables of all ranks show only the GPU of a
-    run side by side from now on. Raises MachineLockError."""
-    if isinstance(setup.kind, LargestBatch):
+    A search has none: its runs lock their own. The variables of all ranks, ``common``, show only
+    the GPU of a run side by side from now on. Raises MachineLockError."""
+    if isinstance(kind, LargestBatch):
         yield node.Devices()
         return
-    options = setup.workload.options
-    names = hardware.visible_gpus(setup.common) if options.side_by_side else []
+    options = workload.options
+    names = hardware.visible_gpus(common) if options.side_by_side else []
     known = hardware.gpus() if names else []
     places = [hardware.index_of(name, known) for name in names]
     locks = [name if at is None else known[at]["uuid"] for name, at in zip(names, places)]
@@ -198,7 +200,7 @@ def devices_for(setup: Setup) -> Iterator[node.Devices]:
         if not names:
             yield node.Devices(files)
             return
-        setup.common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
+        common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
         # Its part of the cores near all GPUs, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores_of.allowed())
         place, before = places[taken], cores_of.allowed()
@@ -216,26 +218,16 @@ def run(workload: Workload, forks: Optional[ForkServer]) -> int:
         print(output.measured_already(options.output), file=sys.stderr)
         return _CANNOT_DO
     cores_of.restrict(options.cores, control_groups.whole_cores())
-    setup = Setup(
-        workload=workload,
-        kind=kinds.load(options.kind, options.kinds),
-        run=uuid.uuid4().hex,
-        folder="",
-        deadline=0.0,
-        cores=cores_of.allowed(),
-        common=node.common_environment(options),
-        devices=node.Devices(),
-        forks=forks,
-    )
-    with devices_for(setup) as devices:
-        # After waiting for devices, which does not count.
+    kind = kinds.load(options.kind, options.kinds)
+    cores, common = cores_of.allowed(), node.common_environment(options)
+    with devices_for(workload, kind, common) as devices:
         started = time.monotonic()
         output.prepare(options.output, options.log)
         with temporary_folder() as folder:
-            deadline = started + options.time_limit
-            setup = replace(setup, folder=folder, deadline=deadline, devices=devices)
-            made = measure(setup, started)
-            output.write(options.output, setup.run, record.encode(made))
+            mark = uuid.uuid4().hex
+            setup = Setup(workload, kind, mark, folder, started, cores, common, devices, forks)
+            made = measure(setup)
+            output.write(options.output, mark, record.encode(made))
     print(record.summary(made, options.output), flush=True)
     return 0
 

@@ -11,7 +11,6 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 from core import bounded
 from core.text import shorten
 
-from harness.adapter import Mismatch
 from harness.messages import report
 from harness.processes.cleanup import ADVICE
 from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
@@ -149,11 +148,3 @@ def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
     if status != "ok" and len(outcomes) > 1 and not reason.startswith(rank):
         reason = f"{rank}: {reason}"
     return status, reason
-
-
-def check_version(package: str, pins: Sequence[Tuple[str, str]], imported: str) -> None:
-    """Raise Mismatch where the framework was imported from elsewhere than the pinned
-    distribution."""
-    for name, version in pins:
-        if name == package and version.partition("+")[0] != imported.partition("+")[0]:
-            raise Mismatch(f"{name}=={version} was asked for, but {imported} was imported")
