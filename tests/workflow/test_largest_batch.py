@@ -176,7 +176,7 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     # Now kill the run that tries: without its record there is no result, but the others continue.
     workflow = project.start(*arguments, toy=FILL)
     wait_for(lambda: len(tried()) > len(before), "another batch to be tried")
-    launchers = wait_for(lambda: project.pids("scripts/harness", "--spare-memory"), "a launcher")
+    launchers = wait_for(lambda: project.pids("scripts/harness", "largest_batch"), "a launcher")
     os.kill(max(launchers), signal.SIGKILL)
     output, _ = workflow.communicate(timeout=600)
     assert workflow.returncode != 0, "a search without a result went unnoticed"

@@ -117,7 +117,7 @@ def run_ranks(
     kills_before = control_groups.oom_kills()
     used = [core for of_rank in pinned for core in of_rank] if options.cores_per_device else cores
     gpus = count if options.accelerator == "cuda" else 0
-    limit = memory.allowed(options.memory_limit, options.spare_memory, 1 / devices.total)
+    limit = memory.allowed(options.memory_limit, 1 / devices.total)
     held = memory.HeldMemory(share.run, limit)
     ranks: List[launch.RankProcess] = []
     with Watcher(share.run, used or cores, common, gpus) as watcher:

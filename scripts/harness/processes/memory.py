@@ -18,8 +18,6 @@ from harness.processes.own_time import Members
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
-#: Part of the limit that a search for a batch must leave free, because memory varies between runs.
-_SPARE = 0.03
 #: Seconds between two looks where there is a limit, and else, for the peak alone; and the largest
 #: part of a core for these.
 _LIMITED_SECONDS, _SECONDS = 0.1, 0.5
@@ -36,6 +34,14 @@ class Limit(NamedTuple):
         """Return the limit in bytes, of ``total`` bytes."""
         return int(total * self.number / 100 if self.is_percent else self.number)
 
+    def part(self, share: float) -> Limit:
+        """Return a ``share`` of the limit."""
+        return self._replace(number=share * self.number)
+
+    def __str__(self) -> str:
+        """Return the text of which :func:`parse_limit` makes the limit."""
+        return f"{self.number:.6f}%" if self.is_percent else f"{self.number / 2**20:.6f}MiB"
+
 
 def parse_limit(text: str) -> Limit:
     """Parse ``80%`` or ``16GiB``. Raises ValueError for anything else."""
@@ -47,15 +53,14 @@ def parse_limit(text: str) -> Limit:
     return Limit(number * _UNITS.get(unit, 1), unit == "%")
 
 
-def allowed(limit: Optional[Limit], spare: bool, part: float = 1.0) -> Optional[int]:
+def allowed(limit: Optional[Limit], part: float = 1.0) -> Optional[int]:
     """Return the bytes that a run may hold; None without a ``limit``.
 
-    With ``spare``, some memory is left for later runs. ``part``: share of the machine where runs
-    are side by side; a limit in percent is of that part."""
+    ``part``: share of the machine where runs are side by side; a limit in percent is of that
+    part."""
     if limit is None:
         return None
-    most = limit.bytes_of(int(part * control_groups.memory_bytes()))
-    return max(1, int(most * (1 - _SPARE)) if spare else most)
+    return max(1, limit.bytes_of(int(part * control_groups.memory_bytes())))
 
 
 class HeldMemory:

@@ -206,11 +206,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="limit for all ranks on this node together: 16GiB, or a share of the node's memory "
         "(default: none)",
     )
-    add(
-        "--spare-memory",
-        action="store_true",
-        help="3%% less than that, so that what fits now fits in later runs too",
-    )
     add("--seed", type=_whole, metavar="N", default=0, help="(default: %(default)s)")
     add("--repeat", type=_count, metavar="N", default=1, help="(default: %(default)s)")
     add("--variant", metavar="NAME", help="name of this side of an A/B test")

@@ -34,13 +34,10 @@ def test_other_limits_are_refused(text: str, toy: Bench) -> None:
 
 def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
     share, size = memory.parse_limit("40%"), memory.parse_limit("64MiB")
-    whole = memory.allowed(share, spare=False)
+    whole = memory.allowed(share)
     assert whole
-    assert memory.allowed(share, spare=False, part=0.25) == pytest.approx(whole / 4, rel=1e-6)
-    assert memory.allowed(size, spare=False, part=0.25) == 64 * MIB, "a size is a size"
-    spare = memory.allowed(size, spare=True)
-    assert spare
-    assert spare < 64 * MIB
+    assert memory.allowed(share, part=0.25) == pytest.approx(whole / 4, rel=1e-6)
+    assert memory.allowed(size, part=0.25) == 64 * MIB, "a size is a size"
 
 
 class Processes:

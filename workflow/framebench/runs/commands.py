@@ -81,7 +81,7 @@ def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
         **common(plan, case.devices),
     }
     parameters = of_kind({"mode": case.mode, **dict(bounds)})
-    return [*words(named), *parameters, *variant_options(plan, case), "--spare-memory"]
+    return [*words(named), *parameters, *variant_options(plan, case)]
 
 
 def model_of(plan: Plan, name: str) -> str:
