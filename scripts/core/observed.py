@@ -72,20 +72,6 @@ _SETTINGS = (
         of_variant=True,
     ),
     _condition(
-        "preload",
-        "allocator that the ranks load before all else",
-        title="allocator",
-        of_variant=True,
-    ),
-    _condition(
-        "huge_pages",
-        "whether the ranks' own allocator was asked for huge pages, in records of before",
-        False,
-        form=YES_NO,
-        words=lambda _: "huge pages",
-        of_variant=True,
-    ),
-    _condition(
         "model_source",
         "whose code the model is, where not ours",
         title="code by",

@@ -19,8 +19,8 @@ from harness import kinds, output, record, search
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Kind, TargetMissed, Workload, combined
 from harness.kinds.largest_batch import LargestBatch
-from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
+from harness.machine import hardware
 from harness.machine.hardware import processor
 from harness.measuring.checks import check_batches
 from harness.messages.report import error_text
@@ -130,7 +130,6 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         software.wrong_environment(options.prefix, options.pins, installed)
         or node.too_few_cores(workload, len(setup.cores))
         or software.missing(options, setup.common)
-        or allocator.missing(options.preload)
         or node.elsewhere(options.node)
         or (precisions.contradicted(case.precision, setup.common) if case.precision else None)
     )

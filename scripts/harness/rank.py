@@ -21,9 +21,8 @@ from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
-from harness.machine import allocator
 from harness.machine.cores import parse_list
-from harness.measuring.checks import check_all_reduce, check_processes
+from harness.measuring.checks import check_all_reduce, check_preloaded, check_processes
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
 from harness.messages.barrier import Barrier
@@ -135,8 +134,7 @@ def main(spec_path: str) -> int:
     adapter: Optional[Adapter] = None
     try:
         cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
-        if spec["preload"]:
-            report.fields["preloaded"] = allocator.check_preloaded(spec["preload"])
+        check_preloaded(options.variables.get("LD_PRELOAD", ""))
         report.enter("start")
         kind = kinds.load(options.kind, options.kinds)
         context = Context(workload, rank_context, None, cores, report)
@@ -152,7 +150,6 @@ def main(spec_path: str) -> int:
         kind.measure(context)
         if "own" in workload.model_config:
             check_own_files(workload.model_config["own"])
-        report.fields["huge_page_bytes"] = allocator.huge_page_bytes()
     except BaseException as error:  # SystemExit too: a framework must not end a rank in silence
         report.fail(error=error, **describe(error, adapter))
         print(report.fields["traceback"], file=sys.stderr)

@@ -105,7 +105,6 @@ def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
         "source": options.source,
         "side_by_side": options.side_by_side,
         "variables": recorded(options.variables),
-        "preload": options.preload,
     }
     if kind.counts_steps:
         names = ("warmup_steps", "warmup_limit", "timed_steps")

@@ -41,8 +41,7 @@ _DROPPED = re.compile(
             r"((LOCAL|GROUP|NODE)_)?RANK|((LOCAL|GROUP)_)?WORLD_SIZE|ROLE_.*|MASTER_(ADDR|PORT)",
             r"TORCHELASTIC_.*|TF_CONFIG|PADDLE_(TRAINER|CURRENT_ENDPOINT|MASTER).*|DMLC_.*",
             r"JAX_(COORDINATOR|NUM_PROCESSES|PROCESS|LOCAL_DEVICE_IDS).*|OMPI_COMM_.*|PMIX?_.*",
-            # The interpreter runs as it does without any option, the C library with its allocator,
-            # which is asked for by preload.
+            # The interpreter runs as it does without any option, the C library with its allocator.
             r"PYTHON(?!HASHSEED$).*|GLIBC_TUNABLES|LD_(PRELOAD|AUDIT|PROFILE|DEBUG|BIND|DYNAMIC).*",
             r"(MALLOC|TCMALLOC|MIMALLOC)_.*|HEAPPROFILE|CPUPROFILE.*",
             # Texts are read and written as UTF-8, numbers with a point.

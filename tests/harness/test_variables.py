@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from harness import variables
@@ -69,6 +71,23 @@ def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -
     actual = record["environment"]
     assert actual["variables"]["KMP_BLOCKTIME"] == "3"
     assert not {*own} & {*actual["variables"]}
+
+
+def test_a_library_that_is_preloaded_is_in_each_rank(toy: Bench, tmp_path: Path) -> None:
+    """Fail if a run counts without the library: the linker only warns in the log."""
+    mapped = re.search(r"(/\S+)/libc\.so\.6$", Path("/proc/self/maps").read_text(), re.MULTILINE)
+    assert mapped
+    link = tmp_path / "allocator.so"
+    link.symlink_to(Path(mapped[1], "libBrokenLocale.so.1"))  # which nobody loads
+    record = toy.run("", "--variable", f"LD_PRELOAD={link}", devices_per_node=2).record
+    assert record["status"] == "ok", record["reason"]
+    assert record["environment"]["variables"]["LD_PRELOAD"] == str(link)
+    toy.output.unlink()
+    link.unlink()
+    link.write_text("no library")
+    record = toy.run("", "--variable", f"LD_PRELOAD={link}").record
+    assert record["status"] == "failed"
+    assert record["reason"].endswith(f"LD_PRELOAD: {link} was not loaded")
 
 
 def test_no_credential_is_recorded(toy: Bench) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import time
 import zlib
 from typing import Any, Dict, Iterable, List, Mapping, Sequence
@@ -12,10 +13,21 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence
 from core import precisions
 
 from harness.adapter import Adapter, Case, Collectives, Mismatch
+from harness.machine.sources import file_text
 
 #: Bytes of float32 arrays of a first all-reduce: one dominated by latency, and one like a bucket of
 #: gradients.
 _PREFLIGHT_BYTES = (2**12, 2**24)
+
+
+def check_preloaded(libraries: str) -> None:
+    """Raise Mismatch where one of the ``libraries`` in LD_PRELOAD is not in this process: the
+    linker only warns of it."""
+    mapped = file_text("/proc/self/maps") or ""
+    for library in filter(None, re.split("[ :]", libraries)):
+        names = {os.path.basename(path) for path in (library, os.path.realpath(library))}
+        if not any(f"/{name}" in mapped for name in names):
+            raise Mismatch(f"LD_PRELOAD: {library} was not loaded")
 
 
 def check_processes(adapter: Adapter, world_size: int) -> int:

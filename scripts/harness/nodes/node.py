@@ -11,8 +11,8 @@ from core import control_groups
 
 from harness import variables
 from harness.kind import Workload
-from harness.machine import allocator, hardware
 from harness.machine import cores as cores_of
+from harness.machine import hardware
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
 from harness.request import own_model
@@ -70,9 +70,6 @@ def common_environment(options: Namespace) -> Dict[str, str]:
         os.environ, keeps, options.accelerator, options.cores_per_device
     )
     common.update(options.variables)
-    if options.preload is not None:
-        # Where the library is missing, the linker continues without it, and the rank reports that.
-        common["LD_PRELOAD"] = allocator.library(options.preload) or options.preload
     return common
 
 
@@ -112,7 +109,6 @@ def run_ranks(
         "threads": options.cores_per_device or fewest,
         "folder": folder,
         "node": name(),
-        "preload": common["LD_PRELOAD"] if options.preload else None,
     }
     kills_before = control_groups.oom_kills()
     used = [core for of_rank in pinned for core in of_rank] if options.cores_per_device else cores

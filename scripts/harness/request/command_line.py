@@ -12,7 +12,6 @@ from core import axes, inputs
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
-from harness.machine import allocator
 from harness.measuring.step_counts import FEWEST
 from harness.processes.memory import parse_limit
 from harness.request import declaration, own_model
@@ -107,14 +106,6 @@ def _pin(text: str) -> Tuple[str, str]:
     if not match:
         raise argparse.ArgumentTypeError(f"must read NAME==VERSION, not {text!r}")
     return match.group("name"), match.group("version")
-
-
-def _allocator(text: str) -> str:
-    if text in allocator.names() or os.path.isabs(text):
-        return text
-    raise argparse.ArgumentTypeError(
-        f"must be {', '.join(allocator.names())} or an absolute path, not {text!r}"
-    )
 
 
 def _source(text: str) -> str:
@@ -218,13 +209,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         type=_pair,
         metavar="NAME=VALUE",
         help="environment variable of the ranks, which every user of the machine may read",
-    )
-    add(
-        "--preload",
-        metavar="NAME",
-        type=_allocator,
-        help=f"allocator that the ranks load before all else: {', '.join(allocator.names())}, or "
-        "the path of a library",
     )
     add(
         "--side-by-side",

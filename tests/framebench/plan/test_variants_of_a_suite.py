@@ -1,4 +1,4 @@
-"""Variants with an allocator or other model code: validation, runs, and tables."""
+"""Variants with variables or other model code: validation, runs, and tables."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def with_variant(tmp_path: Path, **variant: Any) -> Plan:
 @pytest.mark.parametrize(
     ("variant", "expected"),
     [
-        ({"preload": "jemalloc"}, ["--preload", "jemalloc"]),
-        ({"preload": "/opt/lib/own.so"}, ["--preload", "/opt/lib/own.so"]),
+        ({"variables": {"LD_PRELOAD": "own.so"}}, ["--variable", "LD_PRELOAD=own.so"]),
         ({"source": "torchvision"}, ["--source", "torchvision"]),
     ],
 )
@@ -39,43 +38,30 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(
     made = with_variant(tmp_path, **variant)
     arguments = {run.case.variant: commands.arguments(made, run) for run in made.runs}
     assert arguments["other"][-len(expected) :] == expected
-    assert not {"--preload", "--source"} & {*arguments["default"]}
+    assert not {"--variable", "--source"} & {*arguments["default"]}
     before = with_variant(tmp_path).folders
     after = made.folders
     changed = {case.variant for case in after if after[case] != before[case]}
     assert changed == {"other"}
 
 
-@pytest.mark.parametrize(
-    ("variant", "message"),
-    [
-        ({"preload": "mimalloc"}, "jemalloc, tcmalloc, or the absolute path of a library"),
-        ({"source": "timm"}, "allowed: torchvision"),
-    ],
-)
-def test_what_there_is_not_is_refused(
-    variant: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(ConfigError, match=message):
-        with_variant(tmp_path, **variant)
+def test_what_there_is_not_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="allowed: torchvision"):
+        with_variant(tmp_path, source="timm")
 
 
 def test_they_are_conditions_that_tables_show() -> None:
     settings = {"accelerator": "cpu", "cores_per_device": 1}
     usual = conditions.of_settings(settings)
-    other = conditions.of_settings({**settings, "preload": "jemalloc"})
-    pages = conditions.of_settings({**settings, "huge_pages": True})
-    assert (usual.preload, usual.huge_pages) == ("", False)
-    assert (other.preload, pages.huge_pages) == ("jemalloc", True)
+    before = conditions.of_settings({**settings, "preload": "jemalloc"})
+    assert usual != before, "an allocator in a record of before"
     theirs = conditions.of_settings({**settings, "source": "torchvision"})
     assert (usual.model_source, theirs.model_source) == ("", "torchvision")
-    runs = [*repeats(100.0), *repeats(120.0, preload="jemalloc"), *repeats(90.0, huge_pages=True)]
-    runs += repeats(99.0, model_source="torchvision")
+    runs = [*repeats(100.0), *repeats(99.0, model_source="torchvision")]
     table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs, {}))))
-    assert len(table) == 4, "repeats of one allocator and of another share no median"
+    assert len(table) == 2, "repeats of one code and of another share no median"
     text = in_markdown("weak_scaling", table)
-    assert "| allocator | huge pages | code by |" in text
-    assert "| jemalloc |" in text
+    assert "| code by |" in text
     assert "| torchvision |" in text
 
 
@@ -97,13 +83,9 @@ def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_fo
         assert ("--source" in arguments) == bool(verification.source)
 
 
-@pytest.mark.parametrize(
-    "own", [{"preload": "jemalloc"}, {"huge_pages": True}, {"model_source": "torchvision"}]
-)
-def test_variants_are_compared_whatever_they_have_of_their_own(
-    own: dict[str, Any], tmp_path: Path
-) -> None:
-    runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, suite_variant="other", **own))
+def test_variants_are_compared_whatever_they_have_of_their_own(tmp_path: Path) -> None:
+    own = {"suite_variant": "other", "model_source": "torchvision"}
+    runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, **own))
     actual = record_sets.RecordSet(runs, (), tmp_path, 0)
     base, candidate = (record_sets.of_variant(actual, name) for name in ("default", "other"))
     assert {run.key for run in base} == {run.key for run in candidate}

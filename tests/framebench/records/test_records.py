@@ -393,12 +393,12 @@ OF_METRIC = {
 
 
 def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) -> None:
-    more = {"parameters": '{"bytes": 64}', "cores_per_device": "2", "huge_pages": "True"}
+    more = {"parameters": '{"bytes": 64}', "cores_per_device": "2", "side_by_side": "True"}
     actual = record_sets.load(save_csv(tmp_path / "a.csv", [{**OF_METRIC, **more}]))
     (run,) = actual.runs
     assert [metric[:4] for metric in run.metrics] == [("latency", 0.0, "ms", "lower")]
     assert (run.case.framework, run.case.nodes, run.case.parameters) == ("", 0, (("bytes", 64),))
-    assert (run.conditions.cores_per_device, run.conditions.huge_pages) == (2, True)
+    assert (run.conditions.cores_per_device, run.conditions.side_by_side) == (2, True)
     (row,) = tidy_csv.rows_of(run)
     assert tidy_csv.run_of(row, run.origin) == run
 

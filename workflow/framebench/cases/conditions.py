@@ -181,6 +181,9 @@ def of_settings(settings: Mapping[str, Any], source: str = inputs.SYNTHETIC) -> 
         for axis in observed.CONDITIONS
         if axis.name not in observed.IN_CASE
     }
+    if not settings.get("variant"):  # records of before may have an allocator of their own
+        pages = "huge pages" if settings.get("huge_pages") else ""
+        found["source_variant"] = settings.get("preload") or pages
     found["input"] = _input(source, settings.get("data", {}).get("identity", ""))
     if found["accelerator"] != "cpu":  # on GPUs the cores of the process are no condition
         found["cores_per_device"] = None

@@ -1,16 +1,10 @@
 """Software that the user provides: interpreter, image or environment modules instead of an
-environment from ``envs/``, and a memory allocator (``scripts/allocators.json``)."""
+environment from ``envs/``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator
-
-from ..files import json_files
 from . import values
 from .keys import Keys, Text, Values, matching, read_as
 from .validation import NotAllowed
@@ -61,21 +55,3 @@ ModulesEntry = Annotated[
     read_as(lambda some: some if isinstance(some, dict) else {"load": some}, list[str] | Modules),
 ]
 Pin = Annotated[str, matching(PIN, "NAME==VERSION")]
-
-_ALLOCATORS = Path(__file__).parents[3] / "scripts" / "allocators.json"
-
-
-@cache
-def known_allocators() -> Mapping[str, Mapping[str, str]]:
-    """Return ``library`` and Debian ``package`` of each allocator, by name."""
-    results: dict[str, dict[str, str]] = json_files.read(_ALLOCATORS)
-    return results
-
-
-def _allocator(written: str) -> str:
-    if written in known_allocators() or Path(written).is_absolute():
-        return written
-    raise NotAllowed(f"{', '.join(known_allocators())}, or the absolute path of a library")
-
-
-Allocator = Annotated[str, AfterValidator(_allocator)]

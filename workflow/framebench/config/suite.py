@@ -29,7 +29,7 @@ from .keys import (
 )
 from .kinds import MODES, NO_FOLDERS, Folders, Measurement
 from .own_model import OwnModel, OwnModelKey
-from .provided import Allocator, Interpreter
+from .provided import Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
 from .suite_axes import Axes, AxesKeys, MatrixKeys, MeasurementKeys
 from .tuned import FileName, Tuned, load_tuned
@@ -150,7 +150,6 @@ class Variant(Keys):
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
     tuned: FileName | None = None
-    preload: Allocator | None = None
     source: SourceName | None = None
     model: OwnModelKey | None = None
 

@@ -51,8 +51,7 @@ def misfit(case: Case, suite: Suite, accelerator: str) -> str:
 def variant_settings(case: Case, suite: Suite) -> dict[str, Any]:
     """Return the settings that a case's variant changes besides variables and software.
 
-    These are the memory allocator and the origin of the model code, as in a record's settings; {}
-    for the defaults.
+    This is the origin of the model code, as in a record's settings; {} for ours.
     """
     variant = suite.variants.get(case.variant)
     if not variant:

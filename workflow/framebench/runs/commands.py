@@ -142,7 +142,7 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 
 
 def variant_options(plan: Plan, case: Case) -> list[str]:
-    """Return options that a variant sets for the ranks: variables, allocator and model source."""
+    """Return options that a variant sets for the ranks: variables and model source."""
     suite, capacity = plan.settings.suite, plan.capacity
     variables_of = variables(case, suite, capacity.accelerator, capacity.vendor)
     return [*given(variables_of.items()), *words(variant_settings(case, suite))]

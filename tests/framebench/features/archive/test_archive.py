@@ -72,7 +72,7 @@ def results(tmp_path: Path) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(named(record_of(rng, case, repeat, **other))))
     calls.note(folder, "mine", f"snakemake --cores all --config results={HOME}/fb/results")
-    (tmp_path / "mine.yaml").write_text(f"variants:\n  a: {{preload: {HOME}/lib/liballoc.so}}\n")
+    (tmp_path / "mine.yaml").write_text(f"variants:\n  a: {{source: {HOME}/lib/liballoc.so}}\n")
     return folder
 
 
