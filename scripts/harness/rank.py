@@ -36,17 +36,11 @@ _SECONDS_TO_LEAVE = 10
 def rank_context_from(
     environment: Mapping[str, str], workload: Workload, threads: int
 ) -> RankContext:
-    """Return the rank context. Raises KeyError for a missing variable, ValueError where WORLD_SIZE
-    contradicts FRAMEBENCH_ADDRESSES."""
-    addresses = environment["FRAMEBENCH_ADDRESSES"].split(",")
-    if int(environment["WORLD_SIZE"]) != len(addresses):
-        raise ValueError(
-            f"WORLD_SIZE is {environment['WORLD_SIZE']}, but there are {len(addresses)} addresses"
-        )
+    """Return the rank context. Raises KeyError for a missing variable."""
     return RankContext(
         rank=int(environment["RANK"]),
         local_rank=int(environment["LOCAL_RANK"]),
-        addresses=addresses,
+        addresses=environment["FRAMEBENCH_ADDRESSES"].split(","),
         accelerator=workload.options.accelerator,
         threads=threads,
         seed=workload.options.seed,

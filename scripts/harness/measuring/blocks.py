@@ -14,17 +14,15 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
 
 from harness.adapter import Adapter, Mismatch
 from harness.kind import Context, Parameter, above_zero, at_least
+from harness.measuring import window
 from harness.measuring.checks import check_cores
-from harness.measuring.window import all_ready
 from harness.operations import Operation
 
 #: Number of blocks at a point, and the least duration of each.
 BLOCKS, BLOCK_SECONDS = 5, 0.1
 MOST_IN_A_BLOCK = 1000000
-#: Work that continues after synchronization for more than this part of a block and more than these
-#: seconds proves that synchronization did not wait. window.py has the cost of honest reads.
-_LATE_PART, _LATE_SECONDS = 0.5, 0.1
-_READ_AGAIN = 3
+#: Largest part of a block that may be left after synchronization.
+_LATE_PART = 0.5
 #: Name of the blocks in which two kinds of work run together.
 BOTH = "both"
 #: Combined work that is faster by this part than one of its halves alone was not waited for. The
@@ -103,7 +101,7 @@ def measure(context: Context, operation: Operation, together: bool = True) -> Di
     timed(1)  # compiles, and makes room for the result
     count = runs_of_block(timed, parameters["block_seconds"])
     operation.result()  # compiles, in some frameworks
-    with all_ready(adapter, context.barrier if together else None):
+    with window.all_ready(adapter, context.barrier if together else None):
         taken = [timed(count) for _ in range(parameters["blocks"])]
         late = elapsed(operation.result)
     check_complete(late, taken[-1], operation.result)
@@ -113,17 +111,8 @@ def measure(context: Context, operation: Operation, together: bool = True) -> Di
 def check_complete(late: float, block: float, result: Callable[[], Any]) -> None:
     """Raise Mismatch where reading ``result`` took ``late`` seconds because work was still running.
 
-    ``block`` is the duration of the block just before. The result is read again to learn how long
-    reading alone takes."""
-    allowed = max(_LATE_SECONDS, _LATE_PART * block)
-    if late <= allowed:
-        return
-    again = min(elapsed(result) for _ in range(_READ_AGAIN))
-    if late > again + allowed:
-        raise Mismatch(
-            f"the result came {late:.3g} s after a block of {block:.3g} s, and reading takes "
-            f"{again:.3g} s: synchronize() returned before the work was complete"
-        )
+    ``block`` is the duration of the block just before."""
+    window.check_complete(late, block, result, part=_LATE_PART)
 
 
 def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:

@@ -104,7 +104,7 @@ def measure(
     late = clock() - end
     seconds = end - start
     check_waited(end - moments[-1], seconds)
-    check_complete(adapter, handle, late, seconds, read_seconds)
+    check_complete(late, seconds, lambda: adapter.read(handle), read_seconds)
     return Window(start, seconds, [b - a for a, b in zip(moments, moments[1:])], last_value)
 
 
@@ -121,22 +121,28 @@ def check_waited(left: float, seconds: float) -> None:
 
 
 def check_complete(
-    adapter: Adapter, handle: Any, late: float, seconds: float, read_seconds: float
+    late: float,
+    seconds: float,
+    read: Callable[[], Any],
+    read_seconds: float = 0.0,
+    part: float = _LATE_PART,
 ) -> None:
-    """Raise Mismatch where the value of ``handle`` came ``late`` because work was still running.
+    """Raise Mismatch where reading the last result took ``late`` seconds because work was still
+    running.
 
-    ``seconds``: of the timed region just before. Reading copies and adds up all outputs, which may
-    take longer than a short region. Its duration is found by reading again, and from
-    ``read_seconds``, because some frameworks keep the copy and read faster the second time."""
-    allowed = max(_LATE_SECONDS, _LATE_PART * seconds)
+    ``seconds``: of the timed work just before, of which at most ``part`` may be left. Reading
+    copies and adds up all outputs, which may take longer than a short region. Its duration is found
+    by reading again, and from ``read_seconds``, because some frameworks keep the copy and read
+    faster the second time."""
+    allowed = max(_LATE_SECONDS, part * seconds)
     if late <= read_seconds + allowed:
         return
     for _ in range(_READ_AGAIN):
         start = time.perf_counter()
-        adapter.read(handle)
+        read()
         read_seconds = max(read_seconds, time.perf_counter() - start)
     if late > read_seconds + allowed:
         raise Mismatch(
-            f"the last value came {late:.3g} s after a window of {seconds:.3g} s, and reading "
-            f"takes {read_seconds:.3g} s: synchronize() returned before the work was complete"
+            f"the last result came {late:.3g} s after {seconds:.3g} s of work, and reading takes "
+            f"{read_seconds:.3g} s: synchronize() returned before the work was complete"
         )

@@ -18,10 +18,8 @@ from harness.processes.own_time import Members
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 
-#: Seconds between two looks where there is a limit, and else, for the peak alone; and the largest
-#: part of a core for these.
+#: Seconds between two looks where there is a limit, and else, for the peak alone.
 _LIMITED_SECONDS, _SECONDS = 0.1, 0.5
-_PART_OF_A_CORE = 0.02
 
 
 class Limit(NamedTuple):
@@ -81,7 +79,6 @@ class HeldMemory:
     def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
         """Return why the run must end, or None. ``ranks``: known processes of the run, whatever
         their environment says yet."""
-        start = time.process_time()
         self._members.add(ranks)
         processes = self._members.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)
@@ -92,8 +89,8 @@ class HeldMemory:
         if available is not None:
             total = _sum(f"{self._proc}/meminfo", ["MemTotal"])
             self.others = max(self.others, total - available - held)
-        rare = max(_SECONDS, (time.process_time() - start) / _PART_OF_A_CORE)
-        self.next_look = time.monotonic() + (rare if self.limit is None else _LIMITED_SECONDS)
+        pause = _SECONDS if self.limit is None else _LIMITED_SECONDS
+        self.next_look = time.monotonic() + pause
         if self.limit is not None and held > self.limit:
             return f"out of memory: {gib(held)} GiB of the limit of {gib(self.limit)} GiB"
         return None

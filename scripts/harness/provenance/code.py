@@ -15,14 +15,6 @@ from harness.machine.sources import command_output
 
 SCRIPTS = os.path.normpath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
 _KNOWN = "harness/__main__.py"  # in a repository of ours, below scripts/ at its root
-# Variables that a hook or a shell has set for its own repository.
-_OTHER_REPOSITORY = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_COMMON_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_NAMESPACE",
-)
 
 
 def _update(sha256: Any, folder: str) -> None:
@@ -48,7 +40,8 @@ def own_commit(paths: List[str]) -> Dict[str, Any]:
 def _git(folder: str, paths: List[str]) -> Tuple[str, Optional[str], Optional[bool]]:
     """Return how the repository around ``folder`` names the first of ``paths``, "" for none, its
     commit, and whether ``paths`` differ from it."""
-    outside = {name: value for name, value in os.environ.items() if name not in _OTHER_REPOSITORY}
+    # A hook or a shell may have named another repository.
+    outside = {name: os.environ[name] for name in os.environ if not name.startswith("GIT_")}
     outside["GIT_OPTIONAL_LOCKS"] = "0"
     git = ["git", "-C", folder]
     known = command_output([*git, "ls-files", "--full-name", "--", paths[0]], outside)

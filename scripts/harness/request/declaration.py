@@ -187,29 +187,26 @@ def unsupported(
             f"{case.model} has neither images, nor running text, nor sequences with hidden words, "
             "and nothing else is read"
         )
+    features = [
+        ("compiler", case.compiler, framework["compilers"]),
+        ("precision", case.precision, framework["precisions"]),
+    ]
+    optimizer = optimizers.declared_name(model_config.get("hyperparameters", {}))
+    if case.mode == "train" and optimizer:
+        features.insert(0, ("optimizer", optimizer, framework["optimizers"]))
     if case.parallelism != DATA:
-        reason = _cannot_share(framework, case, model_config)
-        if reason:
-            return reason
+        if case.devices == 1:
+            return f"{case.parallelism} is of several devices"
+        if "heads" not in model_config.get("hyperparameters", {}):
+            return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
+        features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))
     models = os.path.join(framework["folder"], "models")
     if model_config and not _has_module(models, definition_of(model_config)):
         source = f" by {model_config['source']}" if "source" in model_config else ""
         return f"{framework['name']} has no definition of the model {case.model}{source}"
-    optimizer = optimizers.declared_name(model_config.get("hyperparameters", {}))
-    if case.mode == "train" and optimizer and optimizer not in framework["optimizers"]:
-        known = ", ".join(framework["optimizers"])
-        return f"{framework['name']} has no optimizer {optimizer!r} here (it has: {known})"
-    if case.compiler == "native":
-        return f"{framework['name']} has no graph compiler"
-    if case.compiler not in framework["compilers"]:
-        known = ", ".join(framework["compilers"])
-        return f"{framework['name']} has no compiler {case.compiler!r} (it has: {known})"
-    if case.precision not in precisions.known():
-        known = ", ".join(sorted(precisions.known()))
-        return f"precision {case.precision!r} cannot be measured yet (known: {known})"
-    if case.precision not in framework["precisions"]:
-        known = ", ".join(framework["precisions"])
-        return f"{framework['name']} has no precision {case.precision} (it has: {known})"
+    for name, value, known in features:
+        if value not in known:
+            return f"{framework['name']} has no {name} {value} (it has: {', '.join(known)})"
     if case.sequence_length is not None:
         shortest, longest = model_config["sequence_lengths"]
         if not shortest <= case.sequence_length <= longest:
@@ -217,19 +214,4 @@ def unsupported(
                 f"{case.model} takes sequences of {shortest} to {longest} tokens, "
                 f"not {case.sequence_length}"
             )
-    return None
-
-
-def _cannot_share(
-    framework: Mapping[str, Any], case: Case, model_config: Dict[str, Any]
-) -> Optional[str]:
-    """Return why devices cannot share a step with the case's parallelism; None if they can."""
-    if case.devices == 1:
-        return f"{case.parallelism} is of several devices"
-    if "heads" not in model_config.get("hyperparameters", {}):
-        return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
-    form = form_of(case.parallelism)
-    if form not in framework["parallelism"]:
-        known = ", ".join(framework["parallelism"])
-        return f"{framework['name']} has no parallelism {form} here (it has: {known})"
     return None

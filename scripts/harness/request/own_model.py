@@ -213,12 +213,8 @@ def _modules_beside(path: str, text: str) -> Tuple[Dict[str, str], List[str], st
     in it, or in one of these modules, name: their paths by name, the folders that they are imported
     from (the file's and that of its outermost package), and the package of the file."""
     folder = root = os.path.dirname(os.path.realpath(path))
-    levels = max(
-        (n.level or 0 for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)),
-        default=0,
-    )
     package: List[str] = []
-    while os.path.isfile(os.path.join(root, "__init__.py")) or len(package) < levels:
+    while os.path.isfile(os.path.join(root, "__init__.py")):
         root, name = os.path.split(root)
         package.insert(0, name)
     roots = list(dict.fromkeys([folder, root]))

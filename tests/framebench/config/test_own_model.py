@@ -176,7 +176,7 @@ def test_another_content_is_another_model(tmp_path: Path) -> None:
 #: Imports of a model in ``nets``, and the file that they import.
 IMPORTED = {
     "in a try": ("try:\n    import layers\nexcept ImportError:\n    pass", "nets/layers.py"),
-    "relative": ("from ..layers import x", "layers.py"),
+    "relative": ("from .layers import x", "nets/layers.py"),
     "by another": ("import nets", "nets/further.py"),
 }
 

@@ -94,13 +94,13 @@ def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> Non
     model = written(tmp_path, bert, optimizer="lamb", **named)
     layerwise = written(tmp_path / "layerwise", bert, optimizer="adamw", layer_decay=0.8)
     for framework in ("mxnet", "oneflow", "tensorflow1"):
-        reason = f"{framework} has no optimizer 'lamb' here (it has: sgd, adamw)"
+        reason = f"{framework} has no optimizer lamb (it has: sgd, adamw)"
         assert asked(framework, model, 16).unsupported == reason
         assert asked(framework, model, 16, "inference").unsupported is None
-        reason = f"{framework} has no optimizer 'layerwise_adamw' here (it has: sgd, adamw)"
+        reason = f"{framework} has no optimizer layerwise_adamw (it has: sgd, adamw)"
         assert asked(framework, layerwise, 16).unsupported == reason
     for framework in ("pytorch", "jax", "tensorflow", "paddle"):
         assert asked(framework, model, 16).unsupported is None
     unknown = written(tmp_path, bert, optimizer="lion")
-    reason = "pytorch has no optimizer 'lion' here (it has: sgd, adamw, lamb, layerwise_adamw)"
+    reason = "pytorch has no optimizer lion (it has: sgd, adamw, lamb, layerwise_adamw)"
     assert asked("pytorch", unknown, 16).unsupported == reason

@@ -41,7 +41,7 @@ def test_stages_of_a_replica_are_as_many_ranks_apart_as_there_are_replicas() -> 
 
 #: JAX's refusal of pipeline parallelism.
 JAX_HAS_NO_STAGES = (
-    "jax has no parallelism pipeline here "
+    "jax has no parallelism pipeline "
     "(it has: data, fsdp, tensor, fsdpxtensor, dataxfsdp, dataxtensor, dataxfsdpxtensor)"
 )
 
@@ -58,7 +58,7 @@ def asked(framework: str, model: str, *options: str) -> Workload:
         ("pytorch", "gpt2_small", 2, "tensor", None),
         ("pytorch", "gpt2_small", 1, "tensor", "tensor is of several devices"),
         ("pytorch", "resnet50_v1.5", 2, "fsdp", "resnet50_v1.5 is no transformer"),
-        ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp here (it has: data)"),
+        ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp (it has: data)"),
         ("jax", "gpt2_small", 2, "fsdp", None),
         ("jax", "gpt2_small", 2, "pipeline", JAX_HAS_NO_STAGES),
         (

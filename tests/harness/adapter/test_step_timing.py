@@ -141,7 +141,7 @@ def test_lateness_counts_beyond_a_part_of_the_window_and_noise(
     late: float, seconds: float, read_seconds: float, fails: bool
 ) -> None:
     with pytest.raises(Mismatch) if fails else contextlib.nullcontext():
-        window.check_complete(Recorder(), None, late, seconds, read_seconds)
+        window.check_complete(late, seconds, lambda: None, read_seconds)
 
 
 @pytest.mark.parametrize("model", sorted(MODEL_CONFIGS))
