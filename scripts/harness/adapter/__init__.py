@@ -7,13 +7,13 @@ record, launching and error handling are the harness's.
 abilities are capabilities that an adapter derives from. What needs a missing one is `unsupported`:
 
 - :class:`MatmulTrace`: which matmuls run, in which dtype; every figure of a step needs it;
-- :class:`Rounding`: whether float32 matmuls run in TF32 (both in ``matmuls``);
+- :class:`Rounding`: whether float32 matmuls run in TF32;
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
+- :class:`Generation`: text generation, token by token (all in ``numerics``);
 - :class:`Collectives`: several devices (``devices``);
 - :class:`StepBreakdown`: where the time of a training step goes;
 - :class:`EagerTraining`: the same, for frameworks that run operation by operation;
 - :class:`Accumulation`: several micro-steps before each update (all in ``training``);
-- :class:`Generation`: text generation, token by token;
 - :class:`OwnModels`: models of users;
 - :class:`harness.common_capabilities.SingleOperations`: single operations, without a model;
 - :class:`harness.common_capabilities.MicroBenchmarks`: single layers and collectives besides;
@@ -59,7 +59,6 @@ from harness.adapter.devices import (
     takes_gpu,
     zeros,
 )
-from harness.adapter.generation import Generation
 from harness.adapter.layout import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
@@ -73,11 +72,7 @@ from harness.adapter.layout import (
     state_of_modules,
     variable_of,
 )
-from harness.adapter.matmuls import (
-    MatmulTrace,
-    Rounding,
-)
-from harness.adapter.numerics import Numerics
+from harness.adapter.numerics import Generation, MatmulTrace, Numerics, Rounding
 from harness.adapter.own_models import FLOAT64, OwnDefinition, OwnModels
 from harness.adapter.training import (
     Accumulation,

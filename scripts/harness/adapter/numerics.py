@@ -1,12 +1,46 @@
-"""Results of a step, to compare them with the reference."""
+"""What a step computes: its matmuls and their precision, its results, and generated text."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Dict, List, Sequence
+from typing import Any, Callable, ClassVar, Dict, List, Sequence
 
-from harness.adapter.base import Capability
+from harness.adapter.base import Capability, Unsupported
 from harness.adapter.layout import in_shared_layout, own_layout, shape_of
+
+
+class MatmulTrace(Capability):
+    """The framework shows which matmuls run and in which precision."""
+
+    LACKING = "does not report its matmuls: their precision cannot be verified"
+
+    @abstractmethod
+    def matmul_dtypes(self) -> Dict[str, int]:
+        """Return the number of matmuls and convolutions that a step over this rank's batch runs, by
+        the dtype of their operands as numpy names it (``float32``, ``bfloat16``, ``float16``).
+
+        Those of the backward pass are included where the framework shows them. :class:`Rounding`
+        shows what float32 is rounded to."""
+
+    def lacking_matmuls(self) -> Dict[str, int]:
+        """Return how many of them mixed precision must leave in float32, by the framework's
+        reason."""
+        return {}
+
+
+class Rounding(MatmulTrace):
+    """The framework can show whether float32 matmuls round their operands, to TF32 for example."""
+
+    LACKING = "does not show to how many bits its matmuls round float32"
+
+    @abstractmethod
+    def matmul_result(self, left: Any, right: Any) -> Any:
+        """Multiply two float32 numpy arrays on the device, set up as for the case, and return a
+        numpy array.
+
+        ``left`` and ``right``: two matrices, or images (batch, height, width, in) and a kernel
+        (height, width, in, out) with stride 1 and no padding. :meth:`build` may not have been
+        called."""
 
 
 class Numerics(Capability):
@@ -72,3 +106,49 @@ class Numerics(Capability):
     def outputs(self) -> List[Any]:
         """Return the logits as numpy arrays."""
         return [self.to_numpy(tensor) for tensor in self.logits()]
+
+
+class Generation(MatmulTrace):
+    """Sequences are continued by their likeliest tokens, with a key-value cache."""
+
+    LACKING = "does not generate text"
+
+    #: Compilers that generation supports, or none.
+    GENERATES_WITH: ClassVar[Sequence[str]] = ("none",)
+    #: Has ``prefill``, ``decode`` and the ``logits`` of its last pass; set by :meth:`make_cache`.
+    _generator: Any
+
+    def to_generate_with(self, definition: Any, name: str) -> Any:
+        """Return the attribute ``name`` of ``definition``, for models that generate. Raises
+        :class:`Unsupported` without it."""
+        if not hasattr(definition, name):
+            raise Unsupported(f"{self.case.model} {self.LACKING}")
+        return getattr(definition, name)
+
+    @abstractmethod
+    def make_cache(self, new_tokens: int) -> None:
+        """Make a cache for the prompts of the batch and ``new_tokens`` more, after :meth:`build`.
+
+        Raises :class:`Unsupported` for a model that does not generate."""
+
+    def prefill(self, more: Any = None) -> Any:
+        """Enqueue a pass over the prompts of the batch, and ``more`` tokens after them (batch, n),
+        numpy int64.
+
+        The cache then has exactly their keys and values. Returns the next tokens, a new tensor
+        (batch,) for each call."""
+        return self._pass(self._generator.prefill, more)
+
+    def decode(self, tokens: Any = None) -> Any:
+        """Enqueue a pass over the tokens that :meth:`prefill` or this method returned last, which
+        enter the cache; over ``tokens`` (batch,), numpy int64, instead of them if given. Returns
+        the next tokens (batch,)."""
+        return self._pass(self._generator.decode, tokens)
+
+    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
+        """Run a pass of the generator with ``tokens``, if any; adapters prepare what it needs."""
+        return run(tokens)
+
+    def following_logits(self) -> Any:
+        """Return the logits of the last pass, a tensor (batch, vocabulary)."""
+        return self._generator.logits
