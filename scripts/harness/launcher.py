@@ -237,6 +237,8 @@ def main(arguments: Sequence[str]) -> int:
     0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
     output; 3 where the output cannot be written or the machine cannot be locked; 128 + N after
     signal N, without a record. Of several checks, the first status but 0."""
+    if arguments[:1] == [nodes.AGENT]:
+        return nodes.main(arguments[1])
     parent = os.environ.pop(PARENT_VARIABLE, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)

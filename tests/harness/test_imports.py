@@ -52,7 +52,6 @@ ORDER = [
     "provenance",
     "record",
     "nodes",
-    "start_node",
     "search",
     "launcher",
     "__main__",

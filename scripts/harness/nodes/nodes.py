@@ -42,9 +42,9 @@ from harness.processes.parent_death import signal_when_parent_dies
 from harness.provenance import software
 from harness.request.command_line import parse
 
-_START_NODE = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "start_node.py"
-)
+#: Option of the harness, followed by the folder, that makes it the agent of a node.
+AGENT = "--agent"
+_HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 #: Files in the folder; those of a node end in its number.
 _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
 #: Variables of a step's process: the number of its node, and the address of the node of ``srun``.
@@ -89,7 +89,7 @@ def run_ranks(
         seconds = deadline - time.monotonic()
         request = {"arguments": arguments, "machine": _this_machine(), "run": run}
         _write(folder, _REQUEST, {**request, "seconds": seconds})
-        with _started([*srun(count), sys.executable, _START_NODE, folder], log) as starter:
+        with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
             launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
             # The clock of an agent starts later than this one.
