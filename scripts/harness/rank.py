@@ -22,7 +22,7 @@ from harness.adapter import Adapter, Collectives, RankContext, Unsupported, requ
 from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.machine.cores import parse_list
-from harness.measuring.checks import check_all_reduce, check_preloaded, check_processes
+from harness.measuring.checks import check_all_reduce, check_preloaded
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
 from harness.messages.barrier import Barrier
@@ -88,7 +88,6 @@ def start_framework(context: Context) -> None:
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
     if adapter.rank_context.world_size > 1:
-        fields["processes"] = check_processes(adapter, adapter.rank_context.world_size)
         fields["preflight"] = context.phase(
             "pre-flight check", lambda: check_all_reduce(adapter), "preflight"
         )

@@ -51,8 +51,6 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
         assert [rank["rank"] for rank in record["ranks"]] == list(range(nodes))
         assert len(hosts(record)) == nodes
         assert hosts(record) <= {"n1", "n2", "n3", "n4"}
-        if nodes > 1:
-            assert {rank["processes"] for rank in record["ranks"]} == {nodes}
     for entry, other in combinations(records, 2):
         if hosts(entry) & hosts(other):
             assert not overlap(entry, other), "two runs at once on a node"
@@ -190,7 +188,6 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
         assert len(hosts(record)) == case["nodes"], name
         assert hosts(record) <= {"n1", "n2", "n3", "n4"}, name
         if devices > 1 and case["model"]:
-            assert {rank["processes"] for rank in record["ranks"]} == {devices}, name
             assert all(len(rank["preflight"]) == 2 for rank in record["ranks"]), name
     check_between_two_nodes(
         records.pop(("network", None, "2n1g")), records.pop(("collective", "pytorch", "2n1g"))

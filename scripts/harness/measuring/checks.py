@@ -30,14 +30,6 @@ def check_preloaded(libraries: str) -> None:
             raise Mismatch(f"LD_PRELOAD: {library} was not loaded")
 
 
-def check_processes(adapter: Adapter, world_size: int) -> int:
-    """Check that an all-reduce reaches all ranks; return their number."""
-    reached = adapter.all_reduce(1.0)
-    if reached != world_size:
-        raise Mismatch(f"an all-reduce of 1 gives {reached:g} over {world_size} ranks")
-    return world_size
-
-
 def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
     """Check and time the all-reduce of several ranks before anything else is timed.
 
@@ -45,6 +37,9 @@ def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
     import numpy as np
 
     rank_context = adapter.rank_context
+    reached = adapter.all_reduce(1.0)
+    if reached != rank_context.world_size:
+        raise Mismatch(f"an all-reduce of 1 gives {reached:g} over {rank_context.world_size} ranks")
     timings = []
     for size in _PREFLIGHT_BYTES:
         # Whole numbers, whose sums are exact in float32 over up to 500 ranks. Arrays differ between

@@ -38,7 +38,6 @@ def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
         (2, "n1"),
         (3, "n1"),
     ]
-    assert {rank["processes"] for rank in record["ranks"]} == {4}
     assert [rank["device"] for rank in record["ranks"]] == ["toy:0", "toy:1"] * 2
     assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 1
     assert record["samples"] == 4 * 4 * 5
