@@ -17,10 +17,6 @@ from core import signals
 
 from harness.output import OutputError
 
-#: What to do about a temporary folder that is full or missing.
-ADVICE = "free some space there, or set TMPDIR to another folder"
-
-
 _OWN_FOLDER = re.compile("framebench-[0-9a-f]{32}")
 #: Folder of named shared memory.
 SHARED = "/dev/shm"
@@ -74,7 +70,8 @@ def temporary_folder() -> Iterator[str]:
         os.rename(f"{folder}.new", folder)
     except OSError as error:
         raise OutputError(
-            f"the temporary folder {tempfile.tempdir or ''}: {error.strerror}; {ADVICE}"
+            f"the temporary folder {tempfile.tempdir or ''}: {error.strerror}; free some space "
+            "there, or set TMPDIR to another folder"
         ) from error
     try:
         yield folder

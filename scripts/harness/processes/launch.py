@@ -79,16 +79,11 @@ def log_with_name(log: str, name: str) -> str:
 def free_addresses(count: int, host: str = "127.0.0.1") -> List[str]:
     """Return ``host:port`` of ``count`` different free ports of this machine; ``host``: one of its
     addresses."""
-    sockets = []
-    try:
-        for _ in range(count):
-            opened = socket.socket()
-            sockets.append(opened)
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for opened in sockets:
             opened.bind((host, 0))
         return [f"{host}:{opened.getsockname()[1]}" for opened in sockets]
-    finally:
-        for opened in sockets:
-            opened.close()
 
 
 def common_environment(
@@ -196,11 +191,6 @@ def await_child(seconds: float) -> None:
     signal.sigtimedwait([signal.SIGCHLD], min(max(0.0, seconds), 1.0))
 
 
-def _failed(rank: RankProcess, folder: str) -> bool:
-    _, final, fields = report.read(folder, rank.rank)
-    return not (final and fields.get("status") == "ok")
-
-
 def end(run: str, ranks: Sequence[RankProcess], at_once: bool = False) -> None:
     """End the ranks of a run on this node with all that they started.
 
@@ -276,7 +266,8 @@ def watch(
                     rank.ended = now
                 if rank.ended is not None and rank.rank not in judged:
                     judged.add(rank.rank)
-                    if _failed(rank, folder):
+                    _, final, fields = report.read(folder, rank.rank)
+                    if not (final and fields.get("status") == "ok"):
                         grace_end = min(grace_end, now + _GRACE_SECONDS)
             if len(judged) == len(ranks):
                 signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)

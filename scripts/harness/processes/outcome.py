@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import signal
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
@@ -12,7 +11,6 @@ from core import bounded
 from core.text import shorten
 
 from harness.messages import report
-from harness.processes.cleanup import ADVICE
 from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
 
 # Outcomes, most telling first. An error caused by the end of another rank is the least but one,
@@ -30,10 +28,6 @@ _NO_MEMORY = re.compile(
     r"bad_alloc|out of memory|allocate failed|failed to allocate|cannot allocate memory",
     re.IGNORECASE,
 )
-
-
-#: Free bytes below which a file system counts as full.
-_FULL = 2**16
 
 
 class RankOutcome(NamedTuple):
@@ -92,15 +86,6 @@ def _name(number: int) -> str:
     return signal.Signals(number).name if number in {*signal.Signals} else "real-time"
 
 
-def _full(folder: str) -> str:
-    """Return a hint for a rank that failed while its temporary ``folder`` was full, ""
-    otherwise."""
-    usage = os.statvfs(folder)
-    if usage.f_bavail * usage.f_frsize >= _FULL:
-        return ""
-    return f"the temporary folder {os.path.dirname(folder)} is full: {ADVICE}"
-
-
 def rank_outcome(
     rank: RankProcess, folder: str, host: str, out_of_memory: bool, limit: float
 ) -> RankOutcome:
@@ -110,16 +95,11 @@ def rank_outcome(
     time limit in seconds."""
     phase, final, fields = report.read(folder, rank.rank)
     ended = rank.stopped_at or rank.ended or 0.0
-    full = _full(folder)
     if not final:
         weight, status, reason = _without_result(rank, phase, out_of_memory, limit)
-        if full and status == "failed":
-            reason = shorten(f"{full}; {reason}")
         base = fields or {"rank": rank.rank, "host": host}
         return RankOutcome(weight, ended, dict(base, status=status, reason=reason))
     if fields["status"] == "failed":
-        if full:
-            fields["reason"] = shorten(f"{full}; {fields['reason']}")
         weight = _CONSEQUENCE if _OTHER_GONE.search(fields["reason"]) else _OWN_ERROR
     else:
         weight = {"ok": _OK, "oom": _OOM, "unsupported": _UNSUPPORTED}[fields["status"]]

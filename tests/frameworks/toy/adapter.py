@@ -70,9 +70,6 @@ class ToyAdapter(plain.PlainToy):
             size = int(self.does["hungry_grandchild"]) * 2**20
             code = f"import time; food = bytearray(b'x') * {size}; time.sleep(600)"
             subprocess.Popen([sys.executable, "-S", "-c", code])
-        if "fill" in self.does:  # fill the temporary folder, in MiB
-            with open(os.path.join(tempfile.gettempdir(), "food"), "wb") as file:
-                file.write(b"x" * (int(self.does["fill"]) * 2**20))
         if "repin" in self.does:
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
 

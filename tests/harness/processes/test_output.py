@@ -114,15 +114,3 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(toy: Bench) -> None:
     assert toy.run("").record["status"] == "ok"
     assert {path.name for path in toy.output.parent.iterdir()} == {toy.output.name, other.name}
     other.unlink()
-
-
-def on_small_disk(size: str) -> tuple[str, ...]:
-    """Return a command prefix whose temporary folder is a file system of that size."""
-    script = f'mount -t tmpfs -o size={size} tmpfs "$TMPDIR" && exec "$@"'
-    return ("unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh")
-
-
-def test_a_temporary_folder_that_fills_up_is_named(toy: Bench) -> None:
-    record = toy.finish(toy.start("fill=64", prefix=on_small_disk("20M"))).record
-    assert record["status"] == "failed"
-    assert record["reason"].startswith(f"the temporary folder {toy.temporary} is full: free some")
