@@ -32,7 +32,7 @@ def modules(project: Project) -> Path:
     folder = project.folder.parent / "modules"
     software = project.folder.parent / "software"
     for version in ("1.0", "2.0"):
-        packages = software / version / "packages" / "brought-0.dist-info"
+        packages = software / version / "packages" / f"brought-{version}.dist-info"
         packages.mkdir(parents=True)
         (packages / "METADATA").write_text(f"Name: brought\nVersion: {version}\n")
         (software / version / "bin").mkdir()

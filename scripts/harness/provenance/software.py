@@ -10,6 +10,8 @@ import sys
 from argparse import Namespace
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
+#: Folder of a distribution's metadata, with its name and version.
+_METADATA = re.compile(r"([^-]+)-([^-]+?)(?:-py[0-9.]+)?[.](?:dist|egg)-info")
 #: Variables that name the image inside a container.
 _CONTAINER_VARIABLES = ("APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
 
@@ -37,40 +39,17 @@ def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
     return entries
 
 
-def _metadata(path: str) -> Optional[Tuple[str, str]]:
-    for file_name in ("METADATA", "PKG-INFO", ""):
-        file_path = os.path.join(path, file_name) if file_name else path
-        if not os.path.isfile(file_path):
-            continue
-        headers: Dict[str, str] = {}
-        try:
-            with open(file_path, encoding="utf-8", errors="replace") as file:
-                for line in file:
-                    key, _, value = line.partition(":")
-                    if not value:
-                        break  # the header is over
-                    headers.setdefault(key.strip().lower(), value.strip())
-        except OSError:
-            return None
-        if "name" in headers and "version" in headers:
-            return headers["name"], headers["version"]
-    return None
-
-
 def installed(folders: Iterable[str]) -> Dict[str, str]:
-    """Return the version of all distributions in ``folders`` by normalized name; the first folder
-    wins, as in importing."""
+    """Return the version of all distributions in ``folders`` by normalized name, as the names of
+    their folders of metadata have them; the first folder wins, as in importing."""
     versions: Dict[str, str] = {}
     for folder in folders:
         try:
             entries = sorted(os.listdir(folder or os.curdir))
         except OSError:
             continue
-        for entry in entries:
-            if entry.endswith((".dist-info", ".egg-info")):
-                package = _metadata(os.path.join(folder, entry))
-                if package:
-                    versions.setdefault(normal(package[0]), package[1])
+        for match in filter(None, map(_METADATA.fullmatch, entries)):
+            versions.setdefault(normal(match.group(1)), match.group(2))
     return dict(sorted(versions.items()))
 
 
