@@ -13,13 +13,11 @@ import time
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
-from core import precisions
 from core.matmuls import MatmulShape
 
 from harness.adapter import Collectives, Unsupported, require
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
-from harness.measuring import libraries
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.matmuls import check_matmul, operands
@@ -64,16 +62,6 @@ class PeakFlopsKind(Kind):
             context.adapter, fastest, context.workload.parameters["sustained_seconds"], check
         )
         fields["cores"] = check_cores(context.cores)
-
-    def afterwards(self, context: Context, seconds: float) -> None:
-        """Note which library multiplied, on a processor and in full precision."""
-        case, here = context.workload.case, context.rank_context
-        is_full = precisions.baseline(case.precision) is None
-        if here.accelerator == "cpu" and here.world_size == 1 and is_full:
-            size = context.fields["sustained"]["size"]
-            library = libraries.ask_matmul_library(context.workload, here, size)
-            if library:
-                context.fields["library"] = library
 
 
 def tflops_of(block: Mapping[str, Any]) -> float:

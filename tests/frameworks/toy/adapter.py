@@ -193,9 +193,6 @@ class ToyAdapter(plain.PlainToy):
         return super().step_parts()
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
-        if "mkl" in self.does and os.environ.get("MKL_VERBOSE"):
-            print("MKL_VERBOSE oneMKL 1.2 Product build 3 for Intel(R) 64 architecture X, Lnx x")
-            print("MKL_VERBOSE SGEMM(N,N,1,1) 1us")
         made = super().layer_matmul(left, right)
         made = made._replace(result=lambda: self._spoilt(left @ right))
         if "matmul" in self.does:
