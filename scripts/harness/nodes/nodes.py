@@ -42,8 +42,8 @@ from harness.processes.parent_death import signal_when_parent_dies
 from harness.provenance import software
 from harness.request.command_line import parse
 
-#: Option of the harness, followed by the folder, that makes it the agent of a node.
-AGENT = "--agent"
+#: First word of the harness's command line, before the folder, that makes it the agent of a node.
+AGENT = "agent"
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 #: Files in the folder; those of a node end in its number.
 _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"

@@ -25,7 +25,7 @@ def agents(toy: Bench, node: str) -> list[int]:
     collected = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
-        collected += [process] if b"--agent" in command else []
+        collected += [process] if b"\0agent\0" in command else []
     return collected
 
 
