@@ -33,15 +33,11 @@ class Sharded(Capability):
         region."""
 
 
-def heads_by_rank(extent: int, heads: Sequence[int], ranks: int) -> List[int]:
-    """Return an order of the ``extent`` rows or columns of projections that stand side by side, in
-    which each rank's heads of all projections are adjacent. ``heads``: number of heads of each."""
-    size, start = extent // sum(heads), 0
-    starts, shares = [], []
-    for count in heads:
-        starts.append(start)
-        shares.append(count * size // ranks)
-        start += count * size
+def heads_by_rank(heads: Sequence[int], ranks: int) -> List[int]:
+    """Return an order of the heads of projections that stand side by side, in which each rank's
+    heads of all projections are adjacent. ``heads``: number of heads of each."""
+    starts = [sum(heads[:number]) for number in range(len(heads))]
+    shares = [count // ranks for count in heads]
     return [
         start + rank * share + position
         for rank in range(ranks)

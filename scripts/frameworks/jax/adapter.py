@@ -16,13 +16,13 @@ from harness.adapter import (
     Generation,
     OwnModels,
     StepPart,
-    Unsupported,
     Variable,
     is_mixed,
     micro_batches,
     program_parts,
     zeros,
 )
+from harness.adapter.layout import own_layout
 from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
@@ -30,7 +30,8 @@ from harness.primitives import Primitives
 from harness.sharded import Sharded
 
 from . import devices, generation, micro, optimizers, programs, steps
-from .parallel import data_parallel
+from .models.layers import SHARING
+from .parallel import data_parallel, sharded
 
 
 class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading, Sharded):
@@ -55,17 +56,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._definition: Any = self.definition()
         self._sharding: Any = None
         if self.case.parallelism != DATA:
-            self._sharding = self._shared_out()
-
-    def _shared_out(self) -> Any:
-        """Return the sharding of the model over the ranks."""
-        from .parallel import sharded
-
-        case = self.case
-        if case.compiler != "jit":
-            raise Unsupported(f"{case.parallelism} needs the compiler jit")
-        hyper = self.model_config["hyperparameters"]
-        return sharded.Sharding(case.layout, self._definition, hyper, case.sequence_length)
+            hyper = self.model_config["hyperparameters"]
+            self._sharding = sharded.Sharding(self.case, self._definition, hyper)
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition = self._definition
@@ -79,13 +71,16 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         # a program of all ranks draws the masks of all of them, from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
         drawn, statistics, key = steps.initial(definition, self.model_config, rank_context)
-        parameters = self._stored(drawn)
+        parameters = {
+            name: own_layout(array, Variable(array, gates=arrays.gates(name)))
+            for name, array in self._stored(drawn).items()
+        }
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
         self.put(batch)
         model = definition.model(self.model_config)
         if self._sharding:
-            model = {**model, self._sharding.SHARING: self._sharding}
+            model = {**model, SHARING: self._sharding}
         forward = arrays.gathering(steps.forward(definition, model, self._dtype, self.trains))
         self._logits, self._compiled_logits = steps.logits(forward), None
         self._compiled_gradients: Any = None
@@ -104,7 +99,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         if self.case.accumulation > 1:
             in_loop = self.case.compiler == "jit"
             differentiate = steps.accumulated(self._observed, arrays.vary, in_loop)
-        self._differentiate_alone = steps.gradients(steps.alone(differentiate, arrays))
+        self._differentiate_alone = steps.averaged(differentiate, arrays, alone=True)
         self._differentiate = steps.averaged(differentiate, arrays)
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),
@@ -191,14 +186,17 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return settings
 
     def state(self) -> Dict[str, Variable]:
-        parameters, statistics = self._arrays.named(self._shared.parameters), self._own.statistics
-        kept = {n: Variable(a, trainable=False) for n, a in data_parallel.local(statistics).items()}
-        return {**{name: Variable(array) for name, array in parameters.items()}, **kept}
+        statistics, gates = data_parallel.local(self._own.statistics), self._arrays.gates
+        return {
+            **{n: Variable(a, gates=gates(n)) for n, a in self._shared.parameters.items()},
+            **{n: Variable(a, trainable=False) for n, a in statistics.items()},
+        }
 
     def to_numpy(self, tensor: Any) -> Any:
-        is_part = self._sharding and isinstance(tensor, self._sharding.WHOLE)
+        if self._sharding and not tensor.is_fully_replicated:
+            tensor = self._sharding.gather(tensor)
         # copied: a view would change with the next step, to which the memory is donated
-        array = np.array(tensor.gather() if is_part else data_parallel.local(tensor))
+        array = np.array(data_parallel.local(tensor))
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
@@ -210,24 +208,27 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     def raw_gradients(self) -> Dict[str, Any]:
         parameters, batch = self._shared.parameters, self._step_batch
         if self._compiled_gradients is None:
-            function = steps.drawing_gradients(self._differentiate)
             results = (data_parallel.OWN, data_parallel.SHARED)
-            self._compiled_gradients = self._ready(function, parameters, results, batch=batch)
+            self._compiled_gradients = self._ready(
+                lambda *given: self._differentiate(*given)[1:], parameters, results, batch=batch
+            )
         own, gradients = self._compiled_gradients(parameters, self._own, batch)
         self._own = self._own._replace(key=own.key)  # the next gradients have other masks
-        return self._arrays.named(dict(gradients))
+        return dict(gradients)
 
     def logits(self) -> Sequence[Any]:
         if self.case.mode == "inference":
             return tuple(self.step())
         parameters, state, batch = self._local_arguments()
         self._drawn += 1
-        arguments = (parameters, steps.anew(state, self._drawn), batch)
+        masks = state._replace(key=jax.random.fold_in(state.key, self._drawn))  # drawn anew
+        arguments = (parameters, masks, batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.of_batch if self._sharding else None
             compiled = programs.compiled(self._logits, arguments, shardings=shardings)
             self._compiled_logits = compiled
-        return tuple((self._compiled_logits or self._logits)(*arguments))
+        outputs = (self._compiled_logits or self._logits)(*arguments)
+        return tuple(map(data_parallel.local, outputs))
 
     def matmul_dtypes(self) -> Dict[str, int]:
         return programs.operations(self._observed, self._local_arguments()).matmuls
@@ -282,7 +283,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         shared, own = data_parallel.SHARED, data_parallel.OWN
         parts = {
             "forward": self._program(self._logits, own),
-            "backward": self._program(self._differentiate_alone, own),
+            "backward": self._program(steps.gradients(self._differentiate_alone), own),
         }
         if self._ranks:
             parts["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
@@ -306,14 +307,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             self._shared.parameters,
             self._batch["token_ids"],
             new_tokens,
-            self._generating,
+            self.case.compiler == "jit",
         )
         self._proved = self._generator.decoding
-
-    def _generating(self, function: Any, arguments: Any) -> Any:
-        if self.case.compiler == "none":
-            return function
-        return programs.compiled(function, arguments, donated=(1,))
 
     def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
         self._latest = run(tokens)

@@ -3,7 +3,7 @@ which the cache is donated."""
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Dict, Optional
 
 import jax
 import jax.numpy as jnp
@@ -11,12 +11,12 @@ import numpy as np
 from jax import Array
 
 from .models.layers import Arrays
+from .programs import compiled
 
 
 class Generator:
-    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. ``ready`` gives a function
-    and its arguments as a program, to which the second argument is donated; here, for all shapes
-    that are timed."""
+    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. ``is_compiled``: whether
+    passes are programs, which are compiled here for all shapes that are timed."""
 
     def __init__(
         self,
@@ -26,7 +26,7 @@ class Generator:
         parameters: Arrays,
         prompts: Array,
         count: int,
-        ready: Callable[..., Any],
+        is_compiled: bool,
     ) -> None:
         batch, length = prompts.shape
         (device,) = prompts.devices()
@@ -38,7 +38,7 @@ class Generator:
             logits, (kept, used) = definition.following(parameters, tokens, cache, model, dtype)
             return jnp.argmax(logits, axis=-1).astype(tokens.dtype), logits, kept, used
 
-        self._follow, self._ready = follow, ready
+        self._follow, self._is_compiled = follow, is_compiled
         self._parameters, self._prompts = parameters, prompts
         self._kept = jax.device_put(definition.empty(model, batch, length + count, dtype), device)
         self._none = self._used = jax.device_put(jnp.int32(0), device)
@@ -51,9 +51,11 @@ class Generator:
     def _program(self, tokens: Array) -> Any:
         """Return the compiled program for a pass over ``tokens`` (batch, length), one for each
         length."""
+        if not self._is_compiled:
+            return self._follow
         if tokens.shape not in self._programs:
             arguments = (self._parameters, self._kept, self._none, tokens)
-            self._programs[tokens.shape] = self._ready(self._follow, arguments)
+            self._programs[tokens.shape] = compiled(self._follow, arguments, donated=(1,))
         return self._programs[tokens.shape]
 
     def prefill(self, more: Optional[Array] = None) -> Array:

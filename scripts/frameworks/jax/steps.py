@@ -58,11 +58,6 @@ def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
     return run
 
 
-def anew(own: Own, number: int) -> Own:
-    """Draw new dropout masks for each ``number``, for outputs that keep no state."""
-    return own._replace(key=jax.random.fold_in(own.key, number))
-
-
 def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...]]:
     """Return the inference step."""
     return lambda parameters, own, batch: forward(parameters, own, batch)[0]
@@ -115,35 +110,19 @@ def accumulated(
     return run
 
 
-def alone(differentiate: Differentiate, arrays: Any) -> Differentiate:
-    """Differentiate as one rank's part of a program over all ranks."""
+def averaged(differentiate: Differentiate, arrays: Any, alone: bool = False) -> Differentiate:
+    """Differentiate as one rank's part of a program over all ranks, and average the gradients over
+    them, unless ``alone``; the loss is still this rank's."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
-        return differentiate(arrays.vary(parameters), own, batch)
-
-    return run
-
-
-def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
-    """Average the gradients over the ranks; the loss is still this rank's."""
-    differentiate = alone(differentiate, arrays)
-
-    def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
-        value, own, gradients = differentiate(parameters, own, batch)
-        return value, own, arrays.average(gradients)
+        value, own, gradients = differentiate(arrays.vary(parameters), own, batch)
+        return value, own, gradients if alone else arrays.average(gradients)
 
     return run
 
 
 def gradients(differentiate: Differentiate) -> Callable[[Arrays, Own, Arrays], Arrays]:
     return lambda parameters, own, batch: differentiate(parameters, own, batch)[2]
-
-
-def drawing_gradients(
-    differentiate: Differentiate,
-) -> Callable[[Arrays, Own, Arrays], Tuple[Own, Arrays]]:
-    """Return a function that gives the gradients, after the state with the next dropout key."""
-    return lambda parameters, own, batch: differentiate(parameters, own, batch)[1:]
 
 
 def training(

@@ -119,9 +119,7 @@ class PyTorchAdapter(
         if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
-            self._optimizer = optimizers.from_model_config(
-                self._model, self._sharding, self.model_config
-            )
+            self._optimizer = optimizers.from_model_config(self._model, self.model_config)
         # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
         # parameters, which it is scaled back for, have more of it
         scaled = self._amp and self._dtype == torch.float16
@@ -265,16 +263,11 @@ class PyTorchAdapter(
         if "own" in self.model_config:
             return self._definition.state(self._model)
         state = state_of_modules(self._model, torch.nn.Linear)
-        if not self._sharding:
-            return state
-        whole = self._sharding.whole
-        return {
-            name: entry._replace(tensor=whole(name, entry.tensor)) for name, entry in state.items()
-        }
+        return self._sharding.shared_state(state) if self._sharding else state
 
     def to_numpy(self, tensor: Any) -> Any:
-        if self._sharding and isinstance(tensor, self._sharding.WHOLE):
-            tensor = tensor.gather()
+        if self._sharding:
+            tensor = self._sharding.gather(tensor)
         tensor = tensor.detach().to_dense()  # gradients of embeddings may be sparse
         return devices.real(tensor).float().cpu().numpy()
 
@@ -283,15 +276,9 @@ class PyTorchAdapter(
             for name, variable in self.state().items():
                 array = torch.from_numpy(arrays[name])
                 if self._sharding:
-                    variable.tensor.assign(array.to(self._device))
+                    self._sharding.assign(variable.tensor, array.to(self._device))
                 else:
                     variable.tensor.copy_(array)
-
-    def raw_gradients(self) -> Dict[str, Any]:
-        if not self._sharding:
-            return super().raw_gradients()
-        self.differentiate()
-        return dict(self._sharding.gradients())
 
     def loss_scale(self) -> float:
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
@@ -322,7 +309,9 @@ class PyTorchAdapter(
         return self._watch().results
 
     def held_parameters(self) -> int:
-        return self._sharding.held()
+        from .parallel.sharded import held_parameters
+
+        return held_parameters(self._model)
 
     def collective_counts(self) -> Dict[str, int]:
         from .parallel.sharded import count_collectives

@@ -18,29 +18,27 @@ from .lamb import Lamb
 _FACTOR = "rate_factor"
 
 
-def from_model_config(
-    model: nn.Module, sharding: Any, model_config: Dict[str, Any]
-) -> torch.optim.Optimizer:
-    """Return the optimizer that the model's hyper-parameters name, for all parameters of ``model``;
-    ``sharding``: how ranks share them, or None. Parameters with one rule go into one kernel."""
+def from_model_config(model: nn.Module, model_config: Dict[str, Any]) -> torch.optim.Optimizer:
+    """Return the optimizer that the model's hyper-parameters name, for all parameters of ``model``
+    that this rank has. Parameters with one rule, on one device mesh, go into one kernel."""
     hyper = model_config["hyperparameters"]
-    names = {parameter: name for name, parameter in model.named_parameters()}
-    rules = update_rules(names.values(), hyper)
-    alike: Dict[Tuple[int, UpdateRule], List[nn.Parameter]] = defaultdict(list)
-    for number, together in enumerate(sharding.groups() if sharding else [list(names)]):
-        for parameter in together:
-            alike[number, rules[names[parameter]]].append(parameter)
+    named = dict(model.named_parameters())
+    rules = update_rules(named, hyper)
+    own = {name: parameter for name, parameter in named.items() if not parameter.is_meta}
+    alike: Dict[Tuple[UpdateRule, Any], List[nn.Parameter]] = defaultdict(list)
+    for name, parameter in own.items():
+        alike[rules[name], getattr(parameter, "device_mesh", None)].append(parameter)
     rate = hyper["learning_rate"]
     groups = [
         {"params": parameters, "lr": rate * rule.rate_factor, _FACTOR: rule.rate_factor,
          "weight_decay": rule.weight_decay, "trust_ratio": rule.trust_ratio}
-        for (_, rule), parameters in alike.items()
+        for (rule, _), parameters in alike.items()
     ]  # fmt: skip
     if hyper["optimizer"] == "sgd":
         return torch.optim.SGD(groups, lr=rate, momentum=hyper["momentum"], fused=True)
     moments = {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
     if hyper["optimizer"] == "lamb":
-        if sharding:
+        if len(own) < len(named) or any(mesh is not None for _, mesh in alike):
             raise Unsupported("LAMB's ratio of norms wants whole parameters, not parts")
         return Lamb(groups, lr=rate, **moments)
     return torch.optim.AdamW(groups, lr=rate, fused=True, **moments)

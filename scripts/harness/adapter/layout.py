@@ -5,7 +5,7 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
 
 #: Axes that permute an array of a model into the layout that all frameworks share.
 Axes = Tuple[int, ...]
@@ -37,13 +37,17 @@ class Variable(NamedTuple):
     separate axes, which ``axes`` permute.
 
     ``merged``: shape in which to permute a tensor that has axes of its own, such as a group's or
-    those of one element."""
+    those of one element.
+
+    ``gates``: for a projection whose heads ranks share: positions, among the heads that stand side
+    by side on the last axis, of those of the shared layout."""
 
     tensor: Any
     axes: Axes = SAME
     trainable: bool = True
     unfolded: Tuple[int, ...] = ()
     merged: Tuple[int, ...] = ()
+    gates: Tuple[int, ...] = ()
 
 
 def variable_of(
@@ -98,13 +102,24 @@ def in_shared_layout(array: Any, variable: Variable) -> Any:
         array = unfolded.reshape(-1, unfolded.shape[-1])
     elif variable.axes:
         array = array.transpose(variable.axes)
-    return np.array(array, np.float32, order="C")
+    return np.array(_ordered(array, variable.gates), np.float32, order="C")
+
+
+def _ordered(array: Any, order: Sequence[int]) -> Any:
+    """Return ``array`` with the parts of its last axis in that ``order``."""
+    import numpy as np
+
+    if not order:
+        return array
+    parts = np.split(array, len(order), axis=-1)
+    return np.concatenate([parts[number] for number in order], axis=-1)
 
 
 def own_layout(array: Any, variable: Variable) -> Any:
     """Undo :func:`in_shared_layout`. Raises ValueError where the shapes do not fit."""
     import numpy as np
 
+    array = _ordered(array, np.argsort(variable.gates).tolist())
     if variable.unfolded:
         *inputs, outputs = (variable.unfolded[axis] for axis in variable.axes)
         if array.shape[1:] != (outputs,):

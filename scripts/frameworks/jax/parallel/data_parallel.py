@@ -92,14 +92,10 @@ class Ranks:
         stacked = jax.tree.map(self.stacked, tree)
         return lambda: self._sum(stacked)
 
-    def sum(self, array: jax.Array) -> Any:
-        """Sum of ``array`` over the ranks."""
-        return local(self._sum(self.stacked(array)))
-
     def total(self, value: float) -> float:
         """Sum of ``value`` over the ranks, in float64."""
         with jax.enable_x64(True):
-            return float(self.sum(jnp.float64(value)))
+            return float(local(self._sum(self.stacked(jnp.float64(value)))))
 
 
 def options_of(device: jax.Device) -> Dict[str, Any]:
@@ -153,10 +149,9 @@ class Arrangement:
         """Return shardings of what ``function`` gives; None: XLA finds them itself."""
         return None
 
-    def named(self, arrays: Dict[str, Any]) -> Dict[str, Any]:
-        """Return parameters, or their gradients, by name, in a form that an adapter converts to
-        whole numpy arrays."""
-        return arrays
+    def gates(self, name: str) -> Tuple[int, ...]:
+        """Return :attr:`harness.adapter.Variable.gates` of a parameter."""
+        return ()
 
     def vary(self, tree: Any) -> Any:
         return tree

@@ -12,40 +12,21 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
-from core.parallelism import DATA, FSDP, TENSOR, Layout
-from harness.adapter import Unsupported
+from core.parallelism import DATA, FSDP, TENSOR
+from harness.adapter import Case, Unsupported
 from harness.sharded import heads_by_rank
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from ..models.layers import SHARING, Arrays
+from ..models.layers import Arrays
 from ..steps import Differentiate, Forward, Own
-from .data_parallel import Arrangement, local, options_of, side_by_side
+from .data_parallel import Arrangement, options_of, side_by_side
 
 #: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
 #: of their own; those along `fsdp` share their parameters.
 REPLICAS = (DATA, FSDP)
 _PROJECTION = re.compile(r"(?:^|\.)layers\.\d+\.(.+)\.(?:weight|bias)$")
 WHOLE = PartitionSpec()
-Join = Callable[[Array], Array]
-
-
-class Whole:
-    """A sharded parameter, or its gradient, that can be gathered to its shape in the model.
-
-    ``order``: position in the model of each column of the gathered array; None where unchanged."""
-
-    def __init__(self, array: Array, join: Join, order: Optional[np.ndarray]) -> None:
-        self._array, self._join, self._order = array, join, order
-
-    @property
-    def shape(self) -> Tuple[int, ...]:
-        return tuple(self._array.shape)
-
-    def gather(self) -> np.ndarray:
-        """Return the whole array in every rank. All ranks must call this."""
-        whole = np.asarray(local(self._join(self._array)))
-        return whole if self._order is None else whole[..., np.argsort(self._order)]
 
 
 class Sharding(Arrangement):
@@ -53,22 +34,22 @@ class Sharding(Arrangement):
 
     Arrays, and programs ``function(shared, own, batch)``, are common to all ranks."""
 
-    WHOLE, SHARING = Whole, SHARING
-
-    def __init__(
-        self, layout: Layout, definition: Any, hyper: Dict[str, Any], length: Optional[int]
-    ) -> None:
-        """Raise :class:`Unsupported` where heads or the sequence are no multiples of the ranks."""
-        require_multiples(definition, hyper, length, layout.tensor)
+    def __init__(self, case: Case, definition: Any, hyper: Dict[str, Any]) -> None:
+        """Raise :class:`Unsupported` without a compiler, or where heads or the sequence are no
+        multiples of the ranks."""
+        if case.compiler != "jit":
+            raise Unsupported(f"{case.parallelism} needs the compiler jit")
+        layout = self._layout = case.layout
+        require_multiples(definition, hyper, case.sequence_length, layout.tensor)
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
         extents = (layout.data, layout.fsdp, layout.tensor)
         self.mesh = Mesh(np.array(devices).reshape(extents), (*REPLICAS, TENSOR))
         self.options = options_of(devices[0])
-        self._join = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
-        self._layout, self._definition = layout, definition
+        #: Gathers an array, a parameter or its gradient, in every rank. All ranks must call this.
+        self.gather = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
+        self._definition = definition
         self._heads: Dict[str, Sequence[int]] = definition.heads_of(hyper)
         self._specs: Dict[str, PartitionSpec] = {}
-        self._orders: Dict[str, np.ndarray] = {}
 
     @property
     def settings(self) -> Dict[str, Any]:
@@ -101,16 +82,11 @@ class Sharding(Arrangement):
         """Return this rank's part of each of ``parameters``, which are whole. Raises
         :class:`Unsupported` where an extent is no multiple of the ranks."""
         self._specs = {name: self._spec(name, array) for name, array in parameters.items()}
-        self._orders = self._orders or dict(self._ordered(parameters))
-        return {
-            name: self._placed(array, self._specs[name], self._orders.get(name))
-            for name, array in parameters.items()
-        }
+        return {name: self._placed(array, self._specs[name]) for name, array in parameters.items()}
 
-    def _placed(self, array: np.ndarray, spec: PartitionSpec, order: Optional[np.ndarray]) -> Array:
-        ordered = array if order is None else array[..., order]
+    def _placed(self, array: np.ndarray, spec: PartitionSpec) -> Array:
         sharding = NamedSharding(self.mesh, spec)
-        return jax.make_array_from_callback(ordered.shape, sharding, lambda index: ordered[index])
+        return jax.make_array_from_callback(array.shape, sharding, lambda index: array[index])
 
     def _spec(self, name: str, array: np.ndarray) -> PartitionSpec:
         """Return the sharding of a parameter. A projection's columns or rows are sharded over the
@@ -134,20 +110,18 @@ class Sharding(Arrangement):
                 axes[axis] = FSDP
         return PartitionSpec(*axes)
 
-    def _ordered(self, parameters: Dict[str, np.ndarray]) -> Any:
-        """Return an order of columns for each projection that has several kinds of heads side by
-        side.
-
-        In this order the heads of all kinds that belong to a rank are adjacent."""
-        for name, array in parameters.items():
-            match = _PROJECTION.search(name)
-            kinds = self._heads.get(match.group(1), ()) if match else ()
-            if self.ranks > 1 and len(kinds) > 1:
-                yield name, np.array(heads_by_rank(array.shape[-1], kinds, self.ranks))
+    def gates(self, name: str) -> Tuple[int, ...]:
+        """Return where the heads of the model are in a projection that has several kinds of them
+        side by side: the heads of all kinds that belong to a rank are adjacent."""
+        match = _PROJECTION.search(name)
+        kinds = self._heads.get(match.group(1), ()) if match else ()
+        if self.ranks == 1 or len(kinds) < 2:
+            return ()
+        return tuple(np.argsort(heads_by_rank(kinds, self.ranks)).tolist())
 
     def own(self, tree: Any) -> Any:
         """Place arrays that are replicated in every rank."""
-        return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE, None), tree)
+        return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE), tree)
 
     def batches(self, parts: Sequence[Dict[str, np.ndarray]]) -> Tuple[Arrays, Arrays]:
         """Place the batches of all ranks side by side: of the first micro-step, and of the whole
@@ -226,13 +200,6 @@ class Sharding(Arrangement):
             return value, own, self.vary(gradients)
 
         return run
-
-    # ---- what is seen of it ------------------------------------------------------------------
-
-    def named(self, arrays: Arrays) -> Dict[str, Whole]:
-        """Return parameters, or their gradients, by their names."""
-        orders = self._orders
-        return {name: Whole(array, self._join, orders.get(name)) for name, array in arrays.items()}
 
 
 def require_multiples(

@@ -74,7 +74,7 @@ class Layer(nn.Module):
         self.dropout = nn.Dropout(hyper["dropout"])
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        x = self.attention_norm(x + self.dropout(self.attention(x, mask)))
+        x = self.attention_norm(x + self.dropout(self.attention(x, mask=mask)))
         return self.output_norm(x + self.dropout(self.output(F.gelu(self.intermediate(x)))))
 
 

@@ -131,7 +131,7 @@ class Layer(nn.Module):
     def forward(
         self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
     ) -> Tensor:
-        x = x + self.dropout(self.attention(self.attention_norm(x), angles, cache))
+        x = x + self.dropout(self.attention(self.attention_norm(x), angles=angles, cache=cache))
         return x + self.dropout(self.feed_forward(self.feed_forward_norm(x)))
 
 

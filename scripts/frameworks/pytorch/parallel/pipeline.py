@@ -8,77 +8,61 @@ of its parameters are ``tied``: those of the embeddings that the last stage mult
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import accumulate
-from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
-from core.parallelism import Layout
-from harness.adapter import MicroBatch, Unsupported
+from core.parallelism import DATA, PIPELINE, Layout
+from harness.adapter import MicroBatch, Unsupported, Variable
 from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
 from .data_parallel import all_reduce_together
-from .sharded import DATA, average
-
-PIPELINE = "pipeline"
+from .sharded import average
 
 Loss = Callable[[Tuple[Tensor, ...], MicroBatch], Tensor]
 
 
-class Whole:
-    """A parameter of the whole model, or its gradient. ``own``: this rank's tensor, None where only
-    others have it; ``like``: a tensor of its shape; ``owner``: the rank of ``group`` that sends it
-    to all."""
+class Whole(NamedTuple):
+    """A parameter of the whole model, or its gradient. ``tensor``: this rank's, on the device
+    ``meta`` where only others have it; ``owner``: the rank that sends it to all."""
 
-    def __init__(
-        self, own: Optional[Tensor], like: Tensor, owner: int, group: Any, device: torch.device
-    ) -> None:
-        self._own, self._like = own, like
-        self._owner, self._group, self._device = owner, group, device
+    tensor: Tensor
+    owner: int
 
     @property
     def shape(self) -> torch.Size:
-        return self._like.shape
+        return self.tensor.shape
 
-    def gather(self) -> Tensor:
-        """Return the tensor in every rank; all ranks call this."""
-        if distributed.get_rank() == self._owner:
-            assert self._own is not None
-            whole = self._own.detach().contiguous()
-        else:
-            whole = torch.empty(self._like.shape, dtype=self._like.dtype, device=self._device)
-        distributed.broadcast(whole, src=self._owner, group=self._group)
-        return whole
-
-    def assign(self, whole: Tensor) -> None:
-        """Overwrite this rank's tensor, if it has one."""
-        if self._own is not None:
-            self._own.copy_(whole)
+    @property
+    def grad(self) -> Optional[Whole]:
+        gradient = self.tensor if self.tensor.is_meta else self.tensor.grad
+        return None if gradient is None else Whole(gradient, self.owner)
 
 
 class Stage(nn.Module):
-    """Stage of a pipeline: some layers of a model, with the embeddings in the first stage, and the
-    head and the loss in the last."""
+    """Stage of a pipeline: some ``layers`` of a model, with the embeddings in the first stage, and
+    the head and the loss in the last."""
 
-    def __init__(self, model: nn.Module, layers: range, is_first: bool, is_last: bool) -> None:
-        super().__init__()
-        self.model: Any = model
-        self._layers, self._is_first, self._is_last = layers, is_first, is_last
-
-    def prepare(
+    def __init__(
         self,
+        model: nn.Module,
+        layers: range,
         batches: Sequence[MicroBatch],
         loss: Loss,
         autocast: Callable[[], AbstractContextManager[Any]],
     ) -> None:
-        """Set the micro-batches, loss and autocast of :meth:`forward`."""
+        super().__init__()
+        self.model: Any = model
+        self._layers, self._is_last = layers, layers.stop == len(self.model.layers)
         self._batches, self._loss, self._autocast = batches, loss, autocast
 
     def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
         """Return activations (batch, sequence, hidden) from those of the stage before; logits from
         the last. ``inputs``: of the model."""
-        if self._is_first:
+        if x is None:
             x = self.model.begin(*inputs)
         beside = self.model.beside(*inputs)
         for number in self._layers:
@@ -95,8 +79,6 @@ class Stage(nn.Module):
 
 class Pipeline:
     """A model cut into stages, of which each rank of a group has one."""
-
-    WHOLE = Whole
 
     def __init__(self, layout: Layout, device: torch.device, micro_steps: int) -> None:
         """Raise :class:`Unsupported` where the schedule does not take so many micro-steps."""
@@ -135,16 +117,15 @@ class Pipeline:
             return 0 if first == "embeddings" else self._size - 1
 
         self._owners = {name: owner(name) for name, _ in model.named_parameters()}
-        self._kept = {name for name, place in self._owners.items() if place == self._place}
+        kept = {name for name, place in self._owners.items() if place == self._place}
         tied = set(definition.tied(model))
-        self._kept |= tied if self._is_last else set()
-        self._tied = sorted(tied & self._kept)
+        kept |= tied if self._is_last else set()
+        self._tied = sorted(tied & kept)
         for name, parameter in list(model.named_parameters()):
-            device = self._device if name in self._kept else torch.device("meta")
+            device = self._device if name in kept else torch.device("meta")
             module, _, leaf = name.rpartition(".")
-            kept = nn.Parameter(parameter.detach().to(device))
-            model.get_submodule(module).register_parameter(leaf, kept)
-        self._stage = Stage(model, self._spans[self._place], self._place == 0, self._is_last)
+            placed = nn.Parameter(parameter.detach().to(device))
+            model.get_submodule(module).register_parameter(leaf, placed)
 
     @property
     def settings(self) -> Dict[str, Any]:
@@ -163,24 +144,21 @@ class Pipeline:
         autocast: Callable[[], AbstractContextManager[Any]],
     ) -> None:
         """Prepare :meth:`differentiate` for these micro-batches."""
-        self._stage.prepare(batches, loss, autocast)
+        span = self._spans[self._place]
+        self._stage = Stage(self._model, span, batches, loss, autocast)
         samples, tokens = batches[0].inputs[0].shape[:2]
         weight = self._model.embeddings.token.weight
-        # shape and dtype of what a stage sends to the next
-        self._sent = torch.empty(
-            (samples, tokens, weight.shape[1]),
-            dtype=weight.dtype,
-            device="meta",
-            requires_grad=True,
-        )
+        shape = (samples, tokens, weight.shape[1])
+        # what a stage sends to the next
+        sent = torch.empty(shape, dtype=weight.dtype, device="meta", requires_grad=True)
         self._numbers = torch.arange(len(batches))
         stage = PipelineStage(
             self._stage,
             self._place,
             self._size,
             self._device,
-            input_args=() if self._place == 0 else (self._sent,),
-            output_args=(self._sent,),  # the last one sends nothing
+            input_args=() if self._place == 0 else (sent,),
+            output_args=(sent,),  # the last one sends nothing
             group=self._group,
         )
         # of a single micro-batch both are the same, and 1F1B wants as many as stages
@@ -205,36 +183,23 @@ class Pipeline:
         return value
 
     def forward(self, *inputs: Tensor) -> Tuple[Tensor, ...]:
-        """Return the logits in every rank, after running the stages one by one."""
-        x: Any = None
-        with torch.no_grad():
-            if self._place > 0:
-                x = torch.empty(self._sent.shape, dtype=self._sent.dtype, device=self._device)
-                distributed.recv(x, self._ranks[self._place - 1], group=self._group)
-            computed = self._stage.evaluate(x, *inputs)
-            if self._is_last:
-                return self._outputs_of_last(tuple(output.contiguous() for output in computed))
-            distributed.send(computed.contiguous(), self._ranks[self._place + 1], group=self._group)
-            return self._outputs_of_last(())
-
-    def _outputs_of_last(self, outputs: Tuple[Tensor, ...]) -> Tuple[Tensor, ...]:
-        layouts = [[(output.shape, output.dtype) for output in outputs]]
-        last, group = self._ranks[-1], self._group
-        distributed.broadcast_object_list(layouts, src=last, group=group, device=self._device)
-        if not outputs:
-            outputs = tuple(
-                torch.empty(shape, dtype=dtype, device=self._device) for shape, dtype in layouts[0]
-            )
-        for output in outputs:
-            distributed.broadcast(output, src=last, group=group)
-        return outputs
-
-    def groups(self) -> List[List[nn.Parameter]]:
-        """Return this rank's parameters, as an optimizer takes them."""
-        return [self._own(self._kept)]
-
-    def _own(self, names: Set[str]) -> List[nn.Parameter]:
-        return [parameter for name, parameter in self._model.named_parameters() if name in names]
+        """Return the logits in every rank: stages run one by one, and send their results to all."""
+        results: Tuple[Tensor, ...] = ()
+        for place, rank in enumerate(self._ranks):
+            if place == self._place:
+                with torch.no_grad():
+                    computed = self._stage.evaluate(results[0] if results else None, *inputs)
+                own = computed if self._is_last else (computed,)
+                results = tuple(tensor.contiguous() for tensor in own)
+            layouts = [[(tensor.shape, tensor.dtype) for tensor in results]]
+            options = {"src": rank, "group": self._group}
+            distributed.broadcast_object_list(layouts, device=self._device, **options)
+            if place != self._place:
+                empty = partial(torch.empty, device=self._device)
+                results = tuple(empty(shape, dtype=dtype) for shape, dtype in layouts[0])
+            for tensor in results:
+                distributed.broadcast(tensor, **options)
+        return results
 
     def add_up(self) -> None:
         """Add up gradients over ranks: those of tied parameters over the first and the last stage,
@@ -244,32 +209,40 @@ class Pipeline:
         if tied:
             all_reduce_together(tied, self._ends)
         if self._replicas > 1:
-            average(self._own(self._kept), self._mesh.get_group(DATA), self._replicas)
+            average(self._model.parameters(), self._mesh.get_group(DATA), self._replicas)
 
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
-        counted = {name for name, rank in self._owners.items() if rank == self._place}
-        gradients = [p.grad for p in self._own(counted) if p.grad is not None]
-        total = nn.utils.get_total_norm(gradients).square()
-        distributed.all_reduce(total, group=self._group)
-        nn.utils.clip_grads_with_norm_(self._own(self._kept), largest, total.sqrt())
+        named = self._model.named_parameters()
+        counted = [p.grad for name, p in named if self._owners[name] == self._place]
+        total = nn.utils.get_total_norm([gradient for gradient in counted if gradient is not None])
+        squared = total.square()
+        distributed.all_reduce(squared, group=self._group)
+        nn.utils.clip_grads_with_norm_(self._model.parameters(), largest, squared.sqrt())
 
-    def whole(self, name: str, tensor: Tensor) -> Whole:
-        """Return the parameter ``name``."""
-        return self._whole(name, tensor, tensor)
+    def shared_state(self, state: Dict[str, Variable]) -> Dict[str, Variable]:
+        """Return the ``state`` of the model with the rank that owns each parameter."""
+        return {
+            name: entry._replace(tensor=Whole(entry.tensor, self._ranks[self._owners[name]]))
+            for name, entry in state.items()
+        }
 
-    def gradients(self) -> Dict[str, Whole]:
-        """Return the gradients of all parameters by name."""
-        return {name: self._whole(name, p.grad, p) for name, p in self._model.named_parameters()}
+    def gather(self, tensor: Any) -> Tensor:
+        """Return the whole of a parameter or gradient in every rank; all ranks call this."""
+        if not isinstance(tensor, Whole):
+            return tensor
+        own, owner = tensor
+        if distributed.get_rank() == owner:
+            whole = own.detach().contiguous()
+        else:
+            whole = torch.empty(own.shape, dtype=own.dtype, device=self._device)
+        distributed.broadcast(whole, src=owner, group=self._group)
+        return whole
 
-    def _whole(self, name: str, tensor: Optional[Tensor], like: Tensor) -> Whole:
-        own = tensor if name in self._kept else None
-        owner = self._ranks[self._owners[name]]
-        return Whole(own, like, owner, self._group, self._device)
-
-    def held(self) -> int:
-        """Return the number of elements of parameters in this rank's memory."""
-        return sum(parameter.numel() for parameter in self._own(self._kept))
+    def assign(self, tensor: Whole, whole: Tensor) -> None:
+        """Overwrite this rank's tensor, if it has one."""
+        if not tensor.tensor.is_meta:
+            tensor.tensor.copy_(whole)
 
 
 def spans_of(layers: int, stages: int) -> List[range]:

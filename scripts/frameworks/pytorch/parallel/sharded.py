@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 import torch
-from core.parallelism import Layout
-from harness.adapter import Unsupported
+from core.parallelism import DATA, FSDP, TENSOR, Layout
+from harness.adapter import Unsupported, Variable
 from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND, heads_by_rank
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor, Placement, Replicate, Shard, distribute_tensor
+from torch.distributed.tensor import DTensor, Replicate, Shard, distribute_tensor
 from torch.distributed.tensor.parallel import (
     ColwiseParallel,
     ParallelStyle,
+    PrepareModuleInput,
     PrepareModuleOutput,
     RowwiseParallel,
     SequenceParallel,
@@ -30,7 +31,6 @@ from torch.distributed.tensor.parallel import (
 
 from .data_parallel import all_reduce_together
 
-DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
 #: Names that PyTorch's profiler gives collectives of a process group.
 COLLECTIVES = {
     "c10d::_allgather_base_": ALL_GATHER,
@@ -43,83 +43,35 @@ COLLECTIVES = {
 SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is sharded
 
 
-class Whole:
-    """A sharded parameter, or its gradient, that can be gathered to its shape in the model.
-    ``order``: position in the model of each of its rows; None where unchanged."""
+def draw_apart(layers: Iterable[nn.Module], device: torch.device) -> None:
+    """Give this rank random numbers of its own within ``layers``, whose heads and positions are
+    split over a tensor group. Outside of them, the ranks of the group compute, and drop, the
+    same."""
+    seed = torch.initial_seed() + 1 + 2 * torch.distributed.get_world_size()
+    seed += torch.distributed.get_rank()
+    other = torch.Generator(device).manual_seed(seed).get_state()
+    generators: Any = torch if device.type == "cpu" else torch.cuda
 
-    def __init__(self, tensor: Tensor, order: Optional[Tensor]) -> None:
-        self._tensor, self._order = tensor, order
-
-    @property
-    def shape(self) -> torch.Size:
-        return self._tensor.shape
-
-    def gather(self) -> Tensor:
-        """Return the whole array in every rank. All ranks must call this."""
-        tensor = self._tensor.detach()
-        whole = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
-        return whole if self._order is None else whole[self._order.argsort()]
-
-    def assign(self, whole: Tensor) -> None:
-        """Overwrite this rank's part with that of ``whole``."""
-        kept = self._tensor
-        whole = (whole if self._order is None else whole[self._order]).to(kept.dtype)
-        if isinstance(kept, DTensor):
-            whole = distribute_tensor(whole, kept.device_mesh, kept.placements, src_data_rank=None)
-        kept.copy_(whole)
-
-
-class FirstInput(ParallelStyle):
-    """The first input of a module, which may have others, brought from one placement to another."""
-
-    def __init__(self, source: Placement, target: Placement, as_local: bool = False) -> None:
-        super().__init__()
-        self._source, self._target, self._as_local = source, target, as_local
-
-    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
-        def bring(_: nn.Module, inputs: Tuple[Any, ...]) -> Tuple[Any, ...]:
-            distributed = DTensor.from_local(
-                inputs[0], device_mesh, [self._source], run_check=False
-            )
-            redistributed = distributed.redistribute(placements=[self._target])
-            return (redistributed.to_local() if self._as_local else redistributed, *inputs[1:])
-
-        module.register_forward_pre_hook(bring)
-        return module
-
-
-class OwnRandomness:
-    """Random numbers of this rank's own within layers whose heads and positions are split over a
-    tensor group. Outside of layers, the ranks of the group compute, and drop, the same."""
-
-    def __init__(self, device: torch.device) -> None:
-        seed = torch.initial_seed() + 1 + 2 * torch.distributed.get_world_size()
-        seed += torch.distributed.get_rank()
-        cpu = device.type == "cpu"
-        self._generator = torch.default_generator if cpu else _default_generator(device)
-        self._other = torch.Generator(device).manual_seed(seed).get_state()
-
-    def use_in(self, layer: nn.Module) -> None:
-        layer.register_forward_pre_hook(self._exchange)
-        layer.register_forward_hook(self._exchange)
-
-    def _exchange(self, layer: nn.Module, *_: Any) -> None:
+    def exchange(layer: nn.Module, *_: Any) -> None:
+        nonlocal other
         if layer.training:
-            state = self._generator.get_state()
-            self._generator.set_state(self._other)
-            self._other = state
+            state = generators.get_rng_state()
+            generators.set_rng_state(other)
+            other = state
 
-
-def _default_generator(device: torch.device) -> torch.Generator:
-    index = torch.cuda.current_device() if device.index is None else device.index
-    generator: torch.Generator = torch.cuda.default_generators[index]
-    return generator
+    for layer in layers:
+        layer.register_forward_pre_hook(exchange)
+        layer.register_forward_hook(exchange)
 
 
 def add_up_parts(parameters: Iterable[nn.Parameter], group: Any) -> None:
     """All-reduce the gradients of normalisations, of which each rank of ``group`` has the sum over
     its part of the sequence."""
-    of_parts = [p for p in parameters if _is_partial(p.grad)]
+    of_parts = [
+        p
+        for p in parameters
+        if isinstance(p.grad, DTensor) and any(entry.is_partial() for entry in p.grad.placements)
+    ]
     if not of_parts:
         return
     local = [local_part(p.grad) for p in of_parts]
@@ -143,10 +95,13 @@ def local_part(tensor: Tensor) -> Tensor:
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
 
 
+def held_parameters(model: nn.Module) -> int:
+    """Return the number of elements of parameters in this rank's memory."""
+    return sum(local_part(p).numel() for p in model.parameters() if not p.is_meta)
+
+
 class Sharding:
     """A model sharded among the ranks of ``layout``."""
-
-    WHOLE = Whole
 
     def __init__(self, layout: Layout, device: torch.device) -> None:
         self._device = device
@@ -155,7 +110,7 @@ class Sharding:
         self._mesh = init_device_mesh(
             device.type, tuple(self._sizes.values()), mesh_dim_names=tuple(self._sizes)
         )
-        self._orders: Dict[str, Tensor] = {}
+        self._heads: Dict[str, Tuple[int, ...]] = {}
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
         """Shard ``model`` in place, first by tensors, then by FSDP, and move this rank's part to
@@ -163,7 +118,7 @@ class Sharding:
         self._model = model
         if TENSOR in self._sizes:
             by = self._mesh[TENSOR]
-            self._orders = share_layers(model, definition, by, sequence_length, self._device)
+            self._heads = share_layers(model, definition, by, sequence_length, self._device)
         if FSDP in self._sizes:
             over = self._mesh[DATA, FSDP] if DATA in self._sizes else self._mesh[FSDP]
             for module in model.modules():
@@ -181,13 +136,6 @@ class Sharding:
         """JSON values, for the record."""
         return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
 
-    def groups(self) -> List[List[nn.Parameter]]:
-        """Return the parameters by device mesh: one operation can take all tensors of a group."""
-        groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)
-        for p in self._model.parameters():
-            groups[p.device_mesh if isinstance(p, DTensor) else None].append(p)
-        return list(groups.values())
-
     def add_up(self) -> None:
         """Add up gradients that are parts, and without FSDP average them over those with samples of
         their own."""
@@ -198,51 +146,42 @@ class Sharding:
 
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
-        groups = self.groups()
+        groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)  # one mesh in each operation
+        for p in self._model.parameters():
+            groups[getattr(p, "device_mesh", None)].append(p)
         norms = [
             nn.utils.get_total_norm([p.grad for p in group if p.grad is not None])
-            for group in groups
+            for group in groups.values()
         ]
         whole = [norm.full_tensor() if isinstance(norm, DTensor) else norm for norm in norms]
         total = torch.stack(whole).square().sum().sqrt()
-        for group in groups:
+        for group in groups.values():
             nn.utils.clip_grads_with_norm_(group, largest, total)
 
     @contextlib.contextmanager
     def unsynchronized(self) -> Iterator[None]:
         """Return a context in which gradients stay each rank's own and are kept unsharded."""
-        if FSDP not in self._sizes:
-            yield
-            return
-        assert isinstance(self._model, FSDPModule)
-        self._model.set_requires_gradient_sync(False)
-        try:
-            yield
-        finally:
-            self._model.set_requires_gradient_sync(True)
+        model = self._model
+        if isinstance(model, FSDPModule):
+            model.set_requires_gradient_sync(False)
+        yield
+        if isinstance(model, FSDPModule):
+            model.set_requires_gradient_sync(True)
 
-    def whole(self, name: str, tensor: Tensor) -> Whole:
-        """Return ``tensor``, the parameter ``name`` or its gradient, as an object that gathers it
-        to its shape in the model."""
-        return Whole(tensor, self._orders.get(name))
+    def shared_state(self, state: Dict[str, Variable]) -> Dict[str, Variable]:
+        """Return the ``state`` of the model with the order of heads that ranks share."""
+        return {n: entry._replace(gates=self._heads.get(n, ())) for n, entry in state.items()}
 
-    def gradients(self) -> Dict[str, Whole]:
-        """Return the gradients of the parameters by name."""
-        named = self._model.named_parameters()
-        gradients = {name: parameter.grad for name, parameter in named}
-        return {
-            name: self.whole(name, grad) for name, grad in gradients.items() if grad is not None
-        }
+    def gather(self, tensor: Tensor) -> Tensor:
+        """Return the whole of a parameter or gradient in every rank; all ranks call this."""
+        return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor
 
-    def held(self) -> int:
-        """Return the number of elements of parameters in this rank's memory."""
-        return sum(local_part(p).numel() for p in self._model.parameters())
-
-
-def _is_partial(gradient: Optional[Tensor]) -> bool:
-    return isinstance(gradient, DTensor) and any(
-        placement.is_partial() for placement in gradient.placements
-    )
+    def assign(self, tensor: Tensor, whole: Tensor) -> None:
+        """Overwrite this rank's part of a parameter with that of ``whole``."""
+        if isinstance(tensor, DTensor):
+            mesh, placements = tensor.device_mesh, tensor.placements
+            whole = distribute_tensor(whole.to(tensor.dtype), mesh, placements, src_data_rank=None)
+        tensor.copy_(whole)
 
 
 def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
@@ -260,39 +199,44 @@ def share_layers(
     mesh: DeviceMesh,
     sequence_length: int,
     device: torch.device,
-) -> Dict[str, Tensor]:
+) -> Dict[str, Tuple[int, ...]]:
     """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
-    Returns, by parameter, the order that rows were brought into. ``device``: on which layers are
-    computed."""
-    ranks, randomness = mesh.size(), OwnRandomness(device)
-    orders: Dict[str, Tensor] = {}
+    Returns, by parameter, where the heads of the model are among those that ranks have side by
+    side. ``device``: on which layers are computed."""
+    ranks = mesh.size()
+    positions: Dict[str, Tuple[int, ...]] = {}
     if sequence_length % ranks:
         raise Unsupported(
             f"sequences of {sequence_length} tokens cannot be divided among {ranks} ranks"
         )
+    dropping = []
     for place, chain in model.named_modules():
         layers = list(chain.children()) if isinstance(chain, nn.ModuleList) else []
         if not layers or not isinstance(layers[0], definition.LAYER):
             continue
         for number, layer in enumerate(layers):
             _require_multiples(layer, definition, ranks)
-            stacked = definition.share_heads(layer, ranks)
-            for name, heads in stacked.items():
+            for name, heads in definition.share_heads(layer, ranks).items():
+                order = torch.tensor(heads_by_rank(heads, ranks))
                 for kind, parameter in layer.get_submodule(name).named_parameters():
-                    order = torch.tensor(heads_by_rank(parameter.shape[0], heads, ranks))
-                    orders[f"{place}.{number}.{name}.{kind}"] = order
-                    with torch.no_grad():
-                        parameter.copy_(parameter[order])
+                    by_head = parameter.detach().unflatten(0, (len(order), -1))
+                    by_head.copy_(by_head[order])
+                    positions[f"{place}.{number}.{name}.{kind}"] = tuple(order.argsort().tolist())
             parallelize_module(layer, mesh, _plan(layer, definition))
             if any(isinstance(module, nn.Dropout) and module.p for module in layer.modules()):
-                randomness.use_in(layer)
-        entering = FirstInput(Replicate(), Shard(SEQUENCE), as_local=True)
+                dropping.append(layer)
+        entering = PrepareModuleInput(
+            input_layouts=(Replicate(), None),
+            desired_input_layouts=(Shard(SEQUENCE), None),
+            use_local_output=True,
+        )
         leaving = PrepareModuleOutput(
             output_layouts=Shard(SEQUENCE), desired_output_layouts=Replicate()
         )
         parallelize_module(layers[0], mesh, entering)
         parallelize_module(layers[-1], mesh, leaving)
-    return orders
+    draw_apart(dropping, device)
+    return positions
 
 
 def _require_multiples(layer: nn.Module, definition: Any, ranks: int) -> None:
@@ -321,7 +265,9 @@ def _plan(layer: nn.Module, definition: Any) -> Dict[str, ParallelStyle]:
         module = name.rpartition(".")[0]
         plan[name] = ColwiseParallel(input_layouts=Replicate() if module else Shard(SEQUENCE))
     for module in filter(None, modules):
-        plan[module] = FirstInput(Shard(SEQUENCE), Replicate())
+        plan[module] = PrepareModuleInput(
+            input_layouts=Shard(SEQUENCE), desired_input_layouts=Replicate()
+        )
     for name in definition.ROWS:
         plan[name] = RowwiseParallel(output_layouts=Shard(SEQUENCE))
     return plan
