@@ -3,12 +3,12 @@
 import sys
 
 import numpy as np
-from harness.adapter import Mismatch, RankContext, Unsupported
+from harness.adapter import RankContext, Unsupported
 from harness.measuring.verification.errors import compare_arrays
 from harness.measuring.verification.shared_steps import check_collectives
 
 from . import prelude
-from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, module_of, planted, raised
+from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, module_of, raised
 
 COMPILER = "jit" if FRAMEWORK == "jax" else "none"
 
@@ -104,24 +104,6 @@ def observe(cases):
             observed(parallelism, model_config, steps) for parallelism, model_config, steps in cases
         ]
     }
-
-
-def find_mistakes(model_config, mistakes, bound, steps):
-    """Tell whether all looks good with each mistake: sharding, text of the module, replacement."""
-    good = []
-    for parallelism, right, wrong in mistakes:
-        adapter = started(model_config, parallelism=parallelism)
-        module_of("parallel.data_parallel").join = lambda *where: "gloo"
-        with planted(sharded_of(adapter), (right, wrong)):
-            try:
-                actual = observed(parallelism, model_config, steps)
-            except (RuntimeError, ValueError, Mismatch):
-                good.append(False)
-                continue
-        loss, alone = actual["loss"]
-        good.append(actual["error"] < bound and actual["held"] < actual["total"])
-        good[-1] = good[-1] and (steps == 1 or abs(loss - alone) < bound)
-    return {"good": good}
 
 
 def drop_elements(model_config):
