@@ -294,11 +294,10 @@ def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
-@pytest.mark.parametrize("kind", ["linen", "nnx"])
 def test_modules_of_flax_have_modes_dropout_and_running_statistics(
-    run: ForkServer, flax: Path, kind: str
+    run: ForkServer, flax: Path
 ) -> None:
-    path = OWN / f"{kind}_net.py"
+    path = OWN / "nnx_net.py"
     cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
     (actual,) = compared(run, cases, library=flax)
     assert actual["refused"] == {}

@@ -46,10 +46,8 @@ class Definition(OwnDefinition):
     def parameters(
         self, model_config: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
-        seed, dropout = self._rank_context.seed, self._own.get("dropout", True)
-        model, inputs, _, self._loss = self._drawn(seed)
-        with jax.enable_x64(False):  # as above
-            parts = own_flax.parts(model, inputs, seed, dropout)
+        model, _, _, self._loss = self._drawn(self._rank_context.seed)
+        parts = own_flax.parts(model, self._own.get("dropout", True))
         self._apply = parts.apply
         flat, self._parameter_tree = self._flat(parts.parameters)
         self._statistics, self._statistics_tree = self._flat(parts.statistics)
