@@ -51,7 +51,7 @@ def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
         key, dropout = jax.random.split(own.key) if train else (own.key, None)
         outputs, statistics = definition.forward(
-            parameters, own.statistics, batch, dropout, model, dtype, train
+            parameters, own.statistics, batch, dropout, model, dtype
         )
         return outputs, Own(statistics, key)
 

@@ -3,7 +3,7 @@ scripts/reference/bert.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,8 @@ from networks import transformers
 
 from .layers import (
     Arrays,
+    Hyper,
+    Key,
     attention,
     cut,
     dense,
@@ -29,14 +31,14 @@ model = hyperparameters  # which the functions below take
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
-Keys = Iterator[Optional[Array]]
+Keys = Iterator[Key]
 
 # Sharding of a layer among ranks, see sharded.py.
 COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
 ROWS = ("attention.output", "output")
 
 
-def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+def heads_of(hyper: Hyper) -> Dict[str, Sequence[int]]:
     """Return the number of attention heads of a projection."""
     return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
 
@@ -46,12 +48,7 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
 
 
 def _attention(
-    parameters: Arrays,
-    name: str,
-    x: Array,
-    mask: Array,
-    hyper: Dict[str, Any],
-    key: Optional[Array],
+    parameters: Arrays, name: str, x: Array, mask: Array, hyper: Hyper, key: Key
 ) -> Array:
     """Map (batch, sequence, hidden) and a mask (batch, 1, 1, sequence) to (batch, sequence,
     hidden)."""
@@ -68,12 +65,7 @@ def gelu(x: Array) -> Array:
 
 
 def embedded(
-    parameters: Arrays,
-    token_ids: Array,
-    batch: Arrays,
-    hyper: Dict[str, Any],
-    dtype: Any,
-    key: Optional[Array],
+    parameters: Arrays, token_ids: Array, batch: Arrays, hyper: Hyper, dtype: Any, key: Key
 ) -> Array:
     """Return the embeddings of ``token_ids`` (batch, sequence): (batch, sequence, hidden) in
     ``dtype``."""
@@ -85,12 +77,7 @@ def embedded(
 
 
 def encoded(
-    parameters: Arrays,
-    x: Array,
-    batch: Arrays,
-    hyper: Dict[str, Any],
-    dropouts: Keys,
-    prefix: str = "",
+    parameters: Arrays, x: Array, batch: Arrays, hyper: Hyper, dropouts: Keys, prefix: str = ""
 ) -> Array:
     """Return (batch, sequence, hidden) after the last layer; ``dropouts`` are DROPOUTS_OF_A_LAYER
     keys for each."""
@@ -110,7 +97,7 @@ def encoded(
 
 
 def vocabulary_logits(
-    parameters: Arrays, x: Array, positions: Array, hyper: Dict[str, Any], prefix: str = ""
+    parameters: Arrays, x: Array, positions: Array, hyper: Hyper, prefix: str = ""
 ) -> Array:
     """Return logits (batch, predictions, vocabulary) of masked ``positions``, by the token
     embedding."""
@@ -124,17 +111,10 @@ def vocabulary_logits(
 
 
 def forward(
-    parameters: Arrays,
-    statistics: Arrays,
-    batch: Arrays,
-    key: Optional[Array],
-    hyper: Dict[str, Any],
-    dtype: Any,
-    train: bool,
+    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return the outputs of the reference in ``dtype``. Dropout in training, with masks drawn from
-    ``key``."""
-    dropouts = keys(key if train else None, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
+    """Return the outputs of the reference in ``dtype``. Masks of dropout are drawn from ``key``."""
+    dropouts = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
     x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(dropouts))
     x = encoded(parameters, x, batch, hyper, dropouts)
     if hyper.get("head") == "span":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Optional, Tuple
+from typing import Any, Dict, NamedTuple, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax import Array, lax
 from networks import Layer
 from networks.schedule import Schedule, schedule
 
-from .layers import Arrays, batch_norm, convolution, dense, drawn, dropout, relu
+from .layers import Arrays, Hyper, Key, batch_norm, convolution, dense, drawn, dropout, relu
 from .layers import loss as total_loss
 
 
@@ -21,7 +21,7 @@ class Model(NamedTuple):
     hyper-parameters."""
 
     schedules: Dict[bool, Schedule]
-    hyper: Dict[str, Any]
+    hyper: Hyper
 
 
 def model(model_config: Dict[str, Any]) -> Model:
@@ -40,17 +40,11 @@ def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
 
 
 def forward(
-    parameters: Arrays,
-    statistics: Arrays,
-    batch: Arrays,
-    key: Optional[Array],
-    model: Model,
-    dtype: Any,
-    train: bool,
+    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, model: Model, dtype: Any
 ) -> Tuple[Tuple[Array, ...], Arrays]:
     """Return logits (batch, classes) in ``dtype``, in training followed by those of the auxiliary
-    heads, and the updated running statistics. Dropout in training, with masks drawn from
-    ``key``."""
+    heads, and the updated running statistics. Masks of dropout are drawn from ``key``."""
+    train = key is not None
     plan, after = model.schedules[train], dict(statistics)
     values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
     for number, call in enumerate(plan.calls):
@@ -61,13 +55,12 @@ def forward(
             if layer.bias:
                 y = y + parameters[f"{layer.name}.bias"].astype(dtype)
         elif layer.op == "batch_norm":
-            epsilon, momentum = layer.epsilon, layer.momentum
-            y, mixed = batch_norm(parameters, statistics, layer.name, x, train, epsilon, momentum)
+            y, mixed = batch_norm(parameters, statistics, layer, x, train)
             after.update(mixed)
         elif layer.op == "linear":
             y = dense(parameters, layer.name, x)
         elif layer.op == "dropout":
-            own = jax.random.fold_in(key, number) if train and key is not None else None
+            own = None if key is None else jax.random.fold_in(key, number)
             y = dropout(x, layer.rate, own)
         elif layer.op == "add":
             y = inputs[0] + inputs[1]

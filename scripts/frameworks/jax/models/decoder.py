@@ -14,6 +14,8 @@ from networks import transformers
 from .layers import (
     SHARING,
     Arrays,
+    Hyper,
+    Key,
     attention,
     cut,
     dense,
@@ -40,7 +42,7 @@ COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
 ROWS = ("attention.output", "feed_forward.down")
 
 
-def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+def heads_of(hyper: Hyper) -> Dict[str, Sequence[int]]:
     """Return the numbers of heads side by side in a projection, one for each kind of head."""
     kept = hyper["key_value_heads"]
     return {"attention.query_key_value": (hyper["heads"], kept, kept)}
@@ -66,7 +68,7 @@ def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dic
     return drawn(transformers.decoder(model_config["hyperparameters"]), random)
 
 
-def _angles(positions: Array, hyper: Dict[str, Any]) -> Tuple[Array, Array]:
+def _angles(positions: Array, hyper: Hyper) -> Tuple[Array, Array]:
     """Return cosine and sine of each position's angles, (positions, 1, size / 2) in float32."""
     size = hyper["hidden"] // hyper["heads"]
     frequencies = hyper["rotary_base"] ** (-2.0 / size * jnp.arange(size // 2, dtype=jnp.float32))
@@ -87,8 +89,8 @@ def _attention(
     name: str,
     x: Array,
     angles: Optional[Tuple[Array, Array]],
-    hyper: Dict[str, Any],
-    key: Optional[Array],
+    hyper: Hyper,
+    key: Key,
     cache: Optional[Cache],
 ) -> Array:
     """Return the attention of (batch, sequence, hidden), in the same shape. Each position sees
@@ -114,7 +116,7 @@ def _attention(
     return dense(parameters, f"{name}.output", context.reshape(x.shape))
 
 
-def _heads(every: Array, hyper: Dict[str, Any]) -> List[Array]:
+def _heads(every: Array, hyper: Hyper) -> List[Array]:
     """Return queries, keys and values (batch, sequence, heads, size) from (batch, sequence,
     columns). Of ranks that share them out, each has its own heads of all three side by side."""
     ranks = hyper[SHARING].ranks if SHARING in hyper else 1
@@ -128,7 +130,7 @@ def _heads(every: Array, hyper: Dict[str, Any]) -> List[Array]:
     return [part.reshape(*positions, -1, part.shape[-1]) for part in parts]
 
 
-def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Dict[str, Any]) -> Array:
+def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Hyper) -> Array:
     up = dense(parameters, f"{name}.up", x)
     if hyper["activation"] == "swiglu":
         inner = jax.nn.silu(dense(parameters, f"{name}.gate", x)) * up
@@ -138,21 +140,15 @@ def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Dict[str, Any]
 
 
 def forward(
-    parameters: Arrays,
-    statistics: Arrays,
-    batch: Arrays,
-    key: Optional[Array],
-    hyper: Dict[str, Any],
-    dtype: Any,
-    train: bool,
+    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits (batch, sequence, vocabulary or classes) in ``dtype``. Dropout in training,
-    with masks drawn from ``key``."""
-    x = _hidden(parameters, batch["token_ids"], hyper, dtype, key if train else None)
+    """Return logits (batch, sequence, vocabulary or classes) in ``dtype``. Masks
+    of dropout are drawn from ``key``."""
+    x = _hidden(parameters, batch["token_ids"], hyper, dtype, key)
     return (_logits(parameters, x, hyper),), statistics
 
 
-def empty(hyper: Dict[str, Any], batch: int, room: int, dtype: Any) -> Kept:
+def empty(hyper: Hyper, batch: int, room: int, dtype: Any) -> Kept:
     """Return the cache of ``batch`` sequences of up to ``room`` tokens."""
     shape = (batch, room, hyper["key_value_heads"], hyper["hidden"] // hyper["heads"])
     names = (f"layers.{number}.attention" for number in range(hyper["layers"]))
@@ -160,7 +156,7 @@ def empty(hyper: Dict[str, Any], batch: int, room: int, dtype: Any) -> Kept:
 
 
 def following(
-    parameters: Arrays, token_ids: Array, cache: Cache, hyper: Dict[str, Any], dtype: Any
+    parameters: Arrays, token_ids: Array, cache: Cache, hyper: Hyper, dtype: Any
 ) -> Tuple[Array, Cache]:
     """Return logits (batch, vocabulary) of the token after ``token_ids`` (batch, sequence), which
     continue those in ``cache``, and the extended cache. Several tokens need an empty cache."""
@@ -173,9 +169,9 @@ def following(
 def _hidden(
     parameters: Arrays,
     token_ids: Array,
-    hyper: Dict[str, Any],
+    hyper: Hyper,
     dtype: Any,
-    key: Optional[Array],
+    key: Key,
     cache: Optional[Cache] = None,
 ) -> Array:
     """Return (batch, sequence, hidden) after the last layer; keys and values are put in the
@@ -206,11 +202,11 @@ def _hidden(
     return joined(x, hyper)
 
 
-def _normalised(hyper: Dict[str, Any]) -> Callable[..., Array]:
+def _normalised(hyper: Hyper) -> Callable[..., Array]:
     return {"layer": layer_norm, "rms": rms_norm}[hyper["norm"]]
 
 
-def _logits(parameters: Arrays, x: Array, hyper: Dict[str, Any]) -> Array:
+def _logits(parameters: Arrays, x: Array, hyper: Hyper) -> Array:
     """Map (batch, sequence, hidden) to (batch, sequence, vocabulary or classes)."""
     x = _normalised(hyper)(parameters, "norm", x, hyper["norm_epsilon"])
     if hyper["tied"]:

@@ -22,10 +22,10 @@ from .bert import (
     model,
     vocabulary_logits,
 )
-from .layers import Arrays, cross_entropy, dense, drawn, keys
+from .layers import Arrays, Hyper, Key, cross_entropy, dense, drawn, keys
 
 
-def heads_of(hyper: Dict[str, Any]) -> Dict[str, Sequence[int]]:
+def heads_of(hyper: Hyper) -> Dict[str, Sequence[int]]:
     """Return the number of attention heads of a projection; each encoder has its own matrices."""
     heads = (hyper["heads"],), (generator(hyper)["heads"],)
     return dict(zip(("discriminator", "generator"), heads))
@@ -59,18 +59,12 @@ def _originals(batch: Arrays) -> Array:
 
 
 def forward(
-    parameters: Arrays,
-    statistics: Arrays,
-    batch: Arrays,
-    key: Optional[Array],
-    hyper: Dict[str, Any],
-    dtype: Any,
-    train: bool,
+    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
 ) -> Tuple[Tuple[Array, ...], Arrays]:
     """Return logits that a token is replaced (batch, sequence), the generator's of the masked
     positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
-    sequence), in ``dtype``. Dropout in training, with masks drawn from ``key``."""
-    dropouts = keys(key if train else None, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
+    sequence), in ``dtype``. Masks of dropout are drawn from ``key``."""
+    dropouts = keys(key, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
     tokens, positions = batch["token_ids"], batch["masked_positions"]
     masked = batch["mask_draws"] < hyper["masked_percent"]
     shown = jnp.where(masked, hyper["mask_token"], _originals(batch))
@@ -91,7 +85,7 @@ def forward(
     return (scores, logits, (corrupted != tokens).astype(dtype)), statistics
 
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Hyper) -> Array:
     """Return the mean cross entropies of the generator over the masked positions and of the
     discriminator over all that are no padding, weighted."""
     scores, logits, replaced = outputs

@@ -12,18 +12,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from networks import Weight
+from networks import Layer, Weight
 from networks.losses import total_loss
 
 Arrays = Dict[str, Array]  # by the names that all frameworks share
+Hyper = Dict[str, Any]  # hyper-parameters of a model
+Key = Optional[Array]  # of random numbers; None in inference, which drops nothing
 
 #: Beside a model's hyper-parameters: how ranks share its layers out, where they do.
 SHARING = "sharing"
 
 
-def hyperparameters(model_config: Dict[str, Any]) -> Dict[str, Any]:
+def hyperparameters(model_config: Dict[str, Any]) -> Hyper:
     """Return the settings of a model, which its functions take."""
-    hyper: Dict[str, Any] = model_config["hyperparameters"]
+    hyper: Hyper = model_config["hyperparameters"]
     return hyper
 
 
@@ -72,17 +74,12 @@ def convolution(
 
 
 def batch_norm(
-    parameters: Arrays,
-    statistics: Arrays,
-    name: str,
-    x: Array,
-    train: bool,
-    epsilon: float,
-    momentum: float,
+    parameters: Arrays, statistics: Arrays, layer: Layer, x: Array, train: bool
 ) -> Tuple[Array, Arrays]:
     """Return normalised channels and the next running statistics. In training, the batch's
-    statistics are used and mixed into the running ones with the share ``momentum``, the variance
-    without bias, as in ``torch.nn.BatchNorm2d``."""
+    statistics are used and mixed into the running ones with the share ``layer.momentum``, the
+    variance without bias, as in ``torch.nn.BatchNorm2d``."""
+    name = layer.name
     mean, variance = f"{name}.running_mean", f"{name}.running_var"
     wide = x.astype(jnp.float32)
     if train:
@@ -91,14 +88,14 @@ def batch_norm(
         moments = {mean: wide.mean(axes)}
         moments[variance] = jnp.maximum((wide * wide).mean(axes) - jnp.square(moments[mean]), 0.0)
         count = x.size // x.shape[-1]
-        share = {mean: momentum}
+        share = {mean: layer.momentum}
         share[variance] = share[mean] * count / max(count - 1, 1)
-        kept = 1.0 - momentum
+        kept = 1.0 - layer.momentum
         after = {key: kept * statistics[key] + share[key] * moments[key] for key in moments}
     else:
         moments = {key: statistics[key] for key in (mean, variance)}
         after = moments
-    scale = parameters[f"{name}.weight"] * lax.rsqrt(moments[variance] + epsilon)
+    scale = parameters[f"{name}.weight"] * lax.rsqrt(moments[variance] + layer.epsilon)
     y = (wide - moments[mean]) * scale + parameters[f"{name}.bias"]
     return y.astype(x.dtype), after
 
@@ -121,7 +118,7 @@ def rms_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
 
 
 def attention(
-    query: Array, key: Array, value: Array, mask: Array, rate: float, random: Optional[Array]
+    query: Array, key: Array, value: Array, mask: Array, rate: float, random: Key
 ) -> Array:
     """Return the attention, in the shape (batch, sequence, heads, size). Positions where ``mask``,
     broadcast to (batch, heads, sequence, sequence), is False are not attended to; the masks for
@@ -143,7 +140,7 @@ def relu(x: Array) -> Array:
     return jnp.where(x <= 0, jnp.zeros_like(x), x)
 
 
-def dropout(x: Array, rate: float, key: Optional[Array]) -> Array:
+def dropout(x: Array, rate: float, key: Key) -> Array:
     """Set each element to zero with probability ``rate``; do nothing without a key."""
     if key is None or rate == 0.0:
         return x
@@ -151,7 +148,7 @@ def dropout(x: Array, rate: float, key: Optional[Array]) -> Array:
     return jnp.where(kept, x / (1.0 - rate), jnp.zeros_like(x))
 
 
-def keys(key: Optional[Array], count: int) -> Iterator[Optional[Array]]:
+def keys(key: Key, count: int) -> Iterator[Key]:
     """Return a key for each dropout, in the order of the forward pass; None without dropout."""
     return iter([None] * count if key is None else jax.random.split(key, count))
 
@@ -166,18 +163,18 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
 
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Dict[str, Any]) -> Array:
+def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Hyper) -> Array:
     return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.swapaxes(1, 2))
 
 
-def cut(x: Array, hyper: Dict[str, Any]) -> Array:
+def cut(x: Array, hyper: Hyper) -> Array:
     """Return activations (batch, sequence, hidden) after a layer's row-parallel projection. With
     tensor parallelism, each rank has a part of the sequence from here on. See :mod:`sharded`."""
     sharing = hyper.get(SHARING)
     return x if sharing is None else sharing.cut(x)
 
 
-def joined(x: Array, hyper: Dict[str, Any]) -> Array:
+def joined(x: Array, hyper: Hyper) -> Array:
     """Gather the whole sequence of (batch, sequence, hidden) before the columns of a layer."""
     sharing = hyper.get(SHARING)
     return x if sharing is None else sharing.joined(x)

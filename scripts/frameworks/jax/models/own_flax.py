@@ -12,8 +12,8 @@ from jax import Array
 
 
 class Parts(NamedTuple):
-    """A model as pure parts. ``apply(parameters, statistics, inputs, key, train)`` returns outputs
-    and the next statistics; ``key`` is None in inference."""
+    """A model as pure parts. ``apply(parameters, statistics, inputs, key)`` returns outputs and the
+    next statistics; ``key`` is None in inference."""
 
     parameters: Any
     statistics: Any
@@ -48,7 +48,8 @@ def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:
     model.train()
     graphs[True], parameters, streams, statistics = nnx.split(model, *kinds)
 
-    def apply(own: Any, kept: Any, some: Any, key: Any, train: bool) -> Tuple[Any, Any]:
+    def apply(own: Any, kept: Any, some: Any, key: Any) -> Tuple[Any, Any]:
+        train = key is not None
         random = jax.tree.map(lambda leaf: _drawn_anew(leaf, key), streams) if train else streams
         whole = nnx.merge(graphs[train], own, random, kept)
         if isinstance(some, Mapping):

@@ -3,7 +3,7 @@ made by a file."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -14,7 +14,7 @@ from jax import Array
 
 from .. import optimizers
 from . import own_flax
-from .layers import Arrays
+from .layers import Arrays, Key
 
 
 class Definition(OwnDefinition):
@@ -74,18 +74,11 @@ class Definition(OwnDefinition):
         return jax.tree.unflatten(self._batch_tree, [batch[name] for name in self._arrays])
 
     def forward(
-        self,
-        parameters: Arrays,
-        statistics: Arrays,
-        batch: Arrays,
-        key: Optional[Array],
-        model: None,
-        dtype: Any,
-        train: bool,
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, _: None, dtype: Any
     ) -> Tuple[Tuple[Array, ...], Arrays]:
         """Return outputs for inputs in ``dtype``, and the next running statistics.
 
-        A user's function gets neither ``key`` nor ``train``."""
+        A user's function gets no ``key``."""
         inputs, _ = self._batch_of(batch)
         outputs, changed = self._apply(
             jax.tree.unflatten(self._parameter_tree, [parameters[name] for name in self._names]),
@@ -94,7 +87,6 @@ class Definition(OwnDefinition):
             ),
             jax.tree.map(lambda leaf: _as(leaf, dtype), inputs),
             key,
-            train,
         )
         leaves, self._outputs_tree = jax.tree.flatten(outputs)
         return tuple(leaves), dict(zip(self._statistics, jax.tree.leaves(changed)))

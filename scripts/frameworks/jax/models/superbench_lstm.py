@@ -3,7 +3,7 @@ no layer of its own that runs on CPUs: time is a ``lax.scan``, as in Flax."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax import Array, lax
 from networks import transformers
 from networks.transformers import GATES
 
-from .layers import Arrays, dense, drawn, hyperparameters
+from .layers import Arrays, Hyper, Key, dense, drawn, hyperparameters
 from .layers import loss as loss
 
 model = hyperparameters  # which the functions below take
@@ -46,13 +46,7 @@ def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
 
 
 def forward(
-    parameters: Arrays,
-    statistics: Arrays,
-    batch: Arrays,
-    key: Optional[Array],
-    hyper: Dict[str, Any],
-    dtype: Any,
-    train: bool,
+    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
 ) -> Tuple[Tuple[Array, ...], Arrays]:
     """Return logits (batch, classes) in ``dtype``. There is no dropout, so ``key`` is not used."""
     x = batch["features"].astype(dtype).swapaxes(0, 1)
