@@ -142,8 +142,8 @@ def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Hyper) -> Arra
 def forward(
     parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
 ) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits (batch, sequence, vocabulary or classes) in ``dtype``. Masks
-    of dropout are drawn from ``key``."""
+    """Return logits (batch, sequence, vocabulary or classes) in ``dtype``. Masks of
+    dropout are drawn from ``key``."""
     x = _hidden(parameters, batch["token_ids"], hyper, dtype, key)
     return (_logits(parameters, x, hyper),), statistics
 

@@ -3,7 +3,7 @@ discriminator tells which; see scripts/reference/electra.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional, Sequence, Tuple
+from typing import Any, Dict, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
