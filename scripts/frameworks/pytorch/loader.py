@@ -10,9 +10,9 @@ import torch
 from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one
 from torch.utils.data import DataLoader
 
-from .models.torchvision.cnn import models
+from .models.own_libraries import torchvision_models
 
-models()  # whose import needs help beside a PyTorch for CPUs
+torchvision_models()  # whose import needs help beside a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")
 
 

@@ -4,18 +4,22 @@ as a user's file has them."""
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import json
+import os
+import sys
+from types import ModuleType
 from typing import Any, Dict, Sequence, Tuple
 
 import torch
 from harness.adapter import Unsupported
 from torch import Tensor, nn
 
-from .torchvision import cnn as torchvision
-
 #: Tokens of a text.
 TOKENS = 128
+#: Module that declares the shapes of torchvision's compiled operators.
+_SHAPES = "torchvision._meta_registrations"
 
 
 def library_model(declaration: Dict[str, Any], train: bool) -> Any:
@@ -34,8 +38,7 @@ class Classifier:
 
     def __init__(self, declaration: Dict[str, Any]) -> None:
         self._name = declaration["source"].partition(":")[2]
-        self._models = torchvision.models()  # timm imports it, too
-        self._new = self._of_torchvision
+        self._models, self._new = torchvision_models(), self._of_torchvision  # timm needs it, too
         if declaration["library"] == "timm":
             self._models, self._new = _imported("timm"), self._of_timm
 
@@ -129,6 +132,25 @@ def _without_dropout(config: Any) -> None:
             _without_dropout(value)
         elif "drop" in name and isinstance(value, float):
             setattr(config, name, 0.0)
+
+
+def allow_torchvision() -> None:
+    """Let torchvision be imported beside a PyTorch for CPUs where it is built for CUDA, as package
+    indexes mix them. Its operators cannot be loaded then, nor their shapes be declared; no
+    classifier needs either."""
+    found = importlib.util.find_spec("torchvision")
+    if found is None or found.origin is None:
+        return
+    try:
+        torch.ops.load_library(os.path.join(os.path.dirname(found.origin), "_C.so"))
+    except OSError:
+        sys.modules.setdefault(_SHAPES, ModuleType(_SHAPES))
+
+
+def torchvision_models() -> Any:
+    """Return the module ``torchvision.models``. Raises Unsupported where it is not installed."""
+    allow_torchvision()
+    return _imported("torchvision").models
 
 
 def _imported(library: str) -> Any:

@@ -11,30 +11,17 @@ from networks import LayerGraph, describe, weights
 from networks.schedule import flattened
 from torch import Tensor, nn
 
-from ... import importing
 from .. import cnn
+from ..own_libraries import torchvision_models
 
 MEMORY_FORMAT = cnn.MEMORY_FORMAT
 inputs, loss = cnn.inputs, cnn.loss
 
 
-def models() -> Any:
-    """Return the module ``torchvision.models``. Raises Unsupported where torchvision is not
-    installed."""
-    importing.install()
-    try:
-        import torchvision
-    except ModuleNotFoundError as error:
-        if error.name != "torchvision":
-            raise
-        raise Unsupported("torchvision is not installed in this environment") from None
-    return torchvision.models
-
-
 def network(name: str, classes: int) -> nn.Module:
     """Return torchvision's network of that name as it is, with its own initial values. Raises
     Unsupported where it has none."""
-    library = models()
+    library = torchvision_models()
     if name not in library.list_models(module=library):
         raise Unsupported(f"torchvision has no network {name}")
     options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
