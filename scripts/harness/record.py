@@ -102,7 +102,6 @@ def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
         "time_limit": options.time_limit,
         "seed": options.seed,
         "variant": options.variant,
-        "source": options.source,
         "side_by_side": options.side_by_side,
         "variables": recorded(options.variables),
     }

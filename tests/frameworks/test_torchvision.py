@@ -1,6 +1,6 @@
 """torchvision as an independent check of our descriptions of its networks.
-Results agree, and its code can be timed next to ours. Of networks that differ only in depth or
-width, one has its results and training compared, all their weights and initial values."""
+Of networks that differ only in depth or width, one has its results and training compared, all their
+weights and initial values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 from .blocks import smallest
 from .cnns import TORCHVISION
-from .fork_server import ForkServer, served
 
 SCRIPT = Path(__file__).with_name("torchvision_compared.py")
 #: Tolerance: both are float64, but sums have another order.
@@ -20,7 +19,6 @@ RELATIVE = 1e-9
 
 #: Networks whose gradients take long; ``test_blocks.py`` compares those of their layers.
 WITHOUT_GRADIENTS = ("alexnet", "inception", "vgg")
-run = served("pytorch")
 
 
 def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> None:
@@ -39,21 +37,3 @@ def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> N
         far = {key: one[key] for key in keys}
         assert max(far.values()) < RELATIVE, f"{name}: {far}"
         assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name
-
-
-def test_its_own_code_is_what_a_variant_times(run: ForkServer) -> None:
-    (actual,) = run("torchvision.train")
-    assert actual == {
-        "module": "torchvision.models.googlenet",
-        "same": True,
-        "heads": 3,
-        "rates": [0.7, 0.7, 0.125],
-        "epsilons": [0.25],
-        "finite": True,
-    }
-
-
-def test_what_it_does_not_have_is_unsupported(run: ForkServer) -> None:
-    (actual,) = run("torchvision.refuse")
-    assert "in its own size alone" in actual["reasons"][0]
-    assert "no network n" in actual["reasons"][1]

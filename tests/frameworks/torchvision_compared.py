@@ -22,9 +22,9 @@ from harness.measuring.loading import load_environment  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
 
 load_environment(str(ROOT / "scripts/frameworks/pytorch"))
-from framework_under_test.models import cnn  # type: ignore[import-not-found] # noqa: E402
-from framework_under_test.models.torchvision import (  # type: ignore[import-not-found] # noqa: E402
-    cnn as torchvision_cnn,
+from framework_under_test.models import (  # type: ignore[import-not-found] # noqa: E402
+    cnn,
+    own_libraries,
 )
 
 BATCH = 2
@@ -76,8 +76,11 @@ def distance(found: list[torch.Tensor], expected: list[torch.Tensor]) -> float:
 
 def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> list[torch.Tensor]:
     outputs = model.train(training)(images)
+    if isinstance(outputs, torch.Tensor):
+        return [outputs]
+    logits, *heads = outputs
     is_ours = isinstance(model, cnn.ConvolutionalNetwork)
-    return list(outputs if is_ours else torchvision_cnn.logits_of(outputs))
+    return [logits, *(heads if is_ours else reversed(heads))]  # theirs: the last one first
 
 
 #: Distribution by the arguments of the methods that fill a tensor, see
@@ -137,7 +140,8 @@ def compared(name: str, device: str) -> dict[str, Any]:
     model_config = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size, in_training = SIZES.get(name, SIZE)
     with torch.device("meta"), noted() as drawn:
-        theirs = torchvision_cnn.network(name, 1000)
+        options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+        theirs = own_libraries.torchvision_models().get_model(name, weights=None, **options)
         initials = other_initials(model_config, theirs, drawn)
         model_config["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
         own = cnn.build(model_config)

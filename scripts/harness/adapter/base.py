@@ -127,8 +127,8 @@ class Adapter(ABC):
         """Return the module that defines the case's model; None where the case has no model.
 
         It is ``models/DEFINITION.py`` in the framework's folder, by the ``definition`` of the
-        model's config or else the model's name; ``models/SOURCE/DEFINITION.py`` for code of another
-        source. A model that the user brings is an object with the same functions."""
+        model's config or else the model's name. A model that the user brings is an object with the
+        same functions."""
         if not self.case.model:
             return None
         package = type(self).__module__.rpartition(".")[0]

@@ -108,12 +108,6 @@ def _pin(text: str) -> Tuple[str, str]:
     return match.group("name"), match.group("version")
 
 
-def _source(text: str) -> str:
-    if text.isidentifier():
-        return text
-    raise argparse.ArgumentTypeError(f"must be the name of a package, not {text!r}")
-
-
 def _pair(text: str) -> Tuple[str, str]:
     name, separator, value = text.partition("=")
     if not (separator and name.isidentifier()):
@@ -144,7 +138,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="of a file in scripts/models; or the path of another such file; or of your own: "
         f"{own_model.ALLOWED}",
     )
-    add("--source", metavar="NAME", type=_source, help="whose code the model is (default: ours)")
     for axis in axes.asked():
         if axis.name not in ("framework", "model"):
             usual = declaration.DEFAULTS.get(axis.name, axis.default)
@@ -279,7 +272,7 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
     if kind.seed_of_each_repeat:
         options.seed += options.repeat - 1
     framework = declaration.read_framework(options.framework) if options.framework else None
-    model_config = declaration.read_model(options.model, options.source) if options.model else {}
+    model_config = declaration.read_model(options.model) if options.model else {}
     model_config = declaration.of_length(model_config, options.sequence_length)
     case = declaration.case_of(kind, parameters, options, framework, model_config)
     if case.nodes > 1 and options.node is not None:

@@ -49,15 +49,12 @@ def model_path(text: str) -> str:
     return ours if is_ours else own_model.absolute(text)
 
 
-def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
+def read_model(path: str) -> Dict[str, Any]:
     """Return the model config, merged over its ``base`` in the folder ``bases``.
 
-    ``path``: of the config, or a user's own model; ``source``: origin of the model code, None for
-    ours, which selects another definition. Raises ValueError.
+    ``path``: of the config, or a user's own model. Raises ValueError.
     """
     if own_model.is_own(path):
-        if source:
-            raise ValueError(f"--source {source} is of the project's models, not of {path}")
         try:
             return own_model.model_config(path)
         except own_model.NotAModel as error:
@@ -70,8 +67,6 @@ def read_model(path: str, source: Optional[str] = None) -> Dict[str, Any]:
         optimizers.check(model_config.get("hyperparameters", {}))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    if source:
-        model_config.update(definition=f"{source}.{definition_of(model_config)}", source=source)
     return model_config
 
 
@@ -202,8 +197,7 @@ def unsupported(
         features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))
     models = os.path.join(framework["folder"], "models")
     if model_config and not _has_module(models, definition_of(model_config)):
-        source = f" by {model_config['source']}" if "source" in model_config else ""
-        return f"{framework['name']} has no definition of the model {case.model}{source}"
+        return f"{framework['name']} has no definition of the model {case.model}"
     for name, value, known in features:
         if value not in known:
             return f"{framework['name']} has no {name} {value} (it has: {', '.join(known)})"

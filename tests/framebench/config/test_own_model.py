@@ -107,13 +107,11 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
 
 def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
     source = file(tmp_path)
-    of_others = {**SUITE, "variants": {"theirs": {"source": "torchvision"}}}
     without_axes = {"measurements": {"peak_flops": {"model": "resnet18"}}}
     for suite, config, words in (
         (SUITE, {"models": "resnet18"}, "models: found ['resnet18'] beside model; allowed: all"),
         (SUITE, {"frameworks": "jax"}, "which is one of pytorch; allowed: all, or pytorch"),
         (without_axes, {}, "axes: found none; allowed with model="),
-        (of_others, {}, "variants.theirs.source: found 'torchvision'; allowed with model="),
     ):
         with pytest.raises(ConfigError, match=re.escape(words)):
             settings(tmp_path, source, suite, **config)

@@ -1,4 +1,4 @@
-"""Variants with variables or other model code: validation, runs, and tables."""
+"""Variants with variables of their own: runs and tables."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from typing import Any
 
 import pytest
 from framebench.cases import conditions
-from framebench.config.validation import ConfigError
 from framebench.plan.planning import Plan
 from framebench.records import record_sets
-from framebench.runs import commands, verify
+from framebench.runs import commands
 from framebench.tables import frames
 from framebench.tables.declared.scaling import WEAK
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import in_markdown, repeats
-from ..settings import CATALOG, SUITE, plan
+from ..settings import SUITE, plan
 
 
 def with_variant(tmp_path: Path, **variant: Any) -> Plan:
@@ -29,7 +28,6 @@ def with_variant(tmp_path: Path, **variant: Any) -> Plan:
     ("variant", "expected"),
     [
         ({"variables": {"LD_PRELOAD": "own.so"}}, ["--variable", "LD_PRELOAD=own.so"]),
-        ({"source": "torchvision"}, ["--source", "torchvision"]),
     ],
 )
 def test_the_runs_of_that_variant_are_reported_and_are_others(
@@ -38,16 +36,11 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(
     made = with_variant(tmp_path, **variant)
     arguments = {run.case.variant: commands.arguments(made, run) for run in made.runs}
     assert arguments["other"][-len(expected) :] == expected
-    assert not {"--variable", "--source"} & {*arguments["default"]}
+    assert "--variable" not in arguments["default"]
     before = with_variant(tmp_path).folders
     after = made.folders
     changed = {case.variant for case in after if after[case] != before[case]}
     assert changed == {"other"}
-
-
-def test_what_there_is_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="allowed: torchvision"):
-        with_variant(tmp_path, source="timm")
 
 
 def test_they_are_conditions_that_tables_show() -> None:
@@ -63,24 +56,6 @@ def test_they_are_conditions_that_tables_show() -> None:
     text = in_markdown("weak_scaling", table)
     assert "| code by |" in text
     assert "| torchvision |" in text
-
-
-def test_others_code_has_verifications_of_its_own_which_no_small_model_stands_for(
-    tmp_path: Path,
-) -> None:
-    made = with_variant(tmp_path, source="torchvision")
-    wanted = verify.full_size(made, CATALOG)
-    assert {verification.source for verification in wanted} == {None, "torchvision"}
-    assert {verification.case.variant for verification in wanted if verification.source} == {
-        "other"
-    }
-    full = verify.names(made, CATALOG, wanted)
-    assert {verification.source for verification in verify.small(made, CATALOG, full).values()} == {
-        None
-    }
-    for verification in full.values():
-        arguments = verify.arguments(made, verification, "reference")
-        assert ("--source" in arguments) == bool(verification.source)
 
 
 def test_variants_are_compared_whatever_they_have_of_their_own(tmp_path: Path) -> None:

@@ -38,12 +38,6 @@ class Catalog:
         named = {name for framework in self.frameworks.values() for name in framework["compilers"]}
         return ["none", *WORDS, *sorted(named - {"none"})]
 
-    @cached_property
-    def sources(self) -> list[str]:
-        """Origins of model code besides ours."""
-        folders = self.root.glob("scripts/frameworks/*/models/[!_.]*")
-        return sorted({folder.name for folder in folders if folder.is_dir()})
-
     def compiler(self, framework: str, word: str) -> str:
         """Return the compiler that a name, or one of WORDS, stands for.
 

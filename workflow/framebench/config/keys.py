@@ -108,7 +108,7 @@ def matching(pattern: str, description: str) -> AfterValidator:
 def in_catalog(kind: str) -> AfterValidator:
     """Return a check for the catalog's names of a kind.
 
-    ``kind``: ``frameworks``, ``models``, ``compilers`` or ``sources``.
+    ``kind``: ``frameworks``, ``models`` or ``compilers``.
     """
 
     def check(name: str, info: ValidationInfo[Catalog]) -> str:
@@ -162,7 +162,6 @@ Share = Annotated[float, read_as(values.share, str | float)]
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]
 CompilerName = Annotated[str, in_catalog("compilers")]
-SourceName = Annotated[str, in_catalog("sources")]
 #: Non-empty list of distinct values, or a single value.
 Values = Annotated[list[T], Field(min_length=1), AfterValidator(each_once), _OrScalar()]
 Frameworks = Annotated[Values[FrameworkName], or_all("frameworks")]

@@ -17,20 +17,13 @@ def of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     """Return the suite with a user's model instead of all models and frameworks.
 
     The suite keeps its axes and, of other benchmarks, the control of scaling and the bandwidth of
-    memory. Raises ConfigError for a suite without axes, or with a variant for another source of the
-    project's models.
+    memory. Raises ConfigError for a suite without axes.
     """
     if suite.axes is None:
         raise ConfigError(
             f"{suite.path}: axes: found none; allowed with model={own_model.source}: "
             "a suite with axes"
         )
-    for name, variant in suite.variants.items():
-        if variant.source:
-            raise ConfigError(
-                f"{suite.path}: variants.{name}.source: found {variant.source!r}; allowed with "
-                f"model={own_model.source}: none, which only the project's own models have"
-            )
     names: Axes = {"framework": [own_model.framework], "model": [own_model.name]}
 
     def replaced(block: Axes) -> Axes:

@@ -19,7 +19,6 @@ from .keys import (
     NodesNamed,
     Seconds,
     Share,
-    SourceName,
     Text,
     Variables,
     default,
@@ -150,7 +149,6 @@ class Variant(Keys):
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
     tuned: FileName | None = None
-    source: SourceName | None = None
     model: OwnModelKey | None = None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from core import observed
 from core.case import Case
 
 from ..cases import conditions
@@ -48,22 +47,6 @@ def misfit(case: Case, suite: Suite, accelerator: str) -> str:
     return suite.tuned[variant.tuned].misfit(case, accelerator)
 
 
-def variant_settings(case: Case, suite: Suite) -> dict[str, Any]:
-    """Return the settings that a case's variant changes besides variables and software.
-
-    This is the origin of the model code, as in a record's settings; {} for ours.
-    """
-    variant = suite.variants.get(case.variant)
-    if not variant:
-        return {}
-    names = (
-        condition.setting
-        for condition in observed.CONDITIONS
-        if condition.of_variant and condition.name != "suite_variant"
-    )
-    return {name: value for name in names if (value := getattr(variant, name, None))}
-
-
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:
     """Return the data folder of a case; {} if it reads none."""
     if not case.reads_images:
@@ -103,7 +86,6 @@ def of_case(
         **request(software(case, suite), case.devices, settings, capacity, known),
         **steps_of(case, suite),
         **({"variables": own} if own else {}),
-        **variant_settings(case, suite),
         **data_of(case, settings),
     }
 
@@ -114,7 +96,6 @@ def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> cond
         {
             **_measuring(case.devices, settings, capacity),
             **steps_of(case, settings.suite),
-            **variant_settings(case, settings.suite),
         },
         case.input_source,
     )

@@ -11,7 +11,7 @@ from ..config.catalog import Catalog
 from ..config.values import bytes_of
 from ..plan import batch_searches, repeats
 from ..plan.batch_searches import BatchSearch
-from ..plan.case_settings import data_of, steps_of, variables, variant_settings
+from ..plan.case_settings import data_of, steps_of, variables
 from ..plan.estimates import run_limit
 from ..plan.job import Job
 from ..plan.planning import Plan, PlannedRun
@@ -142,10 +142,10 @@ def of_kind(parameters: Mapping[str, object]) -> list[str]:
 
 
 def variant_options(plan: Plan, case: Case) -> list[str]:
-    """Return options that a variant sets for the ranks: variables and model source."""
+    """Return options for the variables that a variant sets for the ranks."""
     suite, capacity = plan.settings.suite, plan.capacity
     variables_of = variables(case, suite, capacity.accelerator, capacity.vendor)
-    return [*given(variables_of.items()), *words(variant_settings(case, suite))]
+    return given(variables_of.items())
 
 
 def given(named: Iterable[tuple[str, str]]) -> list[str]:

@@ -22,7 +22,7 @@ from ..config.statuses import FAILURES
 from ..files.attempt_names import attempt_name
 from ..machine.identities import is_here
 from ..plan import estimates
-from ..plan.case_settings import request, software, variables, variant_settings
+from ..plan.case_settings import request, software, variables
 from ..plan.planning import Plan
 from ..records import verifications
 from ..records.record_files import machine_of, read
@@ -46,15 +46,14 @@ class Verification(NamedTuple):
     ``variant``, of an A/B test, changes software or variables. ``dropout``: whether the model's
     dropout is on in training, to check that it acts. ``software``: name of the environment.
     ``variables``: of the ranks. ``scale``: as in ``records.verifications.VerificationResult``.
-    ``source``: origin of the model's code; None for ours. ``soft_labels``: whether labels are
-    smoothed and mixed, as in a training to a target that does so."""
+    ``soft_labels``: whether labels are smoothed and mixed, as in a training to a target that does
+    so."""
 
     case: Case
     dropout: bool
     software: str
     variables: tuple[tuple[str, str], ...] = ()
     scale: str = FULL
-    source: str | None = None
     soft_labels: bool = False
 
     @property
@@ -112,9 +111,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         name, own, variant = _with_variant(plan, case)
         compared = alone(case, variant)
         scale = scale_of(catalog.models[case.model])
-        verification = Verification(
-            compared, False, name, own, scale, _source(plan, case), soft_labels
-        )
+        verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
             if scale == own_model.SCALE:
                 add(verification)  # on several devices its optimizer step is not compared
@@ -132,8 +129,7 @@ def _with_dropout(verification: Verification, catalog: Catalog) -> Verification:
     """Return the verification with dropout: of the small model where there is one, because its
     statistics take many passes, and masks do not depend on sizes."""
     has_small = SMALL in catalog.models[verification.case.model]["verification"]
-    scale = SMALL if has_small and not verification.source else verification.scale
-    return verification._replace(dropout=True, scale=scale)
+    return verification._replace(dropout=True, scale=SMALL if has_small else verification.scale)
 
 
 def alone(case: Case, variant: str = "") -> Case:
@@ -188,8 +184,7 @@ def small(
 ) -> dict[str, Verification]:
     """Return verifications of small models for those of ``full`` without a record, by name.
 
-    Models whose config has a small version get one, except variants with another model source. A
-    user's own model stands for itself.
+    Models whose config has a small version get one. A user's own model stands for itself.
     """
     folder = plan.settings.results / "verification"
     lacking = {name: each for name, each in full.items() if not (folder / f"{name}.json").exists()}
@@ -197,7 +192,6 @@ def small(
         verification._replace(scale=SMALL)
         for verification in lacking.values()
         if SMALL in catalog.models[verification.case.model]["verification"]
-        and not verification.source
     ]
     reduced = {
         name: verification for name, verification in lacking.items() if verification.is_short
@@ -216,18 +210,12 @@ def seconds_of(plan: Plan, verification: Verification) -> float:
 
 
 def _with_variant(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
-    """Return software and variables of a case, and its variant if it changes either or the
-    model."""
+    """Return software and variables of a case, and its variant if it changes either."""
     suite = plan.settings.suite
     given = variables(case, suite, plan.capacity.accelerator, plan.capacity.vendor)
     name, own = software(case, suite), tuple(sorted(given.items()))
-    usual = name == case.framework and not own and not _source(plan, case)
+    usual = name == case.framework and not own
     return name, own, "" if usual else case.variant
-
-
-def _source(plan: Plan, case: Case) -> str | None:
-    source: str | None = variant_settings(case, plan.settings.suite).get("source")
-    return source
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
@@ -297,7 +285,6 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
         "kind": verifications.KIND,
         "model": model,
         "batch_per_device": model_config["verification"]["batch_per_device"],
-        "source": verification.source,
         **common(plan, case.devices),
     }
     parameters = {"mode": case.mode, "scale": verification.scale}
