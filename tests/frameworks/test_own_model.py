@@ -362,7 +362,6 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
     assert actual["counts"]["graph_breaks"] == 1
     assert actual["counts"]["breaks"] == [f"changing.py:{line}: Call to `{call}`"]
     assert "self.steps == " in actual["reasons"][0]
-    assert "graph_break()" in actual["refused"]
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)

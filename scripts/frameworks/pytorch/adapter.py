@@ -329,9 +329,8 @@ class PyTorchAdapter(
 
     @property
     def _whole_graph(self) -> bool:
-        """Return whether a graph break is a failure. A user's model counts them, unless it refuses
-        them."""
-        return "own" not in self.model_config or self.case.compiler == compiler.FULLGRAPH
+        """Return whether a graph break is a failure. Those of a user's model are counted."""
+        return "own" not in self.model_config
 
     @property
     def _graph(self) -> Dict[str, bool]:

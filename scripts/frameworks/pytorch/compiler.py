@@ -19,8 +19,6 @@ from . import zentorch_backend
 
 TRITON_CAPABILITY = (7, 0)
 AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
-#: Compiler that refuses graph breaks in users' models, too.
-FULLGRAPH = "inductor:fullgraph"
 #: Most compilations that PyTorch keeps a reason of.
 _KEPT = 10_000
 #: Most different graph breaks that are named, and characters of each.
@@ -37,7 +35,7 @@ def compiled_by_model() -> Dict[str, int]:
 
 def _mode(name: str) -> Optional[str]:
     """Return the mode in a compiler's name, such as ``max-autotune``."""
-    return None if name == FULLGRAPH else name.partition(":")[2] or None
+    return name.partition(":")[2] or None
 
 
 def require(name: str, device: torch.device, train: bool, micro_steps: int) -> None:
