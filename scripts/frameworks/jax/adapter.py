@@ -64,9 +64,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         compile_it = self.case.compiler == "jit"
         own_model = "own" in self.model_config
         batch = definition.batch(batch) if own_model else batch
-        arrays = self._sharding or data_parallel.choose(
-            self._device, self._ranks, self.trains and compile_it
-        )
+        arrays = self._sharding or data_parallel.Arrangement(self._device, self._ranks)
+        if self._ranks and not self._sharding and self.trains and compile_it:
+            arrays = data_parallel.Together(self._ranks.mesh)
         self._arrays = arrays
         # a program of all ranks draws the masks of all of them, from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
@@ -112,7 +112,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def put(self, batch: Dict[str, Any]) -> None:
         parts = micro_batches(_narrow(batch), self.case.accumulation)
-        self._batch, self._step_batch = self._arrays.batches(parts)
+        self._batch = self._step_batch = self._arrays.batch(parts[0])
+        if len(parts) > 1:
+            self._step_batch = self._arrays.batch(data_parallel.stack_parts(parts), is_stacked=True)
 
     def set_learning_rate(self, rate: float) -> None:
         # with a sharding, `share` is of parameters: all else is whole in each rank

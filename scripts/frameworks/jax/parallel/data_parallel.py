@@ -6,7 +6,7 @@ With plain ``jit`` and shardings batch normalisation would be that of the global
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,6 @@ from harness.adapter import RankContext
 from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding
 
 Function = Callable[..., Any]
-Batches = Sequence[Dict[str, Any]]  # of the micro-steps of a rank, of numpy or on the device
 
 AXIS = "rank"
 SHARED = PartitionSpec()  # the same in every rank
@@ -106,8 +105,8 @@ def options_of(device: jax.Device) -> Dict[str, Any]:
     return {"xla_gpu_enable_latency_hiding_scheduler": True}
 
 
-def side_by_side(parts: Batches) -> Dict[str, Any]:
-    """Return micro-batches stacked along a new first axis."""
+def stack_parts(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """Return the batches of micro-steps, of numpy or on the device, along a new first axis."""
     return {
         name: (jnp if isinstance(array, jax.Array) else np).stack([part[name] for part in parts])
         for name, array in parts[0].items()
@@ -115,7 +114,20 @@ def side_by_side(parts: Batches) -> Dict[str, Any]:
 
 
 class Arrangement:
-    """Placement of arrays and transformation of functions; the default changes nothing."""
+    """Placement of arrays and transformation of functions: those of a rank by itself, which may
+    average over ``ranks`` outside of its programs."""
+
+    def __init__(self, device: jax.Device, ranks: Optional[Ranks]) -> None:
+        self.options: Dict[str, Any] = {}  # of the compiler
+        self._sharding, self._ranks = SingleDeviceSharding(device), ranks
+
+    def share(self, tree: Any) -> Any:
+        """Place arrays that all ranks have in common."""
+        return jax.device_put(tree, self._sharding)
+
+    def own(self, tree: Any) -> Any:
+        """Place arrays that differ between ranks."""
+        return jax.device_put(tree, self._sharding)
 
     def moments(
         self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
@@ -124,18 +136,9 @@ class Arrangement:
         :meth:`share`."""
         return self.share(init(parameters))
 
-    def share(self, tree: Any) -> Any:
-        """Place arrays that all ranks have in common."""
-        raise NotImplementedError
-
-    def own(self, tree: Any) -> Any:
-        """Place arrays that differ between ranks."""
-        raise NotImplementedError
-
-    def batches(self, parts: Batches) -> Tuple[Any, Any]:
-        """Return this rank's batch of the first micro-step, and that of a whole step."""
-        first = self.own(parts[0])
-        return first, (self.own(side_by_side(parts)) if len(parts) > 1 else first)
+    def batch(self, arrays: Dict[str, Any], is_stacked: bool = False) -> Any:
+        """Place this rank's batch; ``is_stacked``: those of all micro-steps, along a first axis."""
+        return self.own(arrays)
 
     def gathering(self, forward: Function) -> Function:
         """Return ``forward`` as a function of the parameters as they are stored."""
@@ -156,22 +159,12 @@ class Arrangement:
     def vary(self, tree: Any) -> Any:
         return tree
 
+    def average(self, tree: Any) -> Any:
+        """Average the gradients of a rank over all ranks."""
+        return self._ranks.average(tree) if self._ranks else tree
+
     def whole(self, function: Function, results: Any) -> Function:
         return function
-
-
-class Alone(Arrangement):
-    """Arrangement of a rank by itself, with arrays of its own; ``average``: averages over ranks."""
-
-    def __init__(self, device: jax.Device, average: Callable[[Any], Any]) -> None:
-        self.options: Dict[str, Any] = {}  # of the compiler
-        self._sharding = SingleDeviceSharding(device)
-        self.average = average
-
-    def share(self, tree: Any) -> Any:
-        return jax.device_put(tree, self._sharding)
-
-    own = share
 
 
 class Together(Arrangement):
@@ -209,13 +202,6 @@ class Together(Arrangement):
         return jax.shard_map(
             function, mesh=self._mesh, in_specs=(SHARED, OWN, OWN), out_specs=results
         )
-
-
-def choose(device: jax.Device, ranks: Optional[Ranks], one_program: bool) -> Union[Alone, Together]:
-    """Return the parallelism. ``one_program``: whether the ranks train in one compiled program."""
-    if ranks is None:
-        return Alone(device, average=lambda tree: tree)
-    return Together(ranks.mesh) if one_program else Alone(device, ranks.average)
 
 
 def collectives(device: jax.Device) -> str:

@@ -20,7 +20,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..models.layers import Arrays
 from ..steps import Differentiate, Forward, Own
-from .data_parallel import Arrangement, options_of, side_by_side
+from .data_parallel import Arrangement, options_of
 
 #: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
 #: of their own; those along `fsdp` share their parameters.
@@ -58,8 +58,6 @@ class Sharding(Arrangement):
         sizes = {name: size for name, size in self.mesh.shape.items() if size > 1}
         return {**sizes, "sequence_parallel": TENSOR in sizes}
 
-    # ---- what a definition asks for ----------------------------------------------------------
-
     @property
     def ranks(self) -> int:
         """Return the ranks of a tensor-parallel group."""
@@ -75,8 +73,6 @@ class Sharding(Arrangement):
 
     def _constrained(self, x: Array, spec: PartitionSpec) -> Array:
         return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
-
-    # ---- arrays ------------------------------------------------------------------------------
 
     def share(self, parameters: Dict[str, np.ndarray]) -> Arrays:
         """Return this rank's part of each of ``parameters``, which are whole. Raises
@@ -123,24 +119,17 @@ class Sharding(Arrangement):
         """Place arrays that are replicated in every rank."""
         return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE), tree)
 
-    def batches(self, parts: Sequence[Dict[str, np.ndarray]]) -> Tuple[Arrays, Arrays]:
-        """Place the batches of all ranks side by side: of the first micro-step, and of the whole
-        step."""
-        first = self._of_all(parts[0], PartitionSpec(REPLICAS))
-        if len(parts) == 1:
-            return first, first
-        return first, self._of_all(side_by_side(parts), PartitionSpec(None, REPLICAS))
-
-    def _of_all(self, batch: Dict[str, np.ndarray], spec: PartitionSpec) -> Arrays:
-        axis = len(spec) - 1
-        sharding = NamedSharding(self.mesh, spec)
+    def batch(self, arrays: Dict[str, np.ndarray], is_stacked: bool = False) -> Arrays:
+        """Place the batches of all ranks side by side."""
+        axis = int(is_stacked)
+        sharding = NamedSharding(self.mesh, PartitionSpec(*[None] * axis, REPLICAS))
 
         def place(array: np.ndarray) -> Array:
             shape = list(array.shape)
             shape[axis] *= self._layout.replicas
             return jax.make_array_from_callback(tuple(shape), sharding, lambda _: array)
 
-        return {name: place(array) for name, array in batch.items()}
+        return {name: place(array) for name, array in arrays.items()}
 
     def moments(
         self, init: Callable[[Arrays], Any], parameters: Dict[str, np.ndarray], shared: Arrays
@@ -172,8 +161,6 @@ class Sharding(Arrangement):
         """Return ``tree`` unchanged: loss and gradients already are means over the samples of all
         ranks."""
         return tree
-
-    # ---- what a step consists of -------------------------------------------------------------
 
     def gathering(self, forward: Forward) -> Forward:
         """Return ``forward`` with parameters that are gathered before it, and gathered again for
