@@ -1,9 +1,11 @@
-"""A model that the user brings, as a definition: parameters and a function, or a module of Flax,
-made by a file."""
+"""A model that the user brings, as a definition: parameters and a function, or a module of Flax
+NNX, made by a file."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Tuple
+import sys
+from collections.abc import Mapping
+from typing import Any, Callable, Dict, List, Tuple
 
 import jax
 import jax.numpy as jnp
@@ -13,8 +15,11 @@ from harness.adapter import FLOAT64, Case, OwnDefinition, RankContext, Unsupport
 from jax import Array
 
 from .. import optimizers
-from . import own_flax
 from .layers import Arrays, Key
+
+#: Parameters, running statistics, and a function of them, inputs and a key, which is None in
+#: inference. It returns outputs and the next statistics.
+Parts = Tuple[Any, Any, Callable[..., Tuple[Any, Any]]]
 
 
 class Definition(OwnDefinition):
@@ -47,10 +52,10 @@ class Definition(OwnDefinition):
         self, model_config: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
         model, _, _, self._loss = self._drawn(self._rank_context.seed)
-        parts = own_flax.parts(model, self._own.get("dropout", True))
-        self._apply = parts.apply
-        flat, self._parameter_tree = self._flat(parts.parameters)
-        self._statistics, self._statistics_tree = self._flat(parts.statistics)
+        dropout = self._own.get("dropout", True)
+        parameters, statistics, self._apply = _parts(model, dropout)
+        flat, self._parameter_tree = self._flat(parameters)
+        self._statistics, self._statistics_tree = self._flat(statistics)
         self._names = list(flat)
         return flat
 
@@ -108,3 +113,51 @@ class Definition(OwnDefinition):
 
 def _as(array: Array, dtype: Any) -> Array:
     return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
+
+
+def _parts(model: Any, dropout: bool) -> Parts:
+    """Return parameters, running statistics and a function of ``model``, which is a module of Flax
+    NNX, or parameters and a function. Raises TypeError for anything else."""
+    if isinstance(model, tuple) and len(model) == 2 and callable(model[1]):
+        function = model[1]
+        return model[0], {}, lambda own, kept, some, key: (function(own, some), kept)
+    nnx: Any = sys.modules.get("flax.nnx")  # which the user's file has imported
+    if nnx and isinstance(model, nnx.Module):
+        return _of_nnx(nnx, model, dropout)
+    raise TypeError(
+        f"make returned {type(model).__name__} as the model, not (parameters, function) or a "
+        "module of Flax NNX"
+    )
+
+
+def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:
+    if not dropout:
+        for _, node in nnx.iter_graph(model):
+            if isinstance(node, nnx.Dropout):
+                node.rate = 0.0
+            elif isinstance(node, nnx.MultiHeadAttention):
+                node.dropout_rate = 0.0
+    kinds = (nnx.Param, nnx.RngState, ...)
+    model.eval()
+    graphs = {False: nnx.split(model)[0]}
+    model.train()
+    graphs[True], parameters, streams, statistics = nnx.split(model, *kinds)
+
+    def apply(own: Any, kept: Any, some: Any, key: Any) -> Tuple[Any, Any]:
+        train = key is not None
+        random = jax.tree.map(lambda leaf: _drawn_anew(leaf, key), streams) if train else streams
+        whole = nnx.merge(graphs[train], own, random, kept)
+        if isinstance(some, Mapping):
+            outputs = whole(**some)
+        else:
+            outputs = whole(*some) if isinstance(some, (tuple, list)) else whole(some)
+        return outputs, nnx.split(whole, *kinds)[3] if train else kept
+
+    return parameters, statistics, apply
+
+
+def _drawn_anew(leaf: Array, key: Array) -> Array:
+    """Return the state of a stream of random numbers; its count is drawn with the step's key."""
+    if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return leaf
+    return jax.random.bits(key, leaf.shape, leaf.dtype)
