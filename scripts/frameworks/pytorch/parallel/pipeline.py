@@ -22,7 +22,9 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from .data_parallel import all_reduce_together
 from .sharded import average
 
+Batches = Sequence[MicroBatch]
 Loss = Callable[[Tuple[Tensor, ...], MicroBatch], Tensor]
+Autocast = Callable[[], AbstractContextManager[Any]]
 
 
 class Whole(NamedTuple):
@@ -47,12 +49,7 @@ class Stage(nn.Module):
     the head and the loss in the last."""
 
     def __init__(
-        self,
-        model: nn.Module,
-        layers: range,
-        batches: Sequence[MicroBatch],
-        loss: Loss,
-        autocast: Callable[[], AbstractContextManager[Any]],
+        self, model: nn.Module, layers: range, batches: Batches, loss: Loss, autocast: Autocast
     ) -> None:
         super().__init__()
         self.model: Any = model
@@ -137,12 +134,7 @@ class Pipeline:
             **({DATA: self._replicas} if self._replicas > 1 else {}),
         }
 
-    def prepare(
-        self,
-        batches: Sequence[MicroBatch],
-        loss: Loss,
-        autocast: Callable[[], AbstractContextManager[Any]],
-    ) -> None:
+    def prepare(self, batches: Batches, loss: Loss, autocast: Autocast) -> None:
         """Prepare :meth:`differentiate` for these micro-batches."""
         span = self._spans[self._place]
         self._stage = Stage(self._model, span, batches, loss, autocast)

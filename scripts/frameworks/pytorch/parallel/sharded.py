@@ -194,11 +194,7 @@ def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
 
 
 def share_layers(
-    model: nn.Module,
-    definition: Any,
-    mesh: DeviceMesh,
-    sequence_length: int,
-    device: torch.device,
+    model: nn.Module, definition: Any, mesh: DeviceMesh, sequence_length: int, device: torch.device
 ) -> Dict[str, Tuple[int, ...]]:
     """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
     Returns, by parameter, where the heads of the model are among those that ranks have side by
