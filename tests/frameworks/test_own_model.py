@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -244,28 +243,6 @@ def test_models_of_libraries_are_built_by_name(run: ForkServer) -> None:
     assert actual["name"] == actual["source"] == "torchvision:squeezenet1_1"
     assert actual["parameters"] == 1_235_496
     assert actual["reason"] == "timm is not installed in this environment"
-
-
-@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-def test_models_of_transformers_get_the_inputs_of_their_class(
-    run: ForkServer, tmp_path: Path
-) -> None:
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    values = {"architectures": ["TinyForSequenceClassification"], "hidden_size": 16}
-    (folder / "config.json").write_text(json.dumps(values))
-    cases = [(str(folder), mode, "fp32") for mode in ("train", "inference")]
-    cases += [(f"transformers:Tiny{name}", "train", "fp32") for name in ("ForImages", "Model")]
-    cases.append(("transformers:TinyForImages", "inference", "fp32"))
-    (actual,) = compared(run, cases, library=OWN / "libraries")
-    measured = {f"mine, {mode}, fp32" for mode in ("train", "inference")}
-    assert {*actual["errors"]} == {*measured, "transformers:TinyForImages, inference, fp32"}
-    assert not beyond(actual["errors"])
-    quantities = {entry["quantity"] for entry in actual["errors"]["mine, train, fp32"][1]}
-    assert quantities >= {"outputs", "gradients", "loss", "first update"}
-    refused = actual["refused"]
-    assert "computes no loss from one label" in refused["transformers:TinyForImages, train, fp32"]
-    assert "takes bbox, not texts or images" in refused["transformers:TinyModel, train, fp32"]
 
 
 #: Flax and what it imports.

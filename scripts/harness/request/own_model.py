@@ -1,5 +1,4 @@
-"""A user's own model: a Python file that makes it, a name in a model library, or a folder with a
-``config.json`` of transformers.
+"""A user's own model: a Python file that makes it, or a name in a model library.
 
 This is what is known before its framework is imported. Files are parsed, not run.
 """
@@ -8,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
 import re
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
@@ -16,15 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from core import bounded
 
 #: Model libraries, with their framework.
-TRANSFORMERS = "transformers"
-LIBRARIES = {
-    "torchvision": "pytorch",
-    "timm": "pytorch",
-    TRANSFORMERS: "pytorch",
-    "keras": "tensorflow",
-}
-#: File of a folder that is a model of transformers.
-CONFIG = "config.json"
+LIBRARIES = {"torchvision": "pytorch", "timm": "pytorch", "keras": "tensorflow"}
 #: Definition of users' models in a framework. Each model in ``scripts/models`` has its own
 #: definition.
 DEFINITION = "own_model"
@@ -33,7 +23,7 @@ LARGEST = 256 * 1024
 #: Default optimizer of a file without one.
 OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight_decay": 0.0}
 
-ALLOWED = f"the path of a Python file, {':NAME, '.join(LIBRARIES)}:NAME, or a folder with {CONFIG}"
+ALLOWED = f"the path of a Python file, or {':NAME, '.join(LIBRARIES)}:NAME"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FRAMEWORKS = os.path.join(
     os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
@@ -56,7 +46,7 @@ def library(text: str) -> Optional[str]:
 
 def is_own(text: str) -> bool:
     """Return whether ``text`` names a user's own model, not a model config."""
-    return library(text) is not None or text.endswith(".py") or os.path.isdir(text)
+    return library(text) is not None or text.endswith(".py")
 
 
 def absolute(text: str) -> str:
@@ -67,17 +57,14 @@ def absolute(text: str) -> str:
 def model_config(text: str) -> Dict[str, Any]:
     """Return the model config of a user's own model.
 
-    Its ``name`` is that of the file or folder, followed by eight digits of the digest of all its
-    files. Raises :class:`NotAModel`.
+    Its ``name`` is that of the file, followed by eight digits of the digest of all its files.
+    Raises :class:`NotAModel`.
     """
     if library(text):
         return _model_config(text, _of_library(text))
-    if text.endswith(".py"):
-        name, declaration = _of_file(text)
-    elif os.path.isdir(text):
-        name, declaration = _of_folder(os.path.normpath(text))
-    else:
+    if not text.endswith(".py"):
         raise NotAModel(repr(text))
+    name, declaration = _of_file(text)
     return _model_config(f"{name}@{declaration['sha256'][:8]}", declaration)
 
 
@@ -136,18 +123,6 @@ def _own(
         "roots": list(roots),
         "package": package,
     }
-
-
-def _of_folder(path: str) -> Tuple[str, Dict[str, Any]]:
-    file, name = os.path.join(path, CONFIG), os.path.basename(path)
-    text = _content(file, name)
-    try:
-        json.loads(text)["architectures"][0]
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise NotAModel(
-            f"{file!r} without architectures", 'one of transformers: {"architectures": ["CLASS"]}'
-        ) from None
-    return name, _own(TRANSFORMERS, LIBRARIES[TRANSFORMERS], path, text)
 
 
 def _content(path: str, stem: str) -> str:

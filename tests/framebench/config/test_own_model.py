@@ -75,16 +75,8 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
         path.mkdir()
         return file(path, text)
 
-    def folder(text: str) -> str:
-        path = tmp_path / str(len(list(tmp_path.iterdir())))
-        path.mkdir()
-        if text:
-            (path / "config.json").write_text(text)
-        return str(path)
-
     wrong = {
         "no Python file": ("my_model.txt", ["'my_model.txt'", "torchvision:NAME, timm:NAME"]),
-        "empty config": (folder("{}"), ["config.json' without architectures", "of transformers"]),
         "no Python": (made("def make(:\n"), ["which is no Python, line 1: invalid syntax"]),
         "no FRAMEWORK": (
             made("def make(b): ..."),

@@ -1,5 +1,5 @@
-"""A user's own model that replaces all models of a suite: a Python file, a name in a model library
-or a folder with a ``config.json``.
+"""A user's own model that replaces all models of a suite: a Python file, or a name in a model
+library.
 
 The harness describes it. The file is parsed, not run.
 """

@@ -14,7 +14,7 @@ from torch.nn.parameter import is_lazy
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
 from .. import devices
-from .own_libraries import allow_torchvision, library_model
+from .own_libraries import Classifier, allow_torchvision
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
 #: says how much.
@@ -48,7 +48,7 @@ class Definition(OwnDefinition):
         self.MEMORY_FORMAT = getattr(self._module, "MEMORY_FORMAT", torch.contiguous_format)
 
     def _library_model(self) -> Any:
-        return library_model(self._own, self._case.mode == "train")
+        return Classifier(self._own)
 
     def _first(self, inputs: Any) -> Any:
         leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
@@ -117,7 +117,7 @@ class Definition(OwnDefinition):
         """Return the tensors among ``outputs``. Raises :class:`Mismatch` where there is none."""
         leaves = tree_leaves(outputs)
         unknown = {type(leaf) for leaf in leaves if is_dataclass(leaf)}
-        for kind in unknown:  # transformers registers its own
+        for kind in unknown:
             register_dataclass(kind)
         if unknown:
             return self.flat(outputs)
