@@ -5,6 +5,7 @@ per device and ``jax.shard_map`` over them."""
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import replace
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
@@ -319,11 +320,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def primitives(self) -> Primitives:
         arguments = (self.rank_context, self._device, self._dtype, self._ranks)
-        return micro.Primitives(*arguments, self._note)
-
-    def _note(self, result: Any) -> None:
-        """Keep the result that :meth:`synchronize` waits for."""
-        self._latest = result
+        # synchronize() waits for the latest result
+        return micro.Primitives(*arguments, functools.partial(setattr, self, "_latest"))
 
     # JAX cannot forget a peak: the one it reports is that since the process started.
     def peak_device_memory(self) -> Optional[int]:

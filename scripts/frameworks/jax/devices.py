@@ -10,7 +10,15 @@ from typing import Any, Dict, Sequence
 import jax
 import jax.numpy as jnp
 import optax
-from harness.adapter import Case, RankContext, Unsupported, driver_reason, no_device, require_tf32
+from harness.adapter import (
+    Case,
+    RankContext,
+    Unsupported,
+    driver_reason,
+    matmul_dtype,
+    no_device,
+    require_tf32,
+)
 
 from .programs import TF32, executed_dtypes
 
@@ -75,15 +83,6 @@ FORMS: Dict[str, Any] = {
     "weight gradient": (functools.partial(jnp.einsum, "ni,no->io"), _MATRIX, _MATRIX),
     "convolution": (_convolve, (8, 16, 16, 64), (3, 3, 64, 64)),
 }
-#: In which matmuls are computed.
-DTYPES = {
-    "fp32": jnp.float32,
-    "tf32": jnp.float32,
-    "amp": jnp.bfloat16,
-    "amp_bf16": jnp.bfloat16,
-    "bf16": jnp.bfloat16,
-    "fp16": jnp.float16,
-}
 
 
 def forms_of(case: Case, own_model: bool) -> Sequence[str]:
@@ -98,7 +97,7 @@ def compute_dtype(precision: str, device: jax.Device, forms: Sequence[str] = tup
     """Return the dtype of matmul operands under ``precision``. Raises :class:`Unsupported` where
     the device has no TF32, and for a half precision where XLA replaces matmuls of these ``forms``
     by matmuls in float32, as it does for CPUs."""
-    dtype = DTYPES[precision]
+    dtype = getattr(jnp, matmul_dtype(precision, True, "JAX"))
     if precision == "tf32" and device.platform == "gpu":
         capability = [int(part) for part in device.compute_capability.split(".")]
         require_tf32(capability, device.device_kind)

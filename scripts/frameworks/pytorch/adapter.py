@@ -115,7 +115,8 @@ class PyTorchAdapter(
             return
         self._wrapped = self._model
         if self._process_group and not self._sharding:
-            self._wrapped = data_parallel.wrap(self._model, self._device, **self._graph)
+            options = self._data_parallel_options
+            self._wrapped = data_parallel.wrap(self._model, self._device, options)
         if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
@@ -254,8 +255,7 @@ class PyTorchAdapter(
             settings["fused_optimizer"] = self._optimizer.defaults.get("fused")
             settings["grad_scaler"] = self._scaler.is_enabled()
             replicated = self._process_group and not self._sharding
-            options = data_parallel.options(**self._graph)
-            settings["data_parallel"] = options if replicated else None
+            settings["data_parallel"] = self._data_parallel_options if replicated else None
             settings["sharded"] = self._sharding.settings if self._sharding else None
         return settings
 
@@ -333,11 +333,12 @@ class PyTorchAdapter(
         return "own" not in self.model_config
 
     @property
-    def _graph(self) -> Dict[str, bool]:
-        """Return what DistributedDataParallel may expect of backward passes. Some passes of a
-        user's model may leave out parameters; of ours each has a gradient, once."""
+    def _data_parallel_options(self) -> Dict[str, Any]:
+        # Some passes of a user's model may leave out parameters; of ours each has a gradient, once.
         own = "own" in self.model_config
-        return {"static_graph": not own and self.case.accumulation == 1, "unused": own}
+        # It learns a static graph from its first pass, which must average gradients.
+        static = not own and self.case.accumulation == 1
+        return {**data_parallel.OPTIONS, "static_graph": static, "find_unused_parameters": own}
 
     def gradient_messages(self) -> List[int]:
         return data_parallel.bucket_bytes(self._wrapped)

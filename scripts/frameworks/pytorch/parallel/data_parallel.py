@@ -55,19 +55,10 @@ def join(device: torch.device, rank_context: RankContext) -> str:
     return torch.distributed.get_backend()
 
 
-def options(static_graph: bool, unused: bool) -> Dict[str, Any]:
-    """Return the options of DistributedDataParallel.
-
-    It learns a static graph from its first pass, which must average gradients. Where gradients
-    accumulate, the graph is not static. ``unused``: some passes may leave out parameters."""
-    return {**OPTIONS, "static_graph": static_graph, "find_unused_parameters": unused}
-
-
-def wrap(model: nn.Module, device: torch.device, static_graph: bool, unused: bool) -> Any:
+def wrap(model: nn.Module, device: torch.device, options: Dict[str, Any]) -> Any:
     """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
     device_ids = [device] if device.type == "cuda" else None
-    chosen = options(static_graph, unused)
-    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **chosen)
+    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **options)
 
 
 def bucket_bytes(wrapped: Any) -> List[int]:
