@@ -83,7 +83,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         if self._sharding:
             model = {**model, SHARING: self._sharding}
         forward = arrays.gathering(steps.forward(definition, model, self._dtype, self.trains))
-        self._logits, self._compiled_logits = steps.logits(forward), None
+        self._logits: Any = lambda *given: forward(*given)[0]
+        self._compiled_logits: Any = None
         self._compiled_gradients: Any = None
         if not self.trains:
             self._shared = steps.Shared(arrays.share(parameters), ())

@@ -58,11 +58,6 @@ def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
     return run
 
 
-def logits(forward: Forward) -> Callable[[Arrays, Own, Arrays], Tuple[Array, ...]]:
-    """Return the inference step."""
-    return lambda parameters, own, batch: forward(parameters, own, batch)[0]
-
-
 def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) -> Differentiate:
     """Return a function that computes this rank's loss, next own state and gradients."""
 

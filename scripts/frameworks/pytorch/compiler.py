@@ -1,5 +1,5 @@
-"""TorchInductor and its modes (``inductor:MODE``, those of ``torch.compile``): whether it can run
-here, and proof that it did.
+"""TorchInductor and its modes (``inductor:MODE``, those of ``torch.compile``), and AMD's backend
+zentorch: whether they can run here, and proof that they did.
 
 Dynamo and Inductor take seconds to import, so only a run that compiles does."""
 
@@ -15,10 +15,10 @@ import torch
 from harness.adapter import Mismatch, Unsupported
 from torch import nn
 
-from . import zentorch_backend
-
 TRITON_CAPABILITY = (7, 0)
 AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
+#: For inference, with the gradients off: README of amd/ZenDNN-pytorch-plugin.
+ZENTORCH = "zentorch"
 #: Most compilations that PyTorch keeps a reason of.
 _KEPT = 10_000
 #: Most different graph breaks that are named, and characters of each.
@@ -41,8 +41,8 @@ def _mode(name: str) -> Optional[str]:
 def require(name: str, device: torch.device, train: bool, micro_steps: int) -> None:
     """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, its mode
     nothing to do, or its CUDA graphs overwrite gradients that micro-steps add up."""
-    if name == zentorch_backend.NAME:
-        zentorch_backend.require(device, train)
+    if name == ZENTORCH:
+        _require_zentorch(device, train)
     if device.type == "cpu":
         if _mode(name) == GRAPHS:
             raise Unsupported(f"TorchInductor's {GRAPHS} is CUDA graphs, which a CPU does not have")
@@ -68,6 +68,19 @@ def require(name: str, device: torch.device, train: bool, micro_steps: int) -> N
         )
 
 
+def _require_zentorch(device: torch.device, train: bool) -> None:
+    if device.type != "cpu":
+        raise Unsupported("zentorch is for CPUs alone")
+    if train:
+        raise Unsupported("zentorch optimizes inference alone")
+    if importlib.util.find_spec(ZENTORCH) is None:
+        raise Unsupported("zentorch is not installed; envs/pytorch-zentorch.yaml has it")
+    import zentorch._C
+
+    if not zentorch._C.is_avx512_supported():
+        raise Unsupported("zentorch needs a processor with AVX-512")
+
+
 def compile_module(model: nn.Module, name: str, device: torch.device, whole: bool) -> None:
     """Compile ``model`` in place, before DistributedDataParallel wraps it. ``whole``: refuse graph
     breaks, which leave parts of the model to eager mode.
@@ -83,15 +96,18 @@ def compile_module(model: nn.Module, name: str, device: torch.device, whole: boo
     if any(isinstance(layer, nn.RNNBase) for layer in model.modules()):
         # torch._dynamo.config.allow_rnn is experimental
         raise Unsupported("TorchDynamo does not trace recurrent layers (nn.LSTM)")
-    if _mode(name) == AUTOTUNED and device.type == "cpu" and not model.training:
-        # Its kernels for CPUs are for constant weights: torch.compile's page on CPUs.
+    autotuned = _mode(name) == AUTOTUNED and device.type == "cpu" and not model.training
+    if autotuned or name == ZENTORCH:
+        # Kernels for constant weights: torch.compile's page on CPUs, and AMD's README.
         import torch._inductor.config as inductor
 
         inductor.freezing = True
     torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
     torch._dynamo.utils.set_compilation_metrics_limit(_KEPT)
-    if name == zentorch_backend.NAME:
-        zentorch_backend.compile_module(model, whole)
+    if name == ZENTORCH:
+        import zentorch  # noqa: F401  (registers the backend)
+
+        model.compile(backend=ZENTORCH, fullgraph=whole, dynamic=False)
         return
     model.compile(backend="inductor", fullgraph=whole, mode=_mode(name))
 
@@ -145,8 +161,8 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
         raise Mismatch(f"torch.compile compiled nothing of the model: {breaks}")
     if counts["graph_breaks"]:
         counts.update(graph_breaks=len(breaks), breaks=breaks[:_NAMED])
-    if name == zentorch_backend.NAME:
-        counts["operators"] = zentorch_backend.executed(step)
+    if name == ZENTORCH:
+        counts["operators"] = operators_of_zentorch(step)
     mode = _mode(name)
     if mode == AUTOTUNED:
         counts["autotuned"] = counters["inductor"]["select_algorithm_autotune"]
@@ -156,4 +172,20 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
         counts["cuda_graphs_skipped"] = counters["inductor"]["cudagraph_skips"]
         if counts["cuda_graphs_skipped"]:
             raise Mismatch(f"parts of the model are in no CUDA graph: {counts}")
+    return counts
+
+
+def operators_of_zentorch(step: Callable[[], Any]) -> Dict[str, int]:
+    """Return how often a step ran each operator of zentorch. Raises :class:`Mismatch` where it ran
+    none."""
+    cpu = torch.profiler.ProfilerActivity.CPU
+    with torch.profiler.profile(activities=[cpu]) as profile:
+        step()
+    counts = {
+        event.key.partition("::")[2]: int(event.count)
+        for event in profile.key_averages()
+        if event.key.startswith(f"{ZENTORCH}::")
+    }
+    if not counts:
+        raise Mismatch("zentorch's backend left no operator of its own in the compiled model")
     return counts

@@ -100,10 +100,10 @@ def check_zentorch_is_proved_by_its_operators_that_a_step_ran():
         return 2 * x
 
     started(small_bert(), mode="inference")
-    backend = module_of("zentorch_backend")
+    executed = module_of("compiler").operators_of_zentorch
     x = torch.ones(3)
-    assert backend.executed(lambda: [double(x), double(x), x + x]) == {"double": 2}
-    assert "no operator of its own" in raised(Mismatch, lambda: backend.executed(lambda: x + x))
+    assert executed(lambda: [double(x), double(x), x + x]) == {"double": 2}
+    assert "no operator of its own" in raised(Mismatch, lambda: executed(lambda: x + x))
 
 
 def check_a_residual_is_added_where_its_block_put_out():
