@@ -314,9 +314,7 @@ class PyTorchAdapter(
         return held_parameters(self._model)
 
     def collective_counts(self) -> Dict[str, int]:
-        from .parallel.sharded import count_collectives
-
-        return count_collectives(self.step)
+        return data_parallel.count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof(self.case.compiler, self._whole_graph, self.step)

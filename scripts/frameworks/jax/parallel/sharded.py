@@ -8,7 +8,7 @@ activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
 from __future__ import annotations
 
 import re
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import jax
 import numpy as np
@@ -20,12 +20,11 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from ..models.layers import Arrays
 from ..steps import Differentiate, Forward, Own
-from .data_parallel import Arrangement, options_of
+from .data_parallel import Arrangement, Function, options_of
 
 #: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
 #: of their own; those along `fsdp` share their parameters.
 REPLICAS = (DATA, FSDP)
-_PROJECTION = re.compile(r"(?:^|\.)layers\.\d+\.(.+)\.(?:weight|bias)$")
 WHOLE = PartitionSpec()
 
 
@@ -45,6 +44,7 @@ class Sharding(Arrangement):
         extents = (layout.data, layout.fsdp, layout.tensor)
         self.mesh = Mesh(np.array(devices).reshape(extents), (*REPLICAS, TENSOR))
         self.options = options_of(devices[0])
+        self._ranks = None  # loss and gradients already are means over the samples of all ranks
         #: Gathers an array, a parameter or its gradient, in every rank. All ranks must call this.
         self.gather = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
         self._definition = definition
@@ -89,9 +89,7 @@ class Sharding(Arrangement):
         tensor group, the first other axis that can be over the others; an array without one is
         whole in each rank."""
         axes: List[Optional[str]] = [None] * array.ndim
-        match = _PROJECTION.search(name)
-        projection = match.group(1) if match else ""
-        ranks = self.ranks
+        projection, ranks = _projection(name), self.ranks
         if ranks > 1 and projection in self._definition.COLUMNS:
             axes[-1] = TENSOR
         elif ranks > 1 and projection in self._definition.ROWS and array.ndim > 1:
@@ -109,8 +107,7 @@ class Sharding(Arrangement):
     def gates(self, name: str) -> Tuple[int, ...]:
         """Return where the heads of the model are in a projection that has several kinds of them
         side by side: the heads of all kinds that belong to a rank are adjacent."""
-        match = _PROJECTION.search(name)
-        kinds = self._heads.get(match.group(1), ()) if match else ()
+        kinds = self._heads.get(_projection(name), ())
         if self.ranks == 1 or len(kinds) < 2:
             return ()
         return tuple(np.argsort(heads_by_rank(kinds, self.ranks)).tolist())
@@ -131,13 +128,11 @@ class Sharding(Arrangement):
 
         return {name: place(array) for name, array in arrays.items()}
 
-    def moments(
-        self, init: Callable[[Arrays], Any], parameters: Dict[str, np.ndarray], shared: Arrays
-    ) -> Any:
+    def moments(self, init: Function, parameters: Dict[str, np.ndarray], shared: Arrays) -> Any:
         """Return the optimizer's state, sharded like the parameters."""
         return jax.jit(init, out_shardings=self.results(init, (shared,)))(shared)
 
-    def results(self, function: Callable[..., Any], arguments: Tuple[Any, ...]) -> Any:
+    def results(self, function: Function, arguments: Tuple[Any, ...]) -> Any:
         """Return the sharding of each result of ``function``: a result with the name of a parameter
         is sharded like it, all others are replicated."""
 
@@ -156,11 +151,6 @@ class Sharding(Arrangement):
     def vary(self, tree: Arrays) -> Arrays:
         """Return arrays sharded as the parameters of their names are."""
         return {name: self._constrained(array, self._specs[name]) for name, array in tree.items()}
-
-    def average(self, tree: Any) -> Any:
-        """Return ``tree`` unchanged: loss and gradients already are means over the samples of all
-        ranks."""
-        return tree
 
     def gathering(self, forward: Forward) -> Forward:
         """Return ``forward`` with parameters that are gathered before it, and gathered again for
@@ -200,6 +190,12 @@ def require_multiples(
             raise Unsupported(f"{heads} attention heads cannot be sharded over {ranks} ranks")
     if length is not None and length % ranks:
         raise Unsupported(f"sequences of {length} tokens cannot be divided among {ranks} ranks")
+
+
+def _projection(parameter: str) -> str:
+    """Return the name of a layer's projection; "" for another parameter."""
+    match = re.search(r"(?:^|\.)layers\.\d+\.(.+)\.(?:weight|bias)$", parameter)
+    return match.group(1) if match else ""
 
 
 def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:

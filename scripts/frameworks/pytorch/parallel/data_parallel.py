@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Any, Dict, List, Sequence
+from collections import Counter
+from typing import Any, Callable, Dict, List, Sequence
 
 import torch
 import torch.distributed
 from harness.adapter import RankContext
 from harness.machine import interfaces
+from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 from torch import nn
 from torch.distributed.constants import default_pg_timeout
 
@@ -18,6 +20,15 @@ OPTIONS = {
     # running statistics stay each rank's own: a training step does not read them, and the other
     # frameworks do not send them either (`forward_sync_buffers` in newer versions, which warn)
     "broadcast_buffers": False,
+}
+#: Names that PyTorch's profiler gives collectives of a process group.
+COLLECTIVES = {
+    "c10d::_allgather_base_": ALL_GATHER,
+    "c10d::allgather_into_tensor_coalesced_": ALL_GATHER,
+    "c10d::_reduce_scatter_base_": REDUCE_SCATTER,
+    "c10d::reduce_scatter_tensor_coalesced_": REDUCE_SCATTER,
+    "c10d::allreduce_": ALL_REDUCE,
+    "c10d::send": SEND,
 }
 
 
@@ -76,3 +87,12 @@ def all_reduce_together(tensors: Sequence[torch.Tensor], group: Any = None) -> N
     works = [all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
     for work in works:
         work.wait()
+
+
+def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
+    """Count the collectives that ``run()`` asks of process groups by kind, by PyTorch's
+    profiler."""
+    with torch.autograd.profiler.profile() as profiled:
+        run()
+    names = (COLLECTIVES.get(event.name) for event in profiled.function_events)
+    return dict(Counter(filter(None, names)))

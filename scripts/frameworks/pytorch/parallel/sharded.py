@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter, defaultdict
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
 import torch
 from core.parallelism import DATA, FSDP, TENSOR, Layout
 from harness.adapter import Unsupported, Variable
-from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND, heads_by_rank
+from harness.sharded import heads_by_rank
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
@@ -31,15 +31,6 @@ from torch.distributed.tensor.parallel import (
 
 from .data_parallel import all_reduce_together
 
-#: Names that PyTorch's profiler gives collectives of a process group.
-COLLECTIVES = {
-    "c10d::_allgather_base_": ALL_GATHER,
-    "c10d::allgather_into_tensor_coalesced_": ALL_GATHER,
-    "c10d::_reduce_scatter_base_": REDUCE_SCATTER,
-    "c10d::reduce_scatter_tensor_coalesced_": REDUCE_SCATTER,
-    "c10d::allreduce_": ALL_REDUCE,
-    "c10d::send": SEND,
-}
 SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is sharded
 
 
@@ -182,15 +173,6 @@ class Sharding:
             mesh, placements = tensor.device_mesh, tensor.placements
             whole = distribute_tensor(whole.to(tensor.dtype), mesh, placements, src_data_rank=None)
         tensor.copy_(whole)
-
-
-def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
-    """Count the collectives that ``run()`` asks of process groups by kind, by PyTorch's
-    profiler."""
-    with torch.autograd.profiler.profile() as profiled:
-        run()
-    names = (COLLECTIVES.get(event.name) for event in profiled.function_events)
-    return dict(Counter(filter(None, names)))
 
 
 def share_layers(
