@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import os
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any, Dict, Sequence, Tuple
 
@@ -24,33 +25,35 @@ class Classifier:
     MEMORY_FORMAT = torch.channels_last
 
     def __init__(self, declaration: Dict[str, Any]) -> None:
-        self._name = declaration["source"].partition(":")[2]
-        self._models, self._new = torchvision_models(), self._of_torchvision  # timm needs it, too
-        if declaration["library"] == "timm":
-            self._models, self._new = _imported("timm"), self._of_timm
+        library, _, self._name = declaration["source"].partition(":")
+        self._new = partial(_of_torchvision, torchvision_models())
+        if library == "timm":  # which imports torchvision, too
+            self._new = partial(_of_timm, _imported("timm"))
 
     def make(self, batch_size: int) -> Any:
-        model, shape, classes = self._new()
+        model, shape, classes = self._new(self._name)
         images = torch.randn(batch_size, *shape)
         labels = torch.randint(classes, (batch_size,))
         return model, (images, labels), self._loss
-
-    def _of_torchvision(self) -> Tuple[nn.Module, Sequence[int], int]:
-        weights = self._models.get_model_weights(self._name).DEFAULT
-        size = getattr(weights.transforms(), "crop_size", None)
-        if "categories" not in weights.meta or not size:
-            raise Unsupported(f"{self._name} is no classifier of images: measure it from a file")
-        model = self._models.get_model(self._name, weights=None)
-        return model, (3, size[0], size[-1]), len(weights.meta["categories"])
-
-    def _of_timm(self) -> Tuple[nn.Module, Sequence[int], int]:
-        model = self._models.create_model(self._name, pretrained=False)
-        return model, model.pretrained_cfg["input_size"], model.num_classes
 
     def _loss(self, outputs: Any, labels: Tensor) -> Tensor:
         if isinstance(outputs, tuple):
             raise Unsupported(f"{self._name} has auxiliary heads: measure it from a file")
         return nn.functional.cross_entropy(outputs, labels)
+
+
+def _of_torchvision(models: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
+    weights = models.get_model_weights(name).DEFAULT
+    size = getattr(weights.transforms(), "crop_size", None)
+    if "categories" not in weights.meta or not size:
+        raise Unsupported(f"{name} is no classifier of images: measure it from a file")
+    classes = len(weights.meta["categories"])
+    return models.get_model(name, weights=None), (3, size[0], size[-1]), classes
+
+
+def _of_timm(timm: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
+    model = timm.create_model(name, pretrained=False)
+    return model, model.pretrained_cfg["input_size"], model.num_classes
 
 
 def allow_torchvision() -> None:
