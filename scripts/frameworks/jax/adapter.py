@@ -73,7 +73,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
         drawn, statistics, key = steps.initial(definition, self.model_config, rank_context)
         parameters = {
-            name: own_layout(array, Variable(array, gates=arrays.gates(name)))
+            name: own_layout(array, Variable(array, heads=arrays.heads(name)))
             for name, array in self._stored(drawn).items()
         }
         own = steps.Own(statistics, key)
@@ -190,9 +190,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return settings
 
     def state(self) -> Dict[str, Variable]:
-        statistics, gates = data_parallel.local(self._own.statistics), self._arrays.gates
+        statistics, heads = data_parallel.local(self._own.statistics), self._arrays.heads
         return {
-            **{n: Variable(a, gates=gates(n)) for n, a in self._shared.parameters.items()},
+            **{n: Variable(a, heads=heads(n)) for n, a in self._shared.parameters.items()},
             **{n: Variable(a, trainable=False) for n, a in statistics.items()},
         }
 

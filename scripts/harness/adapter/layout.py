@@ -39,7 +39,7 @@ class Variable(NamedTuple):
     ``merged``: shape in which to permute a tensor that has axes of its own, such as a group's or
     those of one element.
 
-    ``gates``: for a projection whose heads ranks share: positions, among the heads that stand side
+    ``heads``: for a projection whose heads ranks share: positions, among the heads that stand side
     by side on the last axis, of those of the shared layout."""
 
     tensor: Any
@@ -47,7 +47,7 @@ class Variable(NamedTuple):
     trainable: bool = True
     unfolded: Tuple[int, ...] = ()
     merged: Tuple[int, ...] = ()
-    gates: Tuple[int, ...] = ()
+    heads: Tuple[int, ...] = ()
 
 
 def variable_of(
@@ -102,7 +102,7 @@ def in_shared_layout(array: Any, variable: Variable) -> Any:
         array = unfolded.reshape(-1, unfolded.shape[-1])
     elif variable.axes:
         array = array.transpose(variable.axes)
-    return np.array(_ordered(array, variable.gates), np.float32, order="C")
+    return np.array(_ordered(array, variable.heads), np.float32, order="C")
 
 
 def _ordered(array: Any, order: Sequence[int]) -> Any:
@@ -119,7 +119,7 @@ def own_layout(array: Any, variable: Variable) -> Any:
     """Undo :func:`in_shared_layout`. Raises ValueError where the shapes do not fit."""
     import numpy as np
 
-    array = _ordered(array, np.argsort(variable.gates).tolist())
+    array = _ordered(array, np.argsort(variable.heads).tolist())
     if variable.unfolded:
         *inputs, outputs = (variable.unfolded[axis] for axis in variable.axes)
         if array.shape[1:] != (outputs,):

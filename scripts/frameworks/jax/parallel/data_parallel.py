@@ -152,8 +152,8 @@ class Arrangement:
         """Return shardings of what ``function`` gives; None: XLA finds them itself."""
         return None
 
-    def gates(self, name: str) -> Tuple[int, ...]:
-        """Return :attr:`harness.adapter.Variable.gates` of a parameter."""
+    def heads(self, name: str) -> Tuple[int, ...]:
+        """Return :attr:`harness.adapter.Variable.heads` of a parameter."""
         return ()
 
     def vary(self, tree: Any) -> Any:

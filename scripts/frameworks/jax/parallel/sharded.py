@@ -104,7 +104,7 @@ class Sharding(Arrangement):
                 axes[axis] = FSDP
         return PartitionSpec(*axes)
 
-    def gates(self, name: str) -> Tuple[int, ...]:
+    def heads(self, name: str) -> Tuple[int, ...]:
         """Return where the heads of the model are in a projection that has several kinds of them
         side by side: the heads of all kinds that belong to a rank are adjacent."""
         kinds = self._heads.get(_projection(name), ())

@@ -161,7 +161,7 @@ class Sharding:
 
     def shared_state(self, state: Dict[str, Variable]) -> Dict[str, Variable]:
         """Return the ``state`` of the model with the order of heads that ranks share."""
-        return {n: entry._replace(gates=self._heads.get(n, ())) for n, entry in state.items()}
+        return {n: entry._replace(heads=self._heads.get(n, ())) for n, entry in state.items()}
 
     def gather(self, tensor: Tensor) -> Tensor:
         """Return the whole of a parameter or gradient in every rank; all ranks call this."""
