@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import io
 import json
 import logging
-import os
-import pty
-import select
-import struct
-import termios
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytest
 from framebench.plan.job import Job
@@ -24,7 +16,6 @@ from framebench.terminal.outcome import end_of_log, outcome_of
 from framebench.terminal.screen import Screen
 from framebench.terminal.view import ProgressView
 
-from ..terminal_lines import visible_lines
 from .made_up_verifications import CASE, verification_in
 
 NOW = 1_000_000.0
@@ -103,45 +94,6 @@ def test_lines_wrap_and_lose_nothing(columns: int) -> None:
 
 
 # ---- where they are written ----------------------------------------------------------------------
-
-
-@contextmanager
-def terminal(columns: int) -> Iterator[tuple[TextIO, int]]:
-    """Yield the stream of a terminal, and where its output is read."""
-    above, below = pty.openpty()
-    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    with os.fdopen(below, "w") as stream:
-        yield stream, above
-    os.close(above)
-
-
-def drained(above: int) -> str:
-    """Return everything written so far, in however many parts."""
-    parts = []
-    while select.select([above], [], [], 0.3)[0]:
-        parts.append(os.read(above, 4096))
-    return b"".join(parts).decode()
-
-
-def test_the_status_line_is_rewritten_in_place_and_leaves_nothing_behind() -> None:
-    lengths = iter(range(90, 0, -1))
-    with terminal(80) as (stream, above):
-        shown = Screen(stream, True, False, lambda: "x" * next(lengths))
-        shown.show_status(0.0)
-        shown.say("one")
-        shown.show_status(0.0)
-        middle = drained(above)
-        assert visible_lines(middle)[:-1] == ["one"]
-        # A line of the terminal's full width makes some wrap it.
-        assert visible_lines(middle)[-1] == "x" * 77 + ".."
-        lengths = iter([5])
-        shown.say("two\nthree")
-        assert visible_lines(middle + drained(above)) == ["one", "two", "three", "xxxxx"]
-        shown.close()
-        shown.say("behind")
-        shown.show_status(0.0)
-        end = drained(above)
-    assert visible_lines(end) == ["behind", ""]
 
 
 def test_a_log_has_a_status_line_a_minute_at_most() -> None:

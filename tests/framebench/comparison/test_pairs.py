@@ -76,12 +76,3 @@ def test_a_repeat_without_a_figure_or_a_start_is_in_no_pair() -> None:
     assert pairs.order(unknown, candidate) == pairs.order(candidate, unknown) == ""
     assert pairs.order([*unknown[:1], *base[1:]], candidate) == ""
     assert pairs.order([], candidate) == pairs.order([], []) == ""
-
-
-def test_more_repeats_of_one_side_leave_the_pairs_as_they_are() -> None:
-    base, candidate = interleaved_sides(8, 10, 3)
-    alone = [
-        run(100.0, repeat=9 + number, started=NOON + 10_000 + 8 * number, wall_seconds=DURATION)
-        for number in range(30)
-    ]
-    assert len(ratios([*base, *alone], candidate)) == 8

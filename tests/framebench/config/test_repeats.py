@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
 from framebench.config.repeats import AUTO, Repeats
 from framebench.plan.repeats import wanted
-from framebench.statistics import intervals
 
 from ..made_up_runs import repeats as runs_of
 
@@ -52,15 +50,3 @@ def test_a_case_that_fails_gets_no_more() -> None:
 def test_a_missing_repeat_is_measured_before_any_other() -> None:
     some = [run for run in runs_of(*NARROW) if run.repeat != 3]
     assert wanted(some, AUTO) == 7
-
-
-def test_the_interval_covers_the_median_as_often_as_it_says() -> None:
-    random, noise = np.random.default_rng(0), 0.01
-    draws, held = 300, 0
-    for _ in range(draws):
-        values = random.normal(100, 100 * noise, AUTO.at_least).tolist()
-        while (asked := wanted(runs_of(*values), AUTO)) > len(values):
-            values += random.normal(100, 100 * noise, asked - len(values)).tolist()
-        low, high = intervals.median_interval(values) or (0.0, 0.0)
-        held += low <= 100 <= high
-    assert abs(held / draws - 0.95) <= 0.02 + 3 * (0.95 * 0.05 / draws) ** 0.5

@@ -150,19 +150,3 @@ def test_published_settings_are_left_out_on_a_processor(tmp_path: Path, file: Pa
     assert {(left_out.case.variant, left_out.reason) for left_out in made.left_out} == {
         ("b", "the settings of Somebody's rates are for GPUs")
     }
-
-
-@pytest.mark.parametrize("name", [True, "nvidia", "dlperf"])
-def test_nothing_that_ships_changes_the_precision(tmp_path: Path, name: str | bool) -> None:
-    """Fail if a shipped setting changes the precision: the plan would refuse the suite."""
-    from framebench.plan.targets import check_arithmetic
-
-    axes = {
-        "model": ["resnet50_v1.5", "bert_base"], "batch_per_device": [2],
-        "precision": ["fp32", "amp"],
-    }  # fmt: skip
-    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": {"b": {"tuned": name}, "a": None}})
-    for accelerator in ("cpu", "cuda"):
-        check_arithmetic(
-            replace(made, capacity=replace(made.capacity, accelerator=accelerator)), {}
-        )

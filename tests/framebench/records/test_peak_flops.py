@@ -15,7 +15,6 @@ from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
 from framebench.records.run import Problem
 from framebench.runs import peak_flops
-from harness.request.command_line import parse
 
 from ...conftest import ROOT
 from ..made_up_runs import run
@@ -166,17 +165,3 @@ def test_a_probe_without_a_timed_product_is_a_problem(tmp_path: Path, blocks: li
     actual, problems = peaks_of(tmp_path, broken, peak_flops_record())
     assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
     assert actual.for_run(run(**HERE)) is not None
-
-
-@pytest.mark.parametrize("model", ["resnet50_v1.5", "bert_base"])
-def test_the_harness_takes_a_probe_of_a_suite_with_any_one_model(
-    tmp_path: Path, model: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    catalog = load_catalog(ROOT)
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    config |= {"results": str(tmp_path), "models": model, "accelerator": "cpu"}
-    plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
-    for benchmark in peak_flops.wanted(plan):
-        where = ["--install-method", "hand", "--output", "record.json", "--log", "run.log"]
-        assert not parse([*peak_flops.arguments(plan, benchmark), *where]).unsupported

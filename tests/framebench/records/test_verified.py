@@ -340,19 +340,6 @@ def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> No
     assert flag_of(tmp_path, inference) is None, "inference exchanges nothing"
 
 
-def test_a_failed_verification_marks_what_it_is_of_until_it_is_made_again(tmp_path: Path) -> None:
-    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
-    one, two = (run_in(tmp_path, {**training, "devices_per_node": n}) for n in (1, 2))
-    other = run_in(tmp_path, training, code={"version": "1", "computation": "d" * 64})
-    verification_in(tmp_path, training)
-    verification_in(tmp_path, {**training, "devices_per_node": 2}, error=0.1)
-    assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
-    assert flag_of(tmp_path, two) == OFF
-    verification_in(tmp_path, {**training, "devices_per_node": 2}, started="2031-01-01")
-    assert flag_of(tmp_path, two) is None
-    assert flag_of(tmp_path, other) == ("unverified", "the verification is of other code")
-
-
 def test_what_cannot_be_compared_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,12 +72,6 @@ def test_generated_text_in_another_precision_is_verified_in_fp32_too(tmp_path: P
     assert actual == ["amp", "fp32"]
 
 
-def test_a_suite_with_fp32_makes_no_further_verification(tmp_path: Path) -> None:
-    _, both = of_suite(tmp_path, precision=["fp32", "amp"], **AXES)
-    _, alone = of_suite(tmp_path, precision=["amp"], **AXES)
-    assert {*both} == {*alone}
-
-
 def test_nothing_is_verified_for_a_precision_that_a_framework_has_not(tmp_path: Path) -> None:
     _, wanted = of_suite(tmp_path, framework=["megengine"], precision=["amp"])
     assert not wanted

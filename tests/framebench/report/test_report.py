@@ -18,7 +18,6 @@ from framebench.report import panels, plots, setups
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, RowLinks
-from framebench.report.svg import FONT
 from framebench.tables import registry, view
 from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
@@ -108,17 +107,6 @@ def test_sorts_by_click_and_by_key_with_missing_numbers_last(browser: Browser, p
     assert browser.head("summary", "median").get_attribute("aria-sort") == "none"
     names = browser.column("summary", "framework")
     assert names == sorted(names)
-
-
-def test_fits_a_phone_and_plots_stay_readable(browser: Browser, page: Path) -> None:
-    browser.open(page, width=360)
-    assert browser.evaluate("document.documentElement.scrollWidth") <= 360
-    smallest = browser.evaluate(
-        "Math.min(...[...document.querySelectorAll('figure svg')]"
-        ".filter(svg => svg.getClientRects().length)"
-        ".map(svg => svg.getBoundingClientRect().width / svg.viewBox.baseVal.width))"
-    )
-    assert smallest * FONT >= 9  # CSS pixels of the text in the plots
 
 
 def test_dark_changes_the_page_and_the_plots(browser: Browser, page: Path) -> None:

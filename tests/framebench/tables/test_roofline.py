@@ -201,10 +201,6 @@ def test_a_record_reports_the_last_cache(tmp_path: Path) -> None:
         assert (read.last_cache, problems) == (number, [])
 
 
-def test_without_any_bandwidth_there_are_no_rows() -> None:
-    assert not len(table(run(10.0, **CPU), peaks=(peak_flops(0.2),)))
-
-
 def test_marks_of_all_figures_are_inherited() -> None:
     noisy = [
         replace(memory_bandwidth(value), repeat=number)
@@ -284,6 +280,3 @@ def test_what_is_left_out_of_a_plot_is_said() -> None:
     runs = [run(10.0, batch_per_device=batch, **CPU) for batch in range(1, 15)]
     (plot,) = drawn(*runs, memory_bandwidth(1.0), peaks=(peak_flops(0.2),))
     assert "Left out: 2 of 14 settings." in plot.caption
-
-
-# ---- the page -----------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from framebench.tables.declared import scaling
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
-from ...conftest import ROOT
 from ..chartless import without_charts
 from ..made_up_records import write_records
 from ..made_up_runs import build, in_markdown, repeats, run
@@ -100,10 +99,6 @@ def test_a_series_without_1n1g_says_which_is_missing() -> None:
     assert actual["efficiency"].isna().all()
 
 
-def test_a_weak_series_alone_has_no_row() -> None:
-    assert not len(strong([run(devices_per_node=devices) for devices in (1, 2, 4, 8)]))
-
-
 def test_equal_total_batches_of_a_weak_grid_are_no_series() -> None:
     """Fail if equal total batches of a weak-scaling grid count as strong scaling.
     DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
@@ -122,13 +117,6 @@ def test_equal_total_batches_with_1n1g_are_a_series_whoever_asked_for_them() -> 
 
 def test_the_same_devices_on_more_nodes_are_no_series() -> None:
     assert not len(strong([run(devices_per_node=8), run(nodes=2, devices_per_node=4)]))
-
-
-def test_imported_runs_show_nothing_of_communication() -> None:
-    folder = ROOT / "results" / "published" / "dlperf-v1.0"
-    scaled = build(record_sets.load(folder).runs)["weak_scaling"]
-    assert len(scaled)
-    assert scaled[COMMUNICATION].isna().all(axis=None)
 
 
 # ---- texts and plots ----------------------------------------------------------------------------

@@ -370,16 +370,6 @@ def test_one_step_in_a_thousand_needs_thousands_of_steps() -> None:
     assert fewer["note"] == "6635 steps in a repeat: p99.9 needs 6636"
 
 
-def test_percentiles_without_their_samples_are_missing_and_say_what_they_need() -> None:
-    # SuperBench: with 10 steps p95 = p99 = the maximum, without a flag.
-    runs = [run(1.0, mode="inference", waited_apart=(0.1,) * 63 + (0.2,))]
-    actual = only(build(runs)["inference_step_time"])
-    assert (actual["p50_ms"], actual["p90_ms"]) == (100.0, 100.0)
-    assert math.isnan(actual["p95_ms"])
-    assert math.isnan(actual["p99_ms"])
-    assert actual["note"] == "64 steps in a repeat: p95 needs 130, p99 needs 662, p99.9 needs 6636"
-
-
 def test_steps_of_other_repeats_are_no_samples_of_a_percentile() -> None:
     runs = [run(1.0, repeat=n, mode="inference", waited_apart=(0.1,) * 63) for n in range(1, 21)]
     actual = only(build(runs)["inference_step_time"])

@@ -45,9 +45,6 @@ def timed(*seconds: float, **case: Any) -> Run:
     ("model", "theirs"),
     [
         ("superbench_bert_base", "bert-base"),
-        ("superbench_bert_large", "bert-large"),
-        ("superbench_gpt2_xl", "gpt2-xl"),
-        ("superbench_lstm", "lstm"),
         ("resnext50_32x4d", "resnext50_32x4d"),
         ("bert_base", "bert_base"),  # a different network from SuperBench's
     ],
@@ -103,21 +100,12 @@ OVERLAP = {"shape": "640x1024x1880", "matmuls": 30, "message_bytes": 28000000}
         ("sharded_matmul", {"sharded": "inner"},
          MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
          "pytorch-sharding-matmul/allreduce_time", 2.5),
-        ("sharded_matmul", {"sharded": "columns"},
-         MetricValue("both_time", 2.5, "ms", "lower", WHOLE), {},
-         "pytorch-sharding-matmul/allgather_time", 2.5),
         ("overlap", {"operation": "matmul", **OVERLAP},
          MetricValue("both_time", 2.5, "ms", "lower"), {},
          "pytorch-computation-communication-overlap/matmul_time", 250.0),
-        ("overlap", {"operation": "multiply", **OVERLAP},
-         MetricValue("both_time", 2.5, "ms", "lower"),
-         {}, "pytorch-computation-communication-overlap/mul_time", 250.0),
         ("collective", {"operation": "all_reduce"},
          MetricValue("time", 2.5, "us", "lower", SIZE), {},
          "nccl-bw/allreduce_1024_time", 2.5),
-        ("collective", {"operation": "reduce_scatter"},
-         MetricValue("bus_bandwidth", 2.5, "GB/s", "higher", SIZE), {},
-         "nccl-bw/reducescatter_1024_busbw", 2.5),
         ("collective", {"operation": "all_to_all"},
          MetricValue("algorithm_bandwidth", 2.5, "GB/s", "higher", SIZE),
          {"accelerator": "AMD MI250"},
@@ -160,10 +148,6 @@ def test_the_product_of_its_matmul_is_a_time_too() -> None:
     ("kind", "metric"),
     [
         ("overlap", MetricValue("hidden_share", 50.0, "%")),
-        ("launch", MetricValue("operations_per_second", 2e5, "1/s")),
-        ("collective", MetricValue("average_bus_bandwidth", 5.0, "GB/s")),
-        ("memory_latency", MetricValue("memory_latency", 90.0, "ns", "lower")),
-        ("generate", MetricValue("throughput", 90.0, "tokens/s")),
         ("peak_flops", MetricValue("peak", 1.5, "TFLOP/s")),  # unknown precision
     ],
 )
