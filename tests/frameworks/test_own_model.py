@@ -271,10 +271,11 @@ def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)
+@pytest.mark.parametrize("kind", ["linen", "nnx"])
 def test_modules_of_flax_have_modes_dropout_and_running_statistics(
-    run: ForkServer, flax: Path
+    run: ForkServer, flax: Path, kind: str
 ) -> None:
-    path = OWN / "nnx_net.py"
+    path = OWN / f"{kind}_net.py"
     cases = [(str(path), mode, "fp32") for mode in ("train", "inference")]
     (actual,) = compared(run, cases, library=flax)
     assert actual["refused"] == {}

@@ -1,8 +1,9 @@
-"""A model that the user brings, as a definition: parameters and a function, or a module of Flax
-NNX, made by a file."""
+"""A model that the user brings, as a definition: parameters and a function, or a module of Flax,
+Linen or NNX, made by a file."""
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Mapping
 from typing import Any, Callable, Dict, List, Tuple
@@ -20,6 +21,8 @@ from .layers import Arrays, Key
 #: Parameters, running statistics, and a function of them, inputs and a key, which is None in
 #: inference. It returns outputs and the next statistics.
 Parts = Tuple[Any, Any, Callable[..., Tuple[Any, Any]]]
+#: Arguments by which a Linen module is told that it trains, and their value then.
+_MODES = {"train": True, "training": True, "is_training": True, "deterministic": False}
 
 
 class Definition(OwnDefinition):
@@ -51,9 +54,10 @@ class Definition(OwnDefinition):
     def parameters(
         self, model_config: Dict[str, Any], random: np.random.Generator
     ) -> Dict[str, np.ndarray]:
-        model, _, _, self._loss = self._drawn(self._rank_context.seed)
-        dropout = self._own.get("dropout", True)
-        parameters, statistics, self._apply = _parts(model, dropout)
+        seed, dropout = self._rank_context.seed, self._own.get("dropout", True)
+        model, inputs, _, self._loss = self._drawn(seed)
+        with jax.enable_x64(False):  # as above
+            parameters, statistics, self._apply = _parts(model, inputs, seed, dropout)
         flat, self._parameter_tree = self._flat(parameters)
         self._statistics, self._statistics_tree = self._flat(statistics)
         self._names = list(flat)
@@ -115,19 +119,61 @@ def _as(array: Array, dtype: Any) -> Array:
     return array.astype(dtype) if jnp.issubdtype(array.dtype, jnp.floating) else array
 
 
-def _parts(model: Any, dropout: bool) -> Parts:
-    """Return parameters, running statistics and a function of ``model``, which is a module of Flax
-    NNX, or parameters and a function. Raises TypeError for anything else."""
+def _parts(model: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
+    """Return parameters, running statistics and a function of ``model``, which is a module of Flax,
+    or parameters and a function. Raises TypeError for anything else."""
     if isinstance(model, tuple) and len(model) == 2 and callable(model[1]):
         function = model[1]
         return model[0], {}, lambda own, kept, some, key: (function(own, some), kept)
-    nnx: Any = sys.modules.get("flax.nnx")  # which the user's file has imported
+    # What the user's file has imported: some versions of Flax break where both are.
+    linen, nnx = (sys.modules.get(f"flax.{name}") for name in ("linen", "nnx"))
+    if linen and isinstance(model, linen.Module):
+        return _of_linen(linen, model, inputs, seed, dropout)
     if nnx and isinstance(model, nnx.Module):
         return _of_nnx(nnx, model, dropout)
     raise TypeError(
         f"make returned {type(model).__name__} as the model, not (parameters, function) or a "
-        "module of Flax NNX"
+        "module of Flax"
     )
+
+
+def _arguments(inputs: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    """Return inputs as arguments: those of a tuple one by one, those of a dictionary by name."""
+    if isinstance(inputs, Mapping):
+        return (), dict(inputs)
+    return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
+
+
+def _of_linen(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
+    taken = inspect.signature(type(module).__call__).parameters
+
+    def call(function: Any, variables: Any, some: Any, train: bool, **how: Any) -> Any:
+        given, named = _arguments(some)
+        modes = {name: on == train for name, on in _MODES.items() if name in taken}
+
+        def without_dropout(following: Any, values: Any, names: Any, context: Any) -> Any:
+            is_dropout = isinstance(context.module, linen.Dropout)
+            drops = is_dropout and context.method_name == "__call__"
+            return values[0] if drops and not dropout else following(*values, **names)
+
+        with linen.intercept_methods(without_dropout):
+            return function(variables, *given, **named, **modes, **how)
+
+    key = jax.random.PRNGKey(seed)
+    drawn = call(module.init, {"params": key, "dropout": key}, inputs, train=False)
+    statistics = {name: some for name, some in drawn.items() if name != "params"}
+
+    def apply(own: Any, kept: Any, some: Any, key: Any) -> Tuple[Any, Any]:
+        variables = {"params": own, **kept}
+        if key is None:
+            return call(module.apply, variables, some, train=False), kept
+        rngs = {"params": key, "dropout": key}  # streams of other names follow the first
+        outputs, changed = call(
+            module.apply, variables, some, train=True, rngs=rngs, mutable=[*kept]
+        )
+        return outputs, {**kept, **changed}
+
+    return drawn.get("params", {}), statistics, apply
 
 
 def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:
@@ -146,11 +192,9 @@ def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:
     def apply(own: Any, kept: Any, some: Any, key: Any) -> Tuple[Any, Any]:
         train = key is not None
         random = jax.tree.map(lambda leaf: _drawn_anew(leaf, key), streams) if train else streams
+        given, named = _arguments(some)
         whole = nnx.merge(graphs[train], own, random, kept)
-        if isinstance(some, Mapping):
-            outputs = whole(**some)
-        else:
-            outputs = whole(*some) if isinstance(some, (tuple, list)) else whole(some)
+        outputs = whole(*given, **named)
         return outputs, nnx.split(whole, *kinds)[3] if train else kept
 
     return parameters, statistics, apply
