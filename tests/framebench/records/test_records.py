@@ -459,6 +459,13 @@ def test_wrong_columns_are_named(columns: Sequence[str], expected: str, tmp_path
         record_sets.load(path)
 
 
+def test_a_column_of_an_earlier_version_is_read_while_it_is_empty(tmp_path: Path) -> None:
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", [{**ROW, "preload": ""}]))
+    assert [run.throughput for run in actual.runs] == [3008.52]
+    with pytest.raises(RecordsError, match="not known: 'preload'"):
+        record_sets.load(save_csv(tmp_path / "more.csv", [{**ROW, "preload": "jemalloc"}]))
+
+
 def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path) -> None:
     with pytest.raises(RecordsError, match="does not exist; allowed: a folder or a CSV file"):
         record_sets.load(tmp_path / "nowhere")

@@ -70,8 +70,8 @@ def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
         text = bounded.read_bytes(path).decode("utf-8-sig", "surrogateescape")
         reader = csv.reader(io.StringIO(text, newline=""))
         header = next(reader, [])
-        _check_header(path, header)
         rows = [(reader.line_num, row) for row in reader if row]
+        _check_header(path, header, [cells for _, cells in rows])
     except RecordsError:
         raise
     except (OSError, ValueError, csv.Error) as error:
@@ -111,12 +111,15 @@ def records_named(path: Path) -> list[str]:
     return list(dict.fromkeys(from_cell(name) for row in rows if (name := row.get(RECORD))))
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
+def _check_header(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     of_any = any(name in header for name in OF_METRIC)
     needed = [name for name in COLUMNS if not (of_any and name == THROUGHPUT)]
     needed += OF_METRIC if of_any else ()
     missing = [name for name in needed if name not in header]
-    extra = [name for name in header if name not in (*needed, *OPTIONAL_COLUMNS)]
+    # An earlier version may have written a column that is empty throughout.
+    filled = {name for row in rows for name, cell in zip(header, row, strict=False) if cell}
+    known = {*needed, *OPTIONAL_COLUMNS}
+    extra = [name for name in header if name not in known and (name in filled or not rows)]
     twice = sorted({name for name in header if header.count(name) > 1})
     found = {"missing": missing, "not known": extra, "there twice": twice}
     if any(found.values()):
