@@ -4,6 +4,7 @@ The answer is JSON on standard output, apart from all that imported modules prin
 standard error: {}, or ``{"found": what failed, and why}``.
 """
 
+import contextlib
 import glob
 import importlib
 import json
@@ -15,7 +16,7 @@ from typing import List
 # Python puts this folder on the path, where its modules would hide others.
 _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != _HERE]
-#: Module of a framework's folder with import hooks; it imports nothing of the framework.
+#: Module of a framework's folder with import hooks; without the framework, it does nothing.
 _HOOKS = "importing.py"
 #: Libraries of a GPU's driver, which may be missing on machines that only build environments.
 _OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
@@ -26,7 +27,8 @@ def failures(names: List[str]) -> List[str]:
     failed = []
     # Some packages cannot be imported without the hooks of their framework.
     for path in sorted(glob.glob(os.path.join(os.path.dirname(_HERE), "frameworks", "*", _HOOKS))):
-        runpy.run_path(path)["install"]()
+        with contextlib.suppress(Exception):  # the import below says what is wrong
+            runpy.run_path(path)["install"]()
     for name in names:
         try:
             importlib.import_module(name)

@@ -4,19 +4,14 @@ loss as a user's file has them."""
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import os
-import sys
 from functools import partial
-from types import ModuleType
 from typing import Any, Dict, Sequence, Tuple
 
 import torch
 from harness.adapter import Unsupported
 from torch import Tensor, nn
 
-#: Module that declares the shapes of torchvision's compiled operators.
-_SHAPES = "torchvision._meta_registrations"
+from .. import importing
 
 
 class Classifier:
@@ -56,22 +51,9 @@ def _of_timm(timm: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
     return model, model.pretrained_cfg["input_size"], model.num_classes
 
 
-def allow_torchvision() -> None:
-    """Let torchvision be imported beside a PyTorch for CPUs where it is built for CUDA, as package
-    indexes mix them. Its operators cannot be loaded then, nor their shapes be declared; no
-    classifier needs either."""
-    found = importlib.util.find_spec("torchvision")
-    if found is None or found.origin is None:
-        return
-    try:
-        torch.ops.load_library(os.path.join(os.path.dirname(found.origin), "_C.so"))
-    except OSError:
-        sys.modules.setdefault(_SHAPES, ModuleType(_SHAPES))
-
-
 def torchvision_models() -> Any:
     """Return the module ``torchvision.models``. Raises Unsupported where it is not installed."""
-    allow_torchvision()
+    importing.install()
     return _imported("torchvision").models
 
 

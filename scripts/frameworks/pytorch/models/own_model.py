@@ -13,8 +13,8 @@ from torch.nn.modules.dropout import _DropoutNd
 from torch.nn.parameter import is_lazy
 from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_map_only
 
-from .. import devices
-from .own_libraries import Classifier, allow_torchvision
+from .. import devices, importing
+from .own_libraries import Classifier
 
 #: Layers that drop something, by their names, which other libraries have, and the attribute that
 #: says how much.
@@ -43,7 +43,7 @@ class Definition(OwnDefinition):
     OPTIMIZERS, LIBRARY = torch.optim.Optimizer, "torch.optim"
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
-        allow_torchvision()  # the user's file, or what it imports, may import torchvision
+        importing.install()  # the user's file, or what it imports, may import torchvision
         super().__init__(case, model_config, rank_context)
         self.MEMORY_FORMAT = getattr(self._module, "MEMORY_FORMAT", torch.contiguous_format)
 
