@@ -1,4 +1,5 @@
-"""What a step computes: its matmuls and their precision, its results, and generated text."""
+"""Capabilities that show what a step computes: its matmuls and their precision, its outputs and
+gradients, and the text that it generates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What cases cost of a time budget, and those that are too slow for it."""
+"""Expected seconds of cases within a time budget, and cases that are too slow for it."""
 
 from __future__ import annotations
 
