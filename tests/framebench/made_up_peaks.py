@@ -54,8 +54,6 @@ def peak_flops(tflops: float, **changes: Any) -> PeakFlops:
         "accelerator": "cpu",
         "cores": 1,
         "precision": "fp32",
-        "status": "ok",
-        "reason": "",
         "tflops": tflops,
         "dtype": "float32",
         "size": 1024,

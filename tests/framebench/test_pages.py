@@ -15,7 +15,6 @@ import pytest
 import snakemake.cli
 from framebench import cli
 from framebench.config.settings import load_settings
-from framebench.files import children
 from framebench.runs import ensure_environment
 from framebench.tables import registry
 
@@ -116,7 +115,6 @@ def accepted_by_snakemake(words: list[str]) -> None:
 def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail if a command that can run here fails, or the arguments of another are refused."""
     if words[0] == "environment":
-        monkeypatch.setattr(children, "end_on_signals", lambda: None)
         monkeypatch.setattr(ensure_environment, "ensure", lambda *given: None)
         assert ensure_environment.main(words[1:]) == 0
         return

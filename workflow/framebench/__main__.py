@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 # A site's PYTHONPATH may be of another Python, or hide our own packages; others change how it runs.
@@ -15,20 +14,15 @@ if _STEERED and not sys.flags.isolated and __name__ == "__main__":
 
 # Run as a folder, Python puts the folder itself on sys.path, where our packages would hide the
 # standard library's modules of the same name (statistics).
-sys.path[0] = str(Path(__file__).parent.parent)
+_WORKFLOW = Path(__file__).absolute().parents[1]
+sys.path[:1] = [str(_WORKFLOW), str(_WORKFLOW.parent / "scripts")]
 
 
 def main(arguments: list[str]) -> int:
-    """Run a command and return its exit status; its output cannot control the terminal."""
-    from framebench.files.text import PrintableStream, accept_any_text
+    """Run a command and return its exit status."""
+    from core.text import accept_any_text
 
     accept_any_text()
-    with redirect_stdout(PrintableStream(sys.stdout)), redirect_stderr(PrintableStream(sys.stderr)):
-        return run(arguments)
-
-
-def run(arguments: list[str]) -> int:
-    """Run a command and return its exit status."""
     # Next to a benchmark, without libraries of other commands.
     if arguments[:1] == ["environment"]:
         from framebench.runs import ensure_environment

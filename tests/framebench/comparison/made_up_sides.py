@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from core.case import Case
 from framebench.cases.matrix import rounds
-from framebench.records.run import MetricValue, Run
-from framebench.tables import grouping
-from framebench.tables.results import CaseResults
+from framebench.records.run import Run
 
 from ..made_up_records import record_of
-from ..made_up_runs import changed, measured, run
+from ..made_up_runs import changed, run
 
 #: Throughputs of seven repeats with little noise.
 SEVEN_THROUGHPUTS = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
@@ -94,10 +91,3 @@ def paired_sides(factor: float, apart: float = 1.0, **changes: Any) -> tuple[lis
         for some in zip(sides, values, strict=True)
     )
     return base, candidate
-
-
-def launch_latencies(unit: str, factor: float) -> CaseResults:
-    """Return a micro-benchmark of eight repeats around 0.2 s: 0.2 * ``factor`` of ``unit``."""
-    values = [factor * 0.2 * (1 + n / 1e3) for n in range(8)]
-    runs = [measured("launch", [MetricValue("latency", value, unit, "lower")]) for value in values]
-    return grouping.group([replace(run, repeat=n) for n, run in enumerate(runs, 1)], None)

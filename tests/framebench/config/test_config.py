@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 from framebench.cases.matrix import cases
 from framebench.config.cluster import Cluster
-from framebench.config.keys import OF_RANKS, validated
-from framebench.config.kinds import Folders
+from framebench.config.keys import validated
 from framebench.config.settings import Configuration, load_settings
 from framebench.config.suite import SuiteFile, load_suite
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
-from harness.processes import launch
 from snakemake.cli import parse_config
 
 from ..settings import CATALOG, CONFIG, ROOT, SUITE, assert_clear, changed, plan, settings
@@ -43,10 +41,6 @@ BAD_CONFIG = {
 }
 #: Suites, and parts of the message.
 BAD_SUITE = {
-    "variable of the harness": (
-        {**SUITE, "variants": {"b": {"variables": {"FRAMEBENCH_CORES": "0"}}}},
-        ["variants.b.variables: found FRAMEBENCH_CORES", "the harness sets"],
-    ),
     "no environment file": (
         {**SUITE, "variants": {"b": {"environments": {"pytorch": "/no/file.yaml"}}}},
         ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],
@@ -274,11 +268,6 @@ def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
     assert getattr(settings(tmp_path, **parse_config([entry])), key) == value
 
 
-def test_variables_that_the_harness_sets_are_all_refused(tmp_path: Path) -> None:
-    of_harness = launch.rank_variables(0, 0, ["host:1"], "run", [0])
-    assert {*of_harness, "TMPDIR"} == set(OF_RANKS)
-
-
 def test_a_parameter_may_lie_below_the_results(tmp_path: Path) -> None:
     """Fail if a parameter cannot be a path below the results folder.
     A suite finds the weights that another one saved there."""
@@ -290,7 +279,22 @@ def test_a_parameter_may_lie_below_the_results(tmp_path: Path) -> None:
     actual = settings(tmp_path, suite, results=str(tmp_path / "elsewhere"))
     (weights,) = actual.suite.measurements["converge"].parameters["weights"]
     assert weights == str(tmp_path / "elsewhere" / "weights" / "mine")
-    shipped = load_suite("pretrain_small_phase2", CATALOG, Folders(results=tmp_path))
+    shipped = load_suite("pretrain_small_phase2", CATALOG, {"results": tmp_path})
     (start,) = shipped.measurements["converge"].parameters["start"]
-    left = load_suite("pretrain_small", CATALOG, Folders(results=tmp_path)).measurements["converge"]
+    left = load_suite("pretrain_small", CATALOG, {"results": tmp_path}).measurements["converge"]
     assert left.parameters["weights"] == (start,) == (str(tmp_path / "weights/pretrain_small"),)
+
+
+ODD_KINDS = {
+    "several lines": "raise ValueError('first\\nsecond')",
+    "no declaration": "from harness.kind import Kind\nclass Odd(Kind):\n    parameters = 5",
+}
+
+
+@pytest.mark.parametrize("name", ODD_KINDS)
+def test_a_kind_whose_module_cannot_be_imported_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / "odd.py").write_text(ODD_KINDS[name])
+    with pytest.raises(ConfigError) as refused:
+        settings(tmp_path, {"measurements": {"odd": {}}}, kinds=str(tmp_path))
+    assert "measurements.odd: found odd of " in str(refused.value)
+    assert "\n" not in str(refused.value)

@@ -151,7 +151,7 @@ def test_a_lock_names_the_processors_that_it_holds_for(
     wheel.rename(wheel.with_name("other-2.0-py3-none-manylinux_2_17_x86_64.whl"))
     locking.lock(place.file)
     assert "\n# Machines: x86_64\n" in place.hashes.read_text()
-    assert "toy.hashes.txt: not for aarch64: other==2.0 has no wheels" in capfd.readouterr().err
+    assert "toy.hashes.txt: not for aarch64" in capfd.readouterr().err
     before = read_environment_file(place.file)
     assert before.hashes
     assert before.hashes.machines == {"x86_64"}

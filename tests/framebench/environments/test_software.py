@@ -187,7 +187,7 @@ def test_a_vendors_own_index_stands_on_no_command_line(
         called.append((command, variables or {}))
         return Done()
 
-    monkeypatch.setattr(venvs.children, "run", noting)
+    monkeypatch.setattr(venvs.uv, "run", noting)
     monkeypatch.setattr(venvs.soundness, "installed", lambda folder: {})
     marker = tmp_path / "venv" / MARKER
     marker.parent.mkdir()

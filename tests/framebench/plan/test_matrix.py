@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +12,10 @@ import pytest
 from core.case import Case
 from framebench.cases.fitting import capacity
 from framebench.cases.matrix import rounds
-from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.records.fields import flags
 
 from ..made_up_records import record_of
-from ..settings import SUITE, plan
 
 
 def case(batch: int, variant: str = "") -> Case:
@@ -54,13 +51,6 @@ def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None
     assert all(60 <= first.count(name) <= 100 for name in variants), "about a third of 240 each"
     assert list(rounds(actual, repeats, seed=7)) == runs
     assert list(rounds(actual, repeats, seed=8)) != runs
-
-
-def test_a_suite_of_too_many_cases_is_refused(tmp_path: Path) -> None:
-    axes = {**SUITE["axes"], "batch_per_device": list(range(1, 1001)), "mode": ["train"]}
-    axes["devices_per_node"] = list(range(1, 1001))
-    with pytest.raises(ConfigError, match=r"my.yaml: found more than 100,000 cases; allowed: "):
-        plan(tmp_path, {**SUITE, "axes": axes})
 
 
 SMT = Machine(8, 0, physical_cores=4)

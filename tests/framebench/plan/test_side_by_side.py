@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from framebench.config.validation import ConfigError
-from framebench.machine import local
 from framebench.machine.local import Machine
 from framebench.plan.case_settings import asked_conditions, request
 from framebench.plan.plan_text import describe
@@ -21,19 +20,6 @@ from ..made_up_runs import build, in_markdown, repeats
 from ..settings import CATALOG, SUITE, changed, settings
 from ..table_rows import row
 from ..watched import GPU, as_suite_asks, save, watch
-
-
-def test_the_threads_of_a_core_are_counted(tmp_path: Path) -> None:
-    for core in range(8):
-        folder = tmp_path / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
-        folder.mkdir(parents=True)
-        (folder / "thread_siblings_list").write_text(f"{core % 4},{core % 4 + 4}\n")
-    assert local.threads_of_cores(range(8), tmp_path) == [2, 2, 2, 2]
-    assert local.threads_of_cores(range(5), tmp_path) == [2, 1, 1, 1], (
-        "the others are not ours to use"
-    )
-    assert local.threads_of_cores(range(8), tmp_path / "nothing") == [1] * 8
-
 
 EIGHT_GPUS = Machine(64, 8)
 

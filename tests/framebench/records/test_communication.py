@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from framebench.records import record_sets
-from framebench.records.fields.communication import (
+from framebench.records.fields.steps import (
     GradientAllReduce,
     all_reduce_rate,
     gradient_all_reduce_of,

@@ -21,17 +21,6 @@ from ..saved_records import ROW, Record, failed, messages, metrics, record, save
 # ---- records ------------------------------------------------------------------------------------
 
 
-def test_a_record_with_a_text_without_end_is_refused_in_one_line(tmp_path: Path) -> None:
-    save(tmp_path, "r1.json", record())
-    save(tmp_path, "r2.json", failed(repeat=2, reason="line\n" * 2**19))
-    actual = record_sets.load(tmp_path)
-    assert [run.origin for run in actual.runs] == ["r1.json"]
-    (problem,) = actual.problems
-    assert problem.origin == "r2.json"
-    assert "holds a text of" in problem.message
-    assert len(problem.message) < 200
-
-
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     path = save(tmp_path, "pytorch/case/r3.json", record(repeat=3, seconds=(0.25, 0.75)))
     (run,) = record_sets.load(tmp_path).runs
@@ -73,16 +62,6 @@ def test_steps_that_were_waited_for_are_distinguished_from_those_that_overlapped
     (run,) = record_sets.load(tmp_path).runs
     assert run.step_seconds == (0.25, 0.75)
     assert (run.waited_seconds, run.waited_in) == (seconds, where)
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("2025-01-01T01:00:00.500+01:00", 1735689600.5), ("yesterday", None), ("", None)],
-)
-def test_a_start_is_a_moment_or_not_known(tmp_path: Path, text: str, seconds: float | None) -> None:
-    save(tmp_path, "c/r1.json", record(started=text))
-    (run,) = record_sets.load(tmp_path).runs
-    assert run.started == seconds
 
 
 def test_gpus_stand_in_the_label_and_cores_are_no_condition_of_them(tmp_path: Path) -> None:
@@ -179,23 +158,6 @@ def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
     assert refused in messages(record_sets.load(tmp_path))
 
 
-def test_linked_folders_are_read_once_and_under_their_own_name(tmp_path: Path) -> None:
-    root = tmp_path / "runs"
-    save(tmp_path, "elsewhere/case/r1.json", record())
-    save(root, "own/case/r2.json", record(repeat=2))
-    (root / "a link").symlink_to(tmp_path / "elsewhere")
-    (root / "a link to own").symlink_to(root / "own")
-    (root / "own" / "back").symlink_to(root)
-    (root / "up").symlink_to(tmp_path)
-    (tmp_path / "elsewhere" / "again").symlink_to(tmp_path / "elsewhere")
-    actual = record_sets.load(root)
-    assert [run.origin for run in actual.runs] == ["a link/case/r1.json", "own/case/r2.json"]
-    assert {problem.origin for problem in actual.problems} == {
-        "a link to own", "own/back", "a link/again", "up/elsewhere", "up/runs",
-    }  # fmt: skip
-    assert actual == record_sets.load(root)
-
-
 def test_a_table_of_runs_that_is_none_does_not_stop_the_records_beside_it(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record())
     save(tmp_path, "runs.csv", "a,b\n1,2\n")
@@ -245,7 +207,10 @@ def test_runs_of_other_hardware_share_neither_row_nor_ratio(tmp_path: Path) -> N
     assert not labels["tf/r1.json"], "only runs that collide are labelled"
 
 
-PROCESSOR = {"family": "25", "model": "17", "stepping": "1", "logical_cores": 8}
+PROCESSOR = {
+    "family": "25", "model": "17", "stepping": "1", "logical_cores": 8,
+    "caches": {"L3 Unified": "36608K"}, "instruction_sets": ["avx512f", "avx2"],
+}  # fmt: skip
 
 
 def on_host(name: str, memory: float = 15.5, **changes: Any) -> Record:
@@ -272,8 +237,10 @@ def machines_of(tmp_path: Path, *environments: Record) -> list[str]:
         on_host("a", memory=31.0),
         on_host("a", processor={**PROCESSOR, "stepping": "2"}),
         on_host("a", processor={**PROCESSOR, "logical_cores": 16}),
+        on_host("a", processor={**PROCESSOR, "caches": {"L3 Unified": "16384K"}}),
+        on_host("a", processor={**PROCESSOR, "instruction_sets": ["avx2"]}),
     ],
-    ids=["host", "memory", "stepping", "cores"],
+    ids=["host", "memory", "stepping", "cores", "caches", "instruction_sets"],
 )
 def test_machines_with_processors_of_the_same_name_are_distinguished(
     tmp_path: Path, other: Record
@@ -412,7 +379,6 @@ STEPS = {"framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1"
     [
         ({**OF_METRIC, "mode": "Copy it"}, "column mode: found 'Copy it'"),
         ({**OF_METRIC, "mode": "train", **STEPS}, "found 'latency', of which lower is better"),
-        ({**OF_METRIC, "flags": "<b>"}, "column flags: found '<b>'"),
         ({**ROW, "status": "failed", "throughput": "0.0"}, "beside status failed"),
     ],
 )
@@ -435,15 +401,14 @@ def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
     assert "which runs.csv:2 already has" in messages(actual)
 
 
-def test_short_long_and_undecodable_rows_are_problems(tmp_path: Path) -> None:
+def test_short_and_long_rows_are_problems(tmp_path: Path) -> None:
     path = save_csv(tmp_path / "runs.csv", [ROW])
     with path.open("ab") as file:
-        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n" + b"\xff," * 14 + b"x\r\n")
+        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n")
     actual = record_sets.load(path)
     assert len(actual.runs) == 1
-    assert [problem.origin for problem in actual.problems] == [f"runs.csv:{n}" for n in (3, 5, 6)]
+    assert [problem.origin for problem in actual.problems] == ["runs.csv:3", "runs.csv:5"]
     assert "found 2 cells; allowed: 15" in messages(actual)
-    assert "no UTF-8" in messages(actual)
 
 
 @pytest.mark.parametrize(

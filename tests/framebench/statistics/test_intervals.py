@@ -112,6 +112,23 @@ def test_p_values_are_those_of_scipy(ties: bool) -> None:
         assert intervals.rank_test(base.tolist(), candidate.tolist()) == pytest.approx(expected)
 
 
+def test_one_sided_p_values_are_those_of_scipy() -> None:
+    random = np.random.default_rng(0)
+    for shift in (-0.4, 0.0, 0.4):
+        base, candidate = random.normal(0, 1, 9), random.normal(shift, 1, 7)
+        for first, second in ((base, candidate), (base.round(1), candidate.round(1))):  # also ties
+            actual = intervals.one_sided_rank_test(first.tolist(), second.tolist())
+            for p, side in zip(actual, ("less", "greater"), strict=True):
+                expected = stats.mannwhitneyu(second, first, alternative=side).pvalue
+                assert p == pytest.approx(expected)
+
+
+def test_adjusting_for_a_family_is_that_of_holm() -> None:
+    assert intervals.family_wise([]) == []
+    assert intervals.family_wise([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert intervals.family_wise([0.9, 0.8]) == [1.0, 1.0]
+
+
 def test_adjusted_p_values_are_those_of_scipy() -> None:
     assert intervals.adjusted([]) == []
     for p_values in ([0.2], [0.01, 0.9, 0.02, 0.02, 0.5], [0.6, 0.9]):

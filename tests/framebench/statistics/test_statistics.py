@@ -7,9 +7,7 @@ import math
 import numpy as np
 import pytest
 from framebench.statistics import descriptive
-from framebench.statistics.signed_rank import average_ranks
 from framebench.statistics.verdicts import verdict
-from scipy import stats
 
 
 def test_median_of_an_even_number_is_the_mean_of_the_two_middle_values() -> None:
@@ -35,13 +33,6 @@ def test_a_percentile_is_the_smallest_value_with_its_part_at_or_below() -> None:
         assert descriptive.percentile(values, part) == np.quantile(
             values, part, method="inverted_cdf"
         )
-
-
-@pytest.mark.parametrize("count", [1, 2, 9, 100])
-def test_ranks_are_those_of_scipy_with_ties_and_without(count: int) -> None:
-    random = np.random.default_rng(count)
-    for values in (random.normal(size=count), random.integers(0, 5, size=count) / 10):
-        assert average_ranks(values).tolist() == stats.rankdata(values).tolist()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.fields.communication import GradientAllReduce
+from framebench.records.fields.steps import GradientAllReduce
 from framebench.records.run import MetricValue, Run
 from framebench.tables.expectation import collectives
 

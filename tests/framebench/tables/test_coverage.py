@@ -85,11 +85,6 @@ def test_a_suite_without_one_framework_has_no_winner(
     for row in rows_of(results, "fastest"):
         assert (row["framework"], row["median"], row["missing"]) == ("", "", "tensorflow")
     assert {row["part_of_best"] for row in rows_of(results, "overview")} == {""}
-    readme = tmp_path / "page.md"
-    readme.write_text("<!-- overview -->\n<!-- /overview -->\n")
-    arguments = ["--records", str(results / "runs"), "--into", str(readme)]
-    assert cli.main(["overview", *arguments]) == 0
-    assert covered in readme.read_text()
 
 
 def test_a_framework_that_the_plan_leaves_out_is_named_and_holds_no_winner_back(

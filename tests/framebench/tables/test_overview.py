@@ -1,46 +1,12 @@
-"""All frameworks side by side as a block of a page."""
+"""All frameworks side by side, and generated blocks of a page."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from framebench import cli
 from framebench.files import marked_block
 from framebench.tables.declared import overview
 
-from ..figures import unpacked
 from ..made_up_runs import changed, in_markdown, repeats, rows_of, table_of
-
-
-@pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the records of the sample report."""
-    return unpacked("results", tmp_path_factory.mktemp("sample")) / "quick" / "runs"
-
-
-def test_the_table_between_comments_is_replaced(sample: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("before\n<!-- overview -->\n| old |\n<!-- /overview -->\nafter\n")
-    arguments = ["overview", "--records", str(sample), "--into", str(page)]
-    assert cli.main(arguments) == 0
-    text = page.read_text()
-    assert text.startswith("before\n<!-- overview -->\n")
-    assert text.endswith("<!-- /overview -->\nafter\n")
-    assert "| old |" not in text
-    assert "| pytorch | 1.077 (1.00) |" in text
-    assert cli.main(arguments) == 0
-    assert page.read_text() == text, "a second call changes nothing"
-
-
-def test_a_file_without_a_place_for_it_is_left_alone(
-    sample: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("nothing\n")
-    assert cli.main(["overview", "--records", str(sample), "--into", str(page)]) == 1
-    assert "found no lines <!-- overview -->" in capsys.readouterr().err
-    assert page.read_text() == "nothing\n"
 
 
 @pytest.mark.parametrize(

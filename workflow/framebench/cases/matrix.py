@@ -22,9 +22,6 @@ from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 from .conditions import input_axis
 
-#: Largest number of cases of a suite; a plan of so many takes a minute.
-MOST_CASES = 100_000
-
 
 class RunKey(NamedTuple):
     """A repeat of a case."""
@@ -53,10 +50,6 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     for case, stage in ((case, stage) for stage, part in parts for case in part):
         for variant in suite.variants or [""]:
             results.setdefault(_in_variant(case, variant, suite), stage)
-        if len(results) > MOST_CASES:
-            raise ConfigError(
-                f"{suite.path}: found more than {MOST_CASES:,} cases; allowed: at most that"
-            )
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in results if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # which may lack the suite's models

@@ -6,71 +6,31 @@ import gc
 import sys
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
-
-from core import bounded
+from typing import TYPE_CHECKING
 
 from .. import PROJECT
 from .. import feature_registry as features
 from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
-from ..files import marked_block
-from ..files.whole_files import write_together, write_whole
+from ..config.values import RecordSource
+from ..files.whole_files import write_together
 from ..records import read_files, record_sets, searches, verifications
 from ..records.sidecars import calls, expected, interruptions
-from ..records.sidecars.expected import ExpectedCase
 from ..terminal import screen
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..records import device_peaks
     from ..tables.table import Inputs, Table
 
-T = TypeVar("T")
 #: File in ``tables``: the report for Snakemake's archive, without links to records.
 ARCHIVED = "report.html"
 
 
 class Disagreement(Exception):
     """Failed or impossible verification of a framework against the reference."""
-
-
-@dataclass(frozen=True)
-class Sidecars:
-    """Files next to the records, and all problems with them."""
-
-    verification_results: Sequence[verifications.VerificationResult]
-    searched: Sequence[searches.Result]
-    reached: Sequence[device_peaks.PeakFlops]
-    interrupted: Sequence[interruptions.Interruption]
-    called: Sequence[calls.CallEntry]
-    asked: Sequence[ExpectedCase]
-    problems: Sequence[record_sets.Problem]
-
-
-def load_sidecars(source: Path) -> Sidecars:
-    """Read the files next to the records at ``source``."""
-    from ..records import device_peaks
-
-    folder = source.parent
-    problems: list[record_sets.Problem] = []
-
-    def known(read: tuple[T, Sequence[record_sets.Problem]]) -> T:
-        problems.extend(read[1])
-        return read[0]
-
-    return Sidecars(
-        known(verifications.load(verifications.folder_for(source))),
-        known(searches.load(folder / searches.FOLDER)),
-        known(device_peaks.load(peak_flops_folder(source))),
-        known(interruptions.load(folder)),
-        known(calls.load(folder)),
-        known(expected.load(folder)),
-        problems,
-    )
 
 
 def write_runs(source: Path, results: Path) -> None:
@@ -90,10 +50,9 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
             hint, allowed = did_you_mean(name, tables), ", ".join(tables)
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = record_sets.load(source)
-    sidecars = load_sidecars(source)
-    inputs = inputs_of(record_set, sidecars)
+    inputs, _ = inputs_of(record_set, source)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
-    caption = origin.describe_origin(record_set.runs, sidecars.called).caption
+    caption = origin.describe_origin(record_set.runs, calls.load(source.parent)[0]).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -112,8 +71,10 @@ def make_report(
 
     record_set = record_sets.load(source)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
-    sidecars = load_sidecars(source)
-    problems = (*record_set.problems, *sidecars.problems)
+    inputs, of_inputs = inputs_of(record_set, source)
+    interrupted, of_interruptions = interruptions.load(source.parent)
+    called, of_calls = calls.load(source.parent)
+    problems = (*record_set.problems, *of_inputs, *of_interruptions, *of_calls)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     references = [
@@ -121,7 +82,6 @@ def make_report(
     ]
     if not record_set.runs and not any(map(Path.is_file, references)):
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    inputs = inputs_of(record_set, sidecars)
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for part in features.modules("report_part"):
@@ -129,13 +89,13 @@ def make_report(
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.describe_origin(record_set.runs, sidecars.called)
+    provenance = origin.describe_origin(record_set.runs, called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     files[page] = html_report.render(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, sidecars.interrupted, provenance, answered,
+        further, interrupted, provenance, answered,
     )  # fmt: skip
     beside = replace(answered, page=page.name)  # wherever the folder goes
     text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
@@ -150,57 +110,60 @@ def make_report(
         print(screen.wrapped(line, columns))
 
 
-def write_overview(source: Path, into: Path | None) -> None:
-    """Print the overview of all frameworks, or write it between the comments of a file.
-    Raises RecordsError if there is no record, or the file lacks the comments."""
-    from ..tables import coverage, frames, markdown, origin, registry
+def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:
+    """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
+    Raises RecordsError if no case is on both sides."""
+    from ..comparison import agreement, compare
+    from ..report import html_report
+    from ..tables import frames
+    from ..tables.judged import grouped
 
-    record_set = record_sets.load(source)
-    if not record_set.runs:
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    sidecars = load_sidecars(source)
-    inputs = inputs_of(record_set, sidecars)
-    tables = frames.build(inputs)
-    table = registry.known()["overview"]
-    origin_text = origin.describe_origin(record_set.runs, sidecars.called)
-    covered = coverage.sentences(inputs)
-    text = markdown.crosstabs(table, tables[table], ". ".join([origin_text.caption, *covered]))
-    if into is None:
-        print(text, end="")
-        return
-    try:
-        page = marked_block.replaced(bounded.read_text(into), table.name, text)
-    except ValueError as error:
-        raise record_sets.RecordsError(f"--into: {into}: {error}") from None
-    write_whole(into, page)
+    frame = compare.compare(grouped(base), grouped(candidate))
+    files = frames.files({compare.TABLE: frame}, results / "tables")
+    page = results / "compare.html"
+    files[page] = html_report.render_comparison(frame, results, str(base), str(candidate))
+    write_together(files)
+    print(compare.summary_text(frame))
+    if base.path != candidate.path and not (base.variant or candidate.variant):
+        paths = (base.path, candidate.path)
+        first, second = (inputs_of(record_sets.load(path), path)[0] for path in paths)
+        print(agreement.summary_text(first, second))
+    print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
+    if frame["reason"].isin(compare.ALONE).all():
+        raise record_sets.RecordsError(f"compare: none of {len(frame)} cases is on both sides")
 
 
-def inputs_of(record_set: record_sets.RecordSet, sidecars: Sidecars) -> Inputs:
-    """Group and judge a set of records for tables."""
+def inputs_of(
+    record_set: record_sets.RecordSet, source: Path
+) -> tuple[Inputs, Sequence[record_sets.Problem]]:
+    """Group and judge the records of ``source`` for tables.
+
+    Returns them with the files beside the records, and problems with these files."""
     from ..records import device_peaks, verified
     from ..tables import datasheets, grouping
     from ..tables.table import Inputs
 
+    folder = source.parent
+    verification_results, of_verifications = verifications.load(verifications.folder_for(source))
+    searched, of_searches = searches.load(folder / searches.FOLDER)
+    reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
+    asked, of_asked = expected.load(folder)
     models = catalog.load_catalog(PROJECT).models
     cases = grouping.group(
-        record_set.runs, verified.VerificationFlags(sidecars.verification_results, models)
+        record_set.runs, verified.VerificationFlags(verification_results, models)
     )
-    return Inputs(
+    inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
-        verification_results=sidecars.verification_results,
-        peaks=device_peaks.PeakFlopsLookup(sidecars.reached),
-        searches=sidecars.searched,
+        verification_results=verification_results,
+        peaks=device_peaks.PeakFlopsLookup(reached),
+        searches=searched,
         models=models,
         datasheets=datasheets.load_datasheets(),
         others={key: result for key, result in cases.items() if not key.case.is_step},
-        expected=[case for case in sidecars.asked if not case.left_out],
-        left_out=[case for case in sidecars.asked if case.left_out],
+        expected=[case for case in asked if not case.left_out],
+        left_out=[case for case in asked if case.left_out],
     )
-
-
-def peak_flops_folder(source: Path) -> Path:
-    """Return the folder of peak-FLOPS records that belongs to the records at ``source``."""
-    return source.parent / "peak_flops"
+    return inputs, [*of_verifications, *of_searches, *of_peaks, *of_asked]
 
 
 def make_verification(source: Path, results: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.text import counted
-
 from .. import PROJECT
 from .. import feature_registry as features
 
@@ -27,28 +25,6 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)
-
-
-def clean(environments: Path, suites: Sequence[Path]) -> None:
-    """Remove environments that no file of the project and no variant of its or other ``suites``
-    defines any more. Prints the freed space."""
-    from ..config import yaml_files
-    from ..environments import cleaning
-
-    known = [*(PROJECT / "config" / "suites").glob("*.yaml"), *suites]
-    own = [path for one in known for path in yaml_files.environments_of_suite(one)]
-    added = environments.glob("*.yaml")
-    names = cleaning.names([*(PROJECT / "envs").glob("*.yaml"), *added, *own])
-    found = list(cleaning.clean(environments, names))
-    removed = [leftover for leftover in found if not leftover.why]
-    for leftover in found:
-        did = f"left, {leftover.why}" if leftover.why else "removed"
-        print(f"{leftover.folder}: {did}")
-    freed = sum(leftover.freed for leftover in removed) / 1e9
-    print(
-        f"{counted(len(removed), 'environment')} removed, {freed:.1f} GB free; files that uv's "
-        "cache shares go with `uv cache prune`"
-    )
 
 
 def print_columns() -> None:

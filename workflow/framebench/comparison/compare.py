@@ -1,7 +1,7 @@
 """Comparison of two sets of records, case by case: ratio, significance and other differences.
 
-1. Cases with the same keys are matched; the versions of the framework and of a user's own model,
-   and the units, may differ if each side has one. Figures in another unit are converted.
+1. Cases with the same keys are matched; the versions of the framework and of a user's own model
+   may differ if each side has one.
 2. If enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
    are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
    can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
@@ -25,8 +25,7 @@ import pandas as pd
 from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
 from ..records import pairs
-from ..statistics import descriptive, signed_rank
-from ..statistics.verdicts import FASTER, SLOWER
+from ..statistics import descriptive
 from ..tables import formatting, frames, measured, view
 from ..tables.columns import Row, interval_cells
 from ..tables.matched import Estimate, Judged, Matched, judge
@@ -76,48 +75,20 @@ def _name(row: Any) -> str:
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
-    """Return the notes that are needed to read the verdicts."""
-    return [*adjusted_notes(frame), *order_notes(frame)]
-
-
-def adjusted_notes(frame: pd.DataFrame) -> list[str]:
-    """Return a note if an interval shows a difference that the adjusted verdict does not."""
-    apart = (frame["ratio_ci_low"] > 1) | (frame["ratio_ci_high"] < 1)
-    count = int((apart & ~frame["verdict"].isin([FASTER, SLOWER])).sum())
-    if not count:
+    """Return a note if sides were measured one after the other, for cases with an interval."""
+    after = frame[frame["ratio_ci_low"].notna() & (frame["order"] == pairs.ONE_AFTER_THE_OTHER)]
+    if not len(after):
         return []
+    middle = descriptive.median(after["ratio"].tolist())
     return [
-        f"Intervals without 1 of {count} of {len(frame)} cases are no verdict: an interval is that "
-        "of one case, a verdict is adjusted for the number of cases."
+        f"Measured one after the other ({len(after)} of {len(frame)} cases): what changed on the "
+        f"machine in between counts as a difference. Their median ratio is {middle:.3f}. An A/B "
+        "test interleaves the runs: variants in config/README.md."
     ]
 
 
-def order_notes(frame: pd.DataFrame) -> list[str]:
-    """Return notes on what the order of the runs means for the verdicts.
-    Only cases with an interval count; no difference is claimed for others."""
-    shown = frame[frame["ratio_ci_low"].notna()]
-    notes = []
-    after = shown[shown["order"] == pairs.ONE_AFTER_THE_OTHER]
-    if len(after):
-        middle = descriptive.median(after["ratio"].tolist())
-        notes.append(
-            f"Measured one after the other ({len(after)} of {len(frame)} cases): what changed on "
-            f"the machine in between counts as a difference. Their median ratio is {middle:.3f}. "
-            "An A/B test interleaves the runs: variants in config/README.md."
-        )
-    unpaired = shown[(shown["order"] == pairs.INTERLEAVED) & (shown["pairs"] == 0)]
-    if len(unpaired):
-        cases = int((frame["base_median"].notna() & frame["candidate_median"].notna()).sum())
-        notes.append(
-            f"Interleaved, but not compared in pairs ({len(unpaired)} of {len(frame)} cases): for "
-            f"{cases} it takes {signed_rank.pairs_needed(cases)} pairs of runs close in time."
-        )
-    return notes
-
-
 def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
-    """Yield every case of either set once: matched with the other set's, or alone.
-    The candidate's figures are in the base's unit, unless that is of another quantity."""
+    """Yield every case of either set once: matched with the other set's, or alone."""
     left = dict(candidate)
     others: dict[Key, list[Key]] = defaultdict(list)
     for key in candidate:
@@ -128,12 +99,11 @@ def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
         alone[_alike(key)] += key not in candidate
     for key, case in base.items():
         if key not in candidate:
-            # match different versions or units if each side has exactly one
+            # match different versions, and name different units, if each side has exactly one
             like = others[_alike(key)]
             one = len(like) == 1 and alone[_alike(key)] == 1
             key = like[0] if one else key
-        other = left.pop(key, None)
-        yield Matched(case, other and other.in_unit(case.unit))
+        yield Matched(case, left.pop(key, None))
     for case in left.values():
         yield Matched(None, case)
 

@@ -29,18 +29,6 @@ from .validation import ConfigError, NotAllowed, NotAmong, explain
 T = TypeVar("T")
 M = TypeVar("M", bound="Keys")
 MILLION = 1_000_000
-#: Variables that the harness sets for each rank, overriding other values.
-OF_RANKS = (
-    "RANK",
-    "LOCAL_RANK",
-    "WORLD_SIZE",
-    "MASTER_ADDR",
-    "MASTER_PORT",
-    "TMPDIR",
-    "FRAMEBENCH_ADDRESSES",
-    "FRAMEBENCH_CORES",
-    "FRAMEBENCH_RUN",
-)
 
 
 class Keys(BaseModel):
@@ -167,31 +155,15 @@ Values = Annotated[list[T], Field(min_length=1), AfterValidator(each_once), _OrS
 Frameworks = Annotated[Values[FrameworkName], or_all("frameworks")]
 Models = Annotated[Values[ModelName], or_all("models")]
 
-_NodeName = Annotated[
-    str,
-    matching(
-        r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}",
-        "the name of a node: letters, digits, '_', '.' and '-', at most 253",
-    ),
-]
 #: Nodes that are measured one by one: ``all``, or their names.
-NodesNamed = Values[_NodeName]
+NodesNamed = Values[str]
 Folder = Annotated[Path, read_as(values.folder)]
 
 
 def _text_or_number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or "\0" in str(value):
-        raise NotAllowed("a text without NUL, or a number")
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise NotAllowed("a text, or a number")
     return str(value)
-
-
-def _no_variable_of_ranks(variables: dict[str, str]) -> dict[str, str]:
-    for name in variables:
-        if name in OF_RANKS:
-            raise NotAllowed(
-                f"all but {', '.join(OF_RANKS)}", f"{name}, which the harness sets for each rank"
-            )
-    return variables
 
 
 _VariableName = Annotated[
@@ -201,4 +173,4 @@ _VariableName = Annotated[
     ),
 ]
 _VariableValue = Annotated[str, read_as(_text_or_number, str | float)]
-Variables = Annotated[dict[_VariableName, _VariableValue], AfterValidator(_no_variable_of_ranks)]
+Variables = dict[_VariableName, _VariableValue]

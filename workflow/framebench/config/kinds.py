@@ -36,24 +36,6 @@ RESULTS = "{results}"
 
 
 @dataclass(frozen=True)
-class Folders:
-    """Folders that the configuration names for benchmarks.
-
-    ``kinds``: of the user's benchmarks; ``storage``: default of the benchmark ``storage``;
-    ``data``: default of tasks that read files; ``results``: value of {results}.
-    """
-
-    kinds: Path | None = None
-    storage: Path | None = None
-    data: Path | None = None
-    results: Path = Path("results")
-
-
-#: Of a configuration that names none.
-NO_FOLDERS = Folders()
-
-
-@dataclass(frozen=True)
 class Measurement:
     """A benchmark of a suite.
 
@@ -74,7 +56,7 @@ def measurement(
     usual: Mapping[str, list[Any]],
     written: Mapping[str, Any],
     catalog: Catalog,
-    folders: Folders,
+    folders: Mapping[str, Path],
 ) -> Measurement:
     """Return a benchmark as the harness declares it.
 
@@ -85,19 +67,22 @@ def measurement(
     usual : values of axes that are not in ``chosen``
     written : values of parameters
     catalog : of frameworks and models
-    folders : of the configuration
+    folders : of the configuration by key: ``kinds`` of the user's benchmarks, ``storage`` and
+        ``data`` for parameters that name none, ``results`` for RESULTS
 
     Raises :class:`NotAllowed` for unknown or missing axes and parameters.
     """
     if kind in OTHERWISE:
         raise NotAllowed(f"other kinds; this one is measured by {OTHERWISE[kind]}", show(kind))
-    texts = {name: _texts(name, value, folders.results) for name, value in written.items()}
-    if kind == STORAGE and folders.storage:
-        texts.setdefault("folder", [str(folders.storage)])
-    models = (catalog.models[model] for model in chosen.get("model", ()))
-    if kind == CONVERGE and folders.data and any(model.get("reads_files") for model in models):
-        texts.setdefault("data", [str(folders.data)])
-    declared = _declaration(kind, folders.kinds)
+    results = folders.get("results", Path("results"))
+    texts = {name: _texts(name, value, results) for name, value in written.items()}
+    if kind == STORAGE and "storage" in folders:
+        texts.setdefault("folder", [str(folders["storage"])])
+    models = chosen.get("model", ())
+    reads_files = any(catalog.models[model].get("reads_files") for model in models)
+    if kind == CONVERGE and "data" in folders and reads_files:
+        texts.setdefault("data", [str(folders["data"])])
+    declared = _declaration(kind, folders.get("kinds"))
     try:
         parameters = declared.read_parameters(texts)
     except ParameterError as error:
@@ -113,10 +98,6 @@ def measurement(
         if not values or not isinstance(values, list) or "max" in values:
             allowed = "a list of values, as the suite's axes have none for this"
             raise NotAllowed(allowed, "nothing", axis)
-    if not all(
-        isinstance(value, str | int | float) for some in parameters.values() for value in some
-    ):
-        raise NotAllowed("parameters whose values are texts and numbers", show(parameters))
     values_of = {name: tuple(dict.fromkeys(some)) for name, some in parameters.items()}
     return Measurement(kind, axes, declared.counts_steps, values_of, frozenset(texts))
 

@@ -28,7 +28,6 @@ from .keys import (
     read_as,
     validated,
 )
-from .kinds import Folders
 from .own_model import OwnModel, OwnModelKey
 from .own_suite import of_own_model
 from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
@@ -39,8 +38,6 @@ from .validation import ConfigError, NotAllowed, show
 #: Source of the configuration, for messages.
 SOURCE = "config (config/config.yaml or --config)"
 CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
-#: Folders in ``results``.
-FOLDERS = ("runs", "logs", "tables", "verification", "peak_flops", "reference", "largest_batch")
 
 
 def _suite(written: Any, info: ValidationInfo[Catalog]) -> Suite:
@@ -48,16 +45,7 @@ def _suite(written: Any, info: ValidationInfo[Catalog]) -> Suite:
         raise NotAllowed("a text: the name of a suite, or the path of a YAML file")
     given = {key: info.data.get(key) for key in ("kinds", "storage", "data", "results")}
     folders = {key: folder for key, folder in given.items() if folder}
-    return load_suite(written, info.context, Folders(**folders))
-
-
-def _results(folder: Path) -> Path:
-    for name in FOLDERS:
-        inner = values.path(str(folder / name))
-        if inner.exists() and not inner.is_dir():
-            shown = f"{show(str(inner))}, which is a file"
-            raise NotAllowed("a folder, or nothing of that name", shown)
-    return folder
+    return load_suite(written, info.context, folders)
 
 
 if TYPE_CHECKING:
@@ -72,7 +60,7 @@ class Configuration(KeysFromTexts):
     kinds: Annotated[Path, read_as(values.existing_folder)] | None = None
     storage: Annotated[Path, read_as(values.existing_folder)] | None = None
     data: Folder | None = None
-    results: Annotated[Folder, AfterValidator(_results)] = default("results")
+    results: Folder = default("results")
     suite: Annotated[Suite, read_as(_suite)] = default("quick")
     records: Annotated[Path, read_as(values.record_set)] | None = None
     nodes_named: NodesNamed | None = None

@@ -26,7 +26,7 @@ from .keys import (
     read_as,
     validated,
 )
-from .kinds import MODES, NO_FOLDERS, Folders, Measurement
+from .kinds import MODES, Measurement
 from .own_model import OwnModel, OwnModelKey
 from .provided import Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
@@ -211,18 +211,12 @@ class SuiteFile(Keys):
         return self
 
     @model_validator(mode="after")
-    def _blocks_of_values(self) -> Self:
-        """Check that blocks name axes, modes that there are, and one node beside nodes_named."""
+    def _known_modes(self) -> Self:
         for key, block in self._blocks:
-            if not block.given and not key.startswith(("axes", "measurements")):
-                raise NotAllowed("at least 1 axis", "{}", key)
             known = [*MODES, *self.measurements] if key.startswith("exclude") else MODES
             for number, mode in enumerate(block.given.get("mode", ())):
                 if mode not in known:
                     raise NotAmong(mode, known, f"{key}.mode[{number}]")
-            if self.nodes_named and (most := max(block.given.get("nodes", [1]))) > 1:
-                allowed = "1 beside nodes_named: each run is of one node"
-                raise NotAllowed(allowed, str(most), f"{key}.nodes")
         return self
 
     @model_validator(mode="after")
@@ -307,8 +301,9 @@ class Suite:
         return self.steps.timed.seconds
 
 
-def load_suite(name: str, catalog: Catalog, folders: Folders = NO_FOLDERS) -> Suite:
+def load_suite(name: str, catalog: Catalog, folders: Mapping[str, Path] = {}) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
+    ``folders``: see :func:`kinds.measurement`.
 
     Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
     """
@@ -344,7 +339,7 @@ def load_suite(name: str, catalog: Catalog, folders: Folders = NO_FOLDERS) -> Su
 
 
 def _measurements(
-    written: SuiteFile, catalog: Catalog, folders: Folders, source: str
+    written: SuiteFile, catalog: Catalog, folders: Mapping[str, Path], source: str
 ) -> dict[str, Measurement]:
     """Return the benchmarks of a suite. Raises ConfigError."""
     usual = MatrixKeys.model_validate({}, context=catalog).every

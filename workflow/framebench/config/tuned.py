@@ -17,7 +17,6 @@ from .keys import (
     Text,
     Variables,
     default,
-    matching,
     read_as,
     validated,
 )
@@ -40,7 +39,6 @@ def _file_name(written: Any) -> str:
 
 
 FileName = Annotated[str, read_as(_file_name, bool | Literal["nvidia", "dlperf"])]
-_Address = Annotated[str, matching(r"https?://\S+", "the address of a page that recommends it")]
 
 
 class TunedSetting(Keys):
@@ -52,7 +50,7 @@ class TunedSetting(Keys):
     processors: list[Text] = default([])
     compiler: CompilerName | None = None
     effect: Text
-    source: _Address
+    source: Text
 
 
 class TunedFile(Keys):

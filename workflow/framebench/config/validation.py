@@ -93,13 +93,12 @@ def explain(
     faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
     for error in invalid.errors(include_url=False):
         faults[_path(error, data)].append(error)
-    lines = []
-    for path, errors in faults.items():
-        if any(len(other) > len(path) and other[: len(path)] == path for other in faults):
-            continue
-        origin = sources.get(str((*path, "")[0]), source)
-        lines += [f"{origin}: {line}" for line in _lines(path, errors, model)]
-    return "\n".join(lines)
+    return "\n".join(
+        f"{sources.get(str((*path, '')[0]), source)}: {line}"
+        for path, errors in faults.items()
+        if not any(len(other) > len(path) and other[: len(path)] == path for other in faults)
+        for line in _lines(path, errors, model)
+    )
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:

@@ -17,7 +17,6 @@ from core import bounded
 from core.text import printable
 
 from ..config.validation import ConfigError
-from ..files import children
 from ..plan import call_text, labels, plan_text
 from ..plan.job import Job
 from ..plan.planning import Plan, PlannedRun
@@ -29,7 +28,7 @@ from ..terminal.closing import NOUNS, Failed
 from ..terminal.outcome import outcome_of
 from ..terminal.view import ProgressView
 from .call import SnakemakeJob, checked, refuse, warn
-from .signals import StopSignals
+from .signals import StopSignals, end_descendants
 
 if TYPE_CHECKING:
     from . import Driver
@@ -154,7 +153,7 @@ class Handlers:
             stop_starting(signal.SIGTERM, None)
         # Outside the signal handler, which may have interrupted the holder of a lock.
         busy = lambda: not self._is_over.is_set()  # noqa: E731
-        threading.Thread(target=children.end_descendants, args=(busy,), daemon=True).start()
+        threading.Thread(target=end_descendants, args=(busy,), daemon=True).start()
 
     def _note_interruptions(self, logged: str) -> list[str]:
         """Note the runs that ended without a record, and return their labels."""

@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 
-from core import signals
+from core import bounded, signals
+
+#: Seconds that a descendant gets to end after SIGTERM.
+_PATIENCE = 30.0
+
+
+def end_descendants(busy: Callable[[], object]) -> None:
+    """Ask all descendants in this process's group to end, each once, while ``busy`` returns true.
+    Those that still run after _PATIENCE seconds are killed."""
+    asked = dict[int, float]()
+    while busy():
+        now = time.monotonic()
+        for process in _descendants():
+            patient = now - asked.setdefault(process, now) < _PATIENCE
+            if asked[process] == now or not patient:
+                with contextlib.suppress(OSError):
+                    os.kill(process, signal.SIGTERM if patient else signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def _descendants() -> list[int]:
+    """Return the ids of this process's descendants in its process group."""
+    parents: dict[int, int] = {}
+    own, group = os.getpid(), os.getpgrp()
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, ValueError):  # the process may have ended meanwhile
+            fields = bounded.read_bytes(f"/proc/{name}/stat").rpartition(b")")[2].split()
+            if int(fields[2]) == group:
+                parents[int(name)] = int(fields[1])
+    found, new = set[int](), {own}
+    while new:
+        new = {process for process, parent in parents.items() if parent in new} - found
+        found |= new
+    return sorted(found)
 
 
 class StopSignals:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from core import bounded, programs
 
 from ..config.validation import ConfigError
 from ..config.yaml_files import read_mapping
-from ..files import temporary
 from ..files.whole_files import write_whole
 from . import hashes, uv
 from .soundness import bare
@@ -49,10 +49,10 @@ def lock(environment: Path) -> Path:
     labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)  # such as +cpu
     label = "".join(sorted({*labels}))
     target = environment.with_name(environment.stem + label + hashes.SUFFIX)
-    missing = _missing_machines(wanted, text)
-    for machine, reason in missing.items():
-        print(f"{target.name}: not for {machine}: {reason}", file=sys.stderr)
-    known = [machine for machine in MACHINES if machine not in missing]
+    first, *others = MACHINES
+    known = [first, *(machine for machine in others if _holds_for(machine, wanted, text))]
+    for machine in {*others}.difference(known):
+        print(f"{target.name}: not for {machine}, of which wheels are missing", file=sys.stderr)
     command = " ".join((*_for(MACHINES[0]), "--python-version", wanted.python))
     header = (
         f"# Written by `framebench hashes`: uv {command}\n"
@@ -63,29 +63,17 @@ def lock(environment: Path) -> Path:
     return target
 
 
-def _missing_machines(wanted: EnvironmentFile, text: str) -> dict[str, str]:
-    """Return why a lock does not hold for a processor, for each such processor: the index lacks
-    wheels of its pins, or their hashes are not in its ``text``.
-
-    Raises :class:`ConfigError` for another fault of uv's."""
-    results = {}
-    for machine in MACHINES[1:]:
-        arguments = (*_for(machine), "--quiet")
-        pins = re.findall(r"^[^\s#]+==\S+", text, re.MULTILINE)
-        try:
-            other = _compiled(wanted, pins, arguments, f"{wanted.path} for {machine}")
-        except ConfigError as error:
-            if _NO_WHEELS not in str(error):
-                raise
-            cause = str(error).split("Because ", 1)[-1].partition(" and you require ")[0]
-            results[machine] = " ".join(cause.split())
-            continue
-        if not {*_HASH.findall(other)} <= {*_HASH.findall(text)}:
-            results[machine] = (
-                f"found its wheels in another index than those for {MACHINES[0]}, whose hashes "
-                f"alone are written; allowed: {hashes.MAIN_INDEX}"
-            )
-    return results
+def _holds_for(machine: str, wanted: EnvironmentFile, text: str) -> bool:
+    """Return whether a lock, the ``text``, holds for another processor: the index has wheels of its
+    pins, and it has their hashes. Raises :class:`ConfigError` for another fault of uv's."""
+    pins = re.findall(r"^[^\s#]+==\S+", text, re.MULTILINE)
+    try:
+        other = _compiled(wanted, pins, (*_for(machine), "--quiet"), f"{wanted.path} for {machine}")
+    except ConfigError as error:
+        if _NO_WHEELS not in str(error):
+            raise
+        return False
+    return {*_HASH.findall(other)} <= {*_HASH.findall(text)}
 
 
 def _for(machine: str) -> tuple[str, ...]:
@@ -108,7 +96,7 @@ def with_version(
     plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
     of_release = {bare(name), *plugins}
     asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
-    with temporary.folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
         # uv prefers the versions in an existing output file. The first call fills it with the
         # builds that the file itself would get, for example for CPUs.
         file = Path(folder, "pins.txt")

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from core import bounded, programs
@@ -67,7 +67,11 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
     """Return which modules of ``packages`` cannot be imported in a venv, and why; "" if all can.
     ``folder``: the venv; ``packages``: pip's names."""
     python, names = str(folder / "bin" / "python"), modules(folder, packages)
-    return _json_of([python, _TRY_IMPORTS, *names]).get("found", "")
+    try:
+        ended = programs.run([python, _TRY_IMPORTS, *names], timeout=_IMPORT_SECONDS)
+        return str(json.loads(ended.stdout).get("found", ""))
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
@@ -102,13 +106,3 @@ def _programs(metadata: Path) -> set[str]:
 def bare(pin: str) -> str:
     """Return a package's name without extras and version, in the spelling of indexes."""
     return re.sub(r"[-_.]+", "-", re.split(r"\[|==", pin)[0]).lower()
-
-
-def _json_of(command: Sequence[str]) -> dict[str, str]:
-    """Return the JSON object that a program writes; {} if there is none."""
-    try:
-        ended = programs.run(command, timeout=_IMPORT_SECONDS)
-        content = json.loads(ended.stdout)
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return {}
-    return content if isinstance(content, dict) else {}

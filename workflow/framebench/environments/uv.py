@@ -4,12 +4,14 @@ where is ours to say. Standard library only: ``bootstrap`` uses it before anythi
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 #: Locations of packages: pip's setting, uv's variable, and separator. Variables instead of
@@ -33,10 +35,35 @@ _UV = re.compile(
     "|PYTHON_INSTALL_.*|PYTHON_DOWNLOADS.*)"
 )
 
+_PR_SET_PDEATHSIG = 1
+
 
 def executable(python: str = sys.executable) -> str:
     """Return the path of uv next to an interpreter."""
     return str(Path(python).parent / "uv")
+
+
+def run(
+    arguments: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    keep: Sequence[int] = (),
+    capture: bool = False,
+) -> subprocess.CompletedProcess[str]:
+    """Run uv to its end. If this process is killed, the kernel kills uv, too.
+
+    ``environment``: variables, by default those of :func:`variables`; ``keep``: files to keep open;
+    ``capture``: capture the output."""
+    prctl = ctypes.CDLL(None).prctl
+    return subprocess.run(
+        [executable(), *arguments],
+        env=variables() if environment is None else environment,
+        pass_fds=keep,
+        capture_output=capture,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
+        preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0),
+    )
 
 
 def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[str]:

@@ -19,7 +19,6 @@ from pathlib import Path
 
 from ..config.validation import ConfigError, did_you_mean, show
 from ..config.yaml_files import read_mapping
-from ..files import children
 from . import hashes, soundness, uv
 from .hashes import Hashes
 
@@ -164,10 +163,7 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = find_python(wanted.python, keep)
-    making = children.run(
-        [uv.executable(), "venv", "--quiet", "--python", python, str(folder)], uv.variables(), keep
-    )
-    making.check_returncode()
+    uv.run(["venv", "--quiet", "--python", python, str(folder)], keep=keep).check_returncode()
     by = install_packages(wanted, str(folder / "bin" / "python"), keep)
     if fault := soundness.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
         raise ConfigError(
@@ -200,21 +196,21 @@ def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) 
     """Install the packages. Returns the name of the file of hashes used, "" without hashes."""
     settings = uv.pip_settings()
     variables = uv.variables(settings, wanted.indexes)
-    command = [uv.executable(), "pip", "install", "--quiet", "--python", python]
+    command = ["pip", "install", "--quiet", "--python", python]
     if wanted.hashes is None or wanted.hashes.exempt:
         why = wanted.hashes.exempt if wanted.hashes else "require_hashes is false"
         print(f"{wanted.path.name} is installed without hashes: {why}", file=sys.stderr)
         # A vendor's index may have other versions of packages in the default index: then all are
         # used.
         found = uv.arguments(settings, any_index=bool(wanted.indexes))
-        children.run([*command, *found, *wanted.packages], variables, keep).check_returncode()
+        uv.run([*command, *found, *wanted.packages], variables, keep).check_returncode()
         return ""
     command += [*uv.arguments(settings), "--require-hashes", "--only-binary", ":all:"]
     for file in wanted.hashes.files:
         arguments = ["--requirement", str(file)]
         # Packages needed to build from source are locked, too.
         arguments += ["--build-constraints", str(file)] if wanted.sources else []
-        installing = children.run([*command, *arguments], variables, keep, capture=True)
+        installing = uv.run([*command, *arguments], variables, keep, capture=True)
         if not hashes.is_absent(installing.stderr):
             break
     if installing.returncode:
@@ -232,12 +228,11 @@ def find_python(version: str, keep: Sequence[int] = ()) -> str:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     others = sorted(map(str, pyenv.glob(f"{version}.*/bin")), reverse=True)
     variables = {**uv.variables(), "PATH": os.pathsep.join([*os.get_exec_path(), *others])}
-    find = [uv.executable(), "python", "find", "--no-project", "--system", version]
-    found, why = children.run(find, variables, keep, capture=True), ""
+    find = ["python", "find", "--no-project", "--system", version]
+    found, why = uv.run(find, variables, keep, capture=True), ""
     if found.returncode:
-        install = [uv.executable(), "python", "install", version]
-        why = children.run(install, variables, keep, capture=True).stderr
-        found = children.run(find, variables, keep, capture=True)
+        why = uv.run(["python", "install", version], variables, keep, capture=True).stderr
+        found = uv.run(find, variables, keep, capture=True)
     if found.returncode == 0:
         return found.stdout.strip()
     raise ConfigError(

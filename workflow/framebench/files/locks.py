@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 from pathlib import Path
 from typing import TextIO
 
@@ -27,11 +26,6 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
         folder.mkdir(parents=True, exist_ok=True)
         file = path.open("a", encoding="utf-8")
     except OSError as error:
-        if folder.is_symlink() and not folder.exists():
-            raise LockUnwritable(
-                f"{folder}: found a link to {os.readlink(folder)}, which does not exist; allowed: "
-                f"a folder, or {advice}"
-            ) from error
         raise LockUnwritable(
             f"{folder}: cannot be written ({error.strerror}). Make it writable, or {advice}"
         ) from error

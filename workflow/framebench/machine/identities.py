@@ -41,17 +41,21 @@ class Identity(NamedTuple):
 UNKNOWN = Identity()
 
 
-def identity(environment: Mapping[str, Any], label: str) -> Identity:
-    """Return the identity from a record's ``environment``. ``label``: the kinds of its hardware."""
-    hardware, system = environment.get("hardware", {}), environment.get("system", {})
-    host = "" if environment.get("scheduler") else system.get("host")
+def identity(environment: Mapping[str, Any]) -> Identity:
+    """Return the identity from a record's ``environment``.
+
+    Numbers of devices are left out: runs on one and on eight GPUs of a machine are of one."""
+    hardware = environment["hardware"]
+    processor = hardware.get("processor") or {}
+    # Older records have the names of GPUs alone.
+    gpus = [gpu if isinstance(gpu, str) else gpu["name"] for gpu in hardware.get("gpus", ())]
     return Identity(
-        label,
-        _processor(hardware.get("processor")),
+        ", ".join(dict.fromkeys(filter(None, [*gpus, hardware.get("cpu", "")]))),
+        _processor(processor),
         memory(hardware.get("memory_bytes")),
-        host if isinstance(host, str) else "",
-        _caches(hardware.get("processor")),
-        _instruction_sets(hardware.get("processor")),
+        "" if environment.get("scheduler") else environment["system"].get("host", ""),
+        ", ".join(f"{name} {size}" for name, size in sorted(processor.get("caches", {}).items())),
+        " ".join(sorted(processor.get("instruction_sets", ()))),
     )
 
 
@@ -90,9 +94,7 @@ def _knows(identity: Identity) -> int:
     return sum(map(bool, identity))
 
 
-def _processor(numbers: Any) -> str:
-    if not isinstance(numbers, Mapping):
-        return ""
+def _processor(numbers: Mapping[str, Any]) -> str:
     kind = [f"{key} {numbers[key]}" for key in ("family", "model", "stepping") if key in numbers]
     cores = [
         f"{numbers[key]} {text}"
@@ -106,22 +108,10 @@ def _processor(numbers: Any) -> str:
     return ", ".join(filter(None, (" ".join(kind), *cores)))
 
 
-def _caches(numbers: Any) -> str:
-    caches = numbers.get("caches") if isinstance(numbers, Mapping) else None
-    if not isinstance(caches, Mapping):
-        return ""
-    return ", ".join(f"{name} {size}" for name, size in sorted(caches.items()))
-
-
-def _instruction_sets(numbers: Any) -> str:
-    names = numbers.get("instruction_sets") if isinstance(numbers, Mapping) else None
-    return " ".join(sorted(map(str, names))) if isinstance(names, list) else ""
-
-
-def memory(size: Any) -> str:
+def memory(size: int | None) -> str:
     """Return the nominal memory size: the kernel's size rounded up to an eighth of a power of two.
     Kernels reserve different amounts on nodes with the same modules."""
-    if not isinstance(size, int) or not 1 <= size < 2**60:
+    if not size:
         return ""
     gib = size / 2**30
     step = 2.0 ** (math.floor(math.log2(gib)) - 3)

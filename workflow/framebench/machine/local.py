@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import platform
 import socket
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from core import bounded, control_groups, gpus
+from core import control_groups, gpus
 from core.gpus import Gpu, GpuError
+from harness.machine.cores import siblings
+from harness.machine.sources import file_entry
 
 from . import identities
 from .identities import UNKNOWN, Identity
 
 #: Seconds after which ``nvidia-smi`` is taken to hang.
 SMI_SECONDS = 60.0
+_CPUS = "/proc/cpuinfo"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def detect(most_cores: int | None = None) -> Machine:
     # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
-    flags = _entry("/proc/cpuinfo", "flags") or _entry("/proc/cpuinfo", "Features")  # x86 or ARM
+    flags = file_entry(_CPUS, "flags") or file_entry(_CPUS, "Features") or ""  # x86 or ARM
     node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # as the harness reports it
     asked = most_cores if most_cores is not None and most_cores < len(cores) else None
     quota, limits = control_groups.whole_cores(), []
@@ -71,10 +71,10 @@ def detect(most_cores: int | None = None) -> Machine:
     most = min(number for number in (len(cores), asked, quota) if number is not None)
     return Machine(
         most, len(devices), memory,
-        physical_cores=min(most, len(threads_of_cores(cores))),
+        physical_cores=min(most, len({tuple(siblings(core)) for core in cores})),
         identity=_identity(kinds), named={node: ""}, memory_bytes=pages,
         instruction_sets=frozenset(flags.split()),
-        vendor=_entry("/proc/cpuinfo", "vendor_id"),
+        vendor=file_entry(_CPUS, "vendor_id") or "",
         devices=devices, hidden=hidden, fault=fault,
         limited=" and ".join(limits),
     )  # fmt: skip
@@ -83,21 +83,11 @@ def detect(most_cores: int | None = None) -> Machine:
 def _identity(kinds: list[str]) -> Identity:
     """Return this machine's identity as in its records, read from the sources that the harness
     uses. The processor's numbers are left out: the host's name makes them redundant."""
-    cpu = _entry("/proc/cpuinfo", "model name") or platform.processor() or platform.machine()
-    size, *_ = [*_entry("/proc/meminfo", "MemTotal").split(), "0"]
+    cpu = file_entry(_CPUS, "model name") or platform.processor() or platform.machine()
+    size = (file_entry("/proc/meminfo", "MemTotal") or "0").split()[0]
     # In an allocation the scheduler chose the node; records omit the host then, too.
     host = "" if "SLURM_JOB_ID" in os.environ else socket.gethostname()
     return Identity(", ".join([*kinds, cpu]), "", identities.memory(int(size) * 1024), host)
-
-
-def _entry(path: str, key: str) -> str:
-    """Return the first value of a key in a kernel file; "" without one."""
-    with contextlib.suppress(OSError):
-        for line in bounded.read_bytes(path).decode("utf-8", "replace").splitlines():
-            name, _, value = line.partition(":")
-            if name.strip() == key:
-                return value.strip()
-    return ""
 
 
 def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
@@ -118,16 +108,3 @@ def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
     addresses = {gpu.pci_address for gpu in visible}
     hidden = [gpu for gpu in listed if gpu.pci_address not in addresses]
     return tuple(visible), len(hidden), sorted(kinds), ""
-
-
-def threads_of_cores(cores: Iterable[int], sys: Path = Path("/sys")) -> list[int]:
-    """Return the number of these logical cores on each physical core.
-    A core that the kernel does not describe counts as a physical core."""
-    shared: Counter[str] = Counter()
-    for core in cores:
-        topology = sys / "devices" / "system" / "cpu" / f"cpu{core}" / "topology"
-        try:
-            shared[bounded.read_text(topology / "thread_siblings_list")] += 1
-        except OSError:
-            shared[str(core)] += 1
-    return list(shared.values())

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import math
 import os
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -18,18 +16,23 @@ from typing import Any, TypeVar
 
 import jsonschema_rs
 from core import RECORD_FORMAT, bounded, parallelism
-from core.case import check_axes
 from core.parallelism import DATA
+from core.text import shorten
 
 from ..cases.conditions import MODES, THROUGHPUT, of_record
+from ..config.validation import show
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
-from ..files.text import cut
-from ..machine.identities import Identity, identity, same
+from ..machine.identities import identity, same
 from .fields import flags, nodes
-from .fields.communication import all_reduce_rate, gradient_all_reduce_of
 from .fields.curves import curve_of
-from .fields.steps import input_pipeline_of, sample_work_of, step_parts_of
+from .fields.steps import (
+    all_reduce_rate,
+    gradient_all_reduce_of,
+    input_pipeline_of,
+    sample_work_of,
+    step_parts_of,
+)
 from .run import (
     NO_REASON,
     WAITED_APART,
@@ -42,6 +45,8 @@ from .run import (
 )
 
 T = TypeVar("T")
+#: Errors of a file that is no record, or lacks something.
+UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Fields of an environment that its packages are built on.
 _PROVIDED = ("image", "image_digest", "modules")
@@ -58,11 +63,6 @@ def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list
     Only the latest valid attempt of a repeat on a machine counts, because a retry invalidates the
     earlier attempt. ``named``: the files to read; all without any.
     """
-    with _without_garbage_collection():
-        return _read_folder(root, named)
-
-
-def _read_folder(root: Path, named: Sequence[Path]) -> tuple[list[Run], list[Problem], int]:
     attempts: dict[tuple[str, int | str], list[Run]] = defaultdict(list)
     files, problems = ([*named], []) if named else json_files.below(root)
     seen: dict[str, str] = {}
@@ -70,7 +70,7 @@ def _read_folder(root: Path, named: Sequence[Path]) -> tuple[list[Run], list[Pro
         origin = json_files.origin_of(file, root)
         try:
             run, digest = _run_of_file(file, origin)
-        except (OSError, ValueError) as error:
+        except UNREADABLE as error:
             problems.append(Problem(origin, cause(error)))
             continue
         if digest in seen:
@@ -88,19 +88,6 @@ def _run_of_file(file: Path, origin: str) -> tuple[Run, str]:
     """Return the run in a file, and the SHA-256 of the file's content."""
     content = bounded.read_bytes(file)
     return _run_of_record(parse(content), file, origin), hashlib.sha256(content).hexdigest()
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Disable garbage collection: records have no cycles, and searching takes a sixth of the
-    time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _latest(attempts: list[Run]) -> list[Run]:
@@ -130,7 +117,7 @@ def read_below(
     for path in files:
         try:
             found.append(result_of(read(path, kind)))
-        except (OSError, ValueError) as error:
+        except UNREADABLE as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
     return found, [
         Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
@@ -142,46 +129,27 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     record = json_files.decode(content)
     form = record.get("format") if isinstance(record, dict) else None
     if form != RECORD_FORMAT:
-        shown = cut(repr(form))
-        raise ValueError(f"is no Framebench record: format is {shown}; allowed: {RECORD_FORMAT!r}")
+        raise ValueError(
+            f"is no Framebench record: format is {show(form)}; allowed: {RECORD_FORMAT!r}"
+        )
     try:
         _validator().validate(record)
     except jsonschema_rs.ValidationError as error:
         location = ".".join(map(str, error.instance_path)) or "record"
-        shown, options = cut(repr(error.instance)), getattr(error.kind, "options", ())
+        options = getattr(error.kind, "options", ())
         message = f"allowed: {', '.join(map(repr, options))}" if options else error.message
         raise ValueError(
-            f"breaks the record schema: {location}: found {shown}; {cut(message, 300)}"
+            f"breaks the record schema: {location}: found {show(error.instance)}; "
+            f"{shorten(message)}"
         ) from error
-    shown = cut(repr(record["kind"]))
+    shown = show(record["kind"])
     if kind and record["kind"] != kind:
         raise ValueError(f"is of kind {shown}; allowed here: {kind}")
     if not kind and not record["metrics"]:
         raise ValueError(f"is of kind {shown}, which has no metric; allowed: one that has")
-    _check_case(record)
-    return dict(record)
-
-
-def _check_case(record: Mapping[str, Any]) -> None:
-    """Raise ValueError for missing values of the record's kind, unknown axes or a bad
-    parallelism."""
-    needed: tuple[str, ...] = ()
-    steps: tuple[str, ...] = ()
-    if record["kind"] in MODES:
-        needed = ("framework", "model", "precision", "batch_per_device", "compiler")
-        steps = ("warmup_steps", "timed_steps")
-    elif record["kind"] == "largest_batch":
-        needed = ("framework", "model", "precision", "compiler")
-        steps = ("warmup_steps", "timed_steps")
-    elif record["kind"] in ("verification", "peak_flops"):
-        needed = ("framework", "model", "precision")
-    missing = [key for key in needed if record["case"][key] is None]
-    missing += [key for key in steps if key not in record["settings"]]
-    check_axes(record["case"])
     if record["case"].get("parallelism"):
         parallelism.checked(record["case"]["parallelism"])
-    if missing:
-        raise ValueError(f"is of kind {record['kind']!r}, but has no {', '.join(missing)}")
+    return dict(record)
 
 
 @cache
@@ -194,17 +162,15 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     """Return the run of a valid record. Raises ValueError if the record contradicts itself."""
     case, conditions = of_record(record, record["kind"])
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
-    if is_step:
-        _throughput(record)
     environment = record["environment"]
     repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
     if repeat != record["repeat"]:
         raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
     ok_ranks = record["ranks"] if is_ok else ()
     slowest = _slowest(record["ranks"])
-    steps = _steps_of(slowest, "step_seconds")
+    steps = tuple(map(float, slowest.get("step_seconds", ())))
     waited, waited_in = _waited(slowest)
-    hardware = hardware_label(environment["hardware"])
+    machine = identity(environment)
     by_data = case.parallelism == DATA  # otherwise not all gradients are reduced
     return Run(
         case=case._replace(
@@ -216,11 +182,11 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         attempt=attempt,
         status=record["status"],
         reason="" if is_ok else record["reason"].strip() or NO_REASON,
-        metrics=_throughput(record) if is_step else _metrics(record),
+        metrics=_metrics(record, is_step),
         step_seconds=steps,
         wall_seconds=float(record["wall_seconds"]),
         origin=origin,
-        hardware=hardware,
+        hardware=machine.hardware,
         environment=environment_digest(environment),
         record=file,
         flags=flags.flags_of(record),
@@ -233,9 +199,9 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         start_seconds=_start_seconds(slowest) if is_ok else None,
         all_reduce_rate=all_reduce_rate(ok_ranks) if by_data else None,
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
-        started=_moment(record["started"]),
+        started=datetime.fromisoformat(record["started"]).timestamp(),
         crowded_out=record["status"] == "oom" and nodes.crowded_out(record),
-        machine=machine_of(record),
+        machine=machine,
         matmul_dtypes=_matmul_dtypes(record["ranks"]),
         waited_apart=waited,
         waited_in=waited_in,
@@ -250,14 +216,6 @@ def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         sample_work=sample_work_of(record["ranks"]),
         command=shlex.join(record["command"]),
     )
-
-
-def _moment(text: str) -> float | None:
-    """Return seconds since the epoch; None for text that is not an ISO 8601 time."""
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def _most(ranks: Sequence[Mapping[str, Any]], field: str) -> int | None:
@@ -281,12 +239,6 @@ def variables_of(record: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(value)) for name, value in found.items()))
 
 
-def machine_of(record: Mapping[str, Any]) -> Identity:
-    """Return the identity of a record's machine."""
-    environment = record["environment"]
-    return identity(environment, hardware_label(environment["hardware"]))
-
-
 def computation_of(record: Mapping[str, Any]) -> str:
     """Return the digest of the code that computed a record; "" if unknown."""
     return str(record["environment"]["code"].get("computation", ""))
@@ -303,45 +255,37 @@ def commit_of(record: Mapping[str, Any]) -> str:
     return f"{commit} (modified)" if commit and code.get("modified") else commit
 
 
-def _metrics(record: Mapping[str, Any]) -> tuple[MetricValue, ...]:
-    """Return the metrics of a record. Raises ValueError for an ok record with a missing number."""
-    result = tuple(
+def _metrics(record: Mapping[str, Any], is_step: bool) -> tuple[MetricValue, ...]:
+    """Return the metrics of a record, of steps the throughput alone.
+
+    Raises ValueError for an ok record without a number, and for a throughput that is not samples /
+    timed seconds."""
+    metrics, is_ok = record["metrics"], record["status"] == "ok"
+    if is_step:
+        if THROUGHPUT not in metrics:
+            raise ValueError(f"is of kind {record['kind']!r}, but has no metric {THROUGHPUT!r}")
+        metrics = {THROUGHPUT: metrics[THROUGHPUT]}
+    for name, metric in metrics.items():
+        if is_ok and metric["value"] is None:
+            raise ValueError(f"is ok, but its {name} is None; allowed: a number")
+    if is_ok and is_step:
+        stated = metrics[THROUGHPUT]["value"]
+        samples, window = record["samples"], record["window_seconds"]
+        rate = samples / window if samples and window else math.nan
+        if not math.isclose(stated, rate, rel_tol=_RELATIVE_ERROR):
+            raise ValueError(
+                f"states a throughput of {stated}, but {samples} samples in {window} s are {rate}"
+            )
+    return tuple(
         MetricValue(
             metric.get("quantity", name),
-            metric["value"],
+            metric["value"] if is_ok or not is_step else None,
             metric["unit"],
             metric["better"],
             tuple(metric.get("at", {}).items()),
         )
-        for name, metric in record["metrics"].items()
+        for name, metric in metrics.items()
     )
-    for name, value, *_ in result if record["status"] == "ok" else ():
-        if value is None or not math.isfinite(value):
-            raise ValueError(f"is ok, but its {name} is {value}; allowed: a number")
-    return result
-
-
-def _throughput(record: Mapping[str, Any]) -> tuple[MetricValue]:
-    """Return the throughput in samples/s; None unless ok.
-
-    Raises ValueError unless it is samples / timed seconds.
-    """
-    if THROUGHPUT not in record["metrics"]:
-        raise ValueError(f"is of kind {record['kind']!r}, but has no metric {THROUGHPUT!r}")
-    metric = record["metrics"][THROUGHPUT]
-    value, samples, window = metric["value"], record["samples"], record["window_seconds"]
-    if record["status"] != "ok":
-        return (MetricValue(THROUGHPUT, None, metric["unit"]),)
-    if value is None or not (value > 0 and math.isfinite(value)):
-        raise ValueError(f"is ok, but its throughput is {value}; allowed: a number above 0")
-    if not (samples and window):
-        raise ValueError("is ok, but states no samples or no window to check its throughput by")
-    if not math.isclose(value, samples / window, rel_tol=_RELATIVE_ERROR):
-        raise ValueError(
-            f"states a throughput of {value}, but {samples} samples in {window} s are "
-            f"{samples / window}"
-        )
-    return (MetricValue(THROUGHPUT, float(value), metric["unit"]),)
 
 
 def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -359,14 +303,6 @@ def _start_seconds(rank: Mapping[str, Any]) -> float | None:
     return float(build) + float(warmup[0]) if build is not None and warmup else None
 
 
-def _steps_of(rank: Mapping[str, Any], field: str) -> tuple[float, ...]:
-    """Return the seconds of each step in a field of the rank."""
-    steps = tuple(map(float, rank.get(field, ())))
-    if not math.isfinite(sum(steps)):
-        raise ValueError("holds a step time that is not finite")
-    return steps
-
-
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
     """Return seconds of steps in a window in which each completed before the next began, and where
     completed steps were timed.
@@ -375,32 +311,10 @@ def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
     waited for at each step.
     """
     if "waited_step_seconds" in rank:
-        return _steps_of(rank, "waited_step_seconds"), WAITED_APART
+        return tuple(map(float, rank["waited_step_seconds"])), WAITED_APART
     if rank.get("run_ahead"):
         return (), WAITED_NOWHERE
     return (), WAITED_IN_WINDOW if rank.get("run_ahead") == 0 else ""
-
-
-def hardware_label(hardware: Mapping[str, Any]) -> str:
-    """Return a label of the kinds of GPU and CPU; "" if the record names none.
-
-    Counts are left out: runs on one and on eight devices of a machine share a label.
-    """
-    if isinstance(hardware.get("label"), str):
-        return str(hardware["label"]).strip()
-    cpu = _name(hardware.get("cpu_model", hardware.get("cpu")))
-    gpus = [_name(gpu) for gpu in _as_list(hardware.get("gpus"))]
-    return ", ".join(dict.fromkeys(filter(None, [*gpus, cpu])))
-
-
-def _name(part: Any) -> str:
-    if isinstance(part, Mapping):
-        part = part.get("name", part.get("model"))
-    return part.strip() if isinstance(part, str) else ""
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def environment_digest(environment: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +13,8 @@ from ..config.statuses import STATUSES as STATUSES
 from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .fields.communication import GradientAllReduce
 from .fields.curves import LearningCurve
-from .fields.steps import InputPipeline, SampleWork, StepParts
+from .fields.steps import GradientAllReduce, InputPipeline, SampleWork, StepParts
 
 NO_REASON = "no reason given"
 
@@ -156,16 +155,6 @@ class Run:
     def unit(self) -> str:
         """Unit of the principal metric."""
         return self.metrics[0].unit
-
-    def scaled(self, metric: str, factor: float, unit: str) -> Run:
-        """Return the run with this metric in ``unit``, of which ``factor`` make its own."""
-        metrics = (
-            one._replace(value=None if one.value is None else factor * one.value, unit=unit)
-            if one.name == metric
-            else one
-            for one in self.metrics
-        )
-        return replace(self, metrics=tuple(metrics))
 
     def value(self, metric: str, point: Parameters = ()) -> float | None:
         """Return the value of a metric by name and point; None without one."""

@@ -98,24 +98,15 @@ def _key(case: Case, conditions: Conditions) -> Key:
 def parse(content: bytes) -> Result:
     """Return the search result in ``content``. Raises ValueError with the fault."""
     record = record_files.parse(content, KIND)
-    missing = {"mode", "multiple_of", "at_most"}.difference(record["parameters"])
-    if missing:
-        raise ValueError(f"is of kind {KIND!r}, but has no {', '.join(sorted(missing))}")
-    attempts, status = record.get("attempts", ()), record["status"]
-    if any("batch_per_device" not in attempt for attempt in attempts):
-        raise ValueError(f"is of kind {KIND!r}, but does not say which batches it tried")
+    status, is_ok = record["status"], record["status"] == "ok"
     ended = [
         attempt["batch_per_device"]
-        for attempt in attempts
-        if (attempt["status"] == "ok") == (status == "ok")
+        for attempt in record.get("attempts", ())
+        if (attempt["status"] == "ok") == is_ok
     ]
     if not ended:
         raise ValueError(f"is {status}, but tried no batch of which that holds")
-    batch = ended[-1]
-    if status == "ok":
-        batch = record["metrics"].get(KIND, {}).get("value")
-        if batch not in ended:
-            raise ValueError(f"is ok, but its largest batch, {batch}, is none that fitted")
+    batch = record["metrics"][KIND]["value"] if is_ok else ended[-1]
     return Result(status, record["reason"], int(batch), record)
 
 
@@ -127,7 +118,7 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
         name, attempt = split_attempt(path.stem)
         try:
             result = parse(bounded.read_bytes(path))
-        except (OSError, ValueError) as error:
+        except record_files.UNREADABLE as error:
             origin = f"{FOLDER}/{json_files.origin_of(path, folder)}"
             problems.append(Problem(origin, cause(error)))
             continue

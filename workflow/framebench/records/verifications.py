@@ -13,11 +13,10 @@ from core import axes, precisions
 from core.case import Case
 from core.precisions import Precision
 
-from ..machine.identities import Identity
+from ..machine.identities import Identity, identity
 from .record_files import (
     computation_of,
     environment_digest,
-    machine_of,
     read,
     read_below,
     variables_of,
@@ -215,7 +214,7 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
     variant = record["settings"].get("variant") or ""
     version = record["framework_version"]
     case = Case.from_record(
-        record["case"], _mode(record), variant=variant, framework_version=version
+        record["case"], record["parameters"]["mode"], variant=variant, framework_version=version
     )
     return VerificationResult(
         case=case,
@@ -228,18 +227,11 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
         environment=environment_digest(record["environment"]),
         variables=variables_of(record),
         computation=computation_of(record),
-        machine=machine_of(record),
+        machine=identity(record["environment"]),
         # older records are all of the model itself
         scale=str(record["parameters"].get("scale", FULL)),
         labels=str(record["parameters"].get("labels", HARD)),
     )
-
-
-def _mode(record: Mapping[str, Any]) -> str:
-    mode = record["parameters"].get("mode")
-    if mode not in axes.VERIFIED:
-        raise ValueError(f"compares mode {mode!r}; allowed: {', '.join(axes.VERIFIED)}")
-    return str(mode)
 
 
 def _errors(record: Mapping[str, Any]) -> Iterator[QuantityError]:
@@ -249,10 +241,11 @@ def _errors(record: Mapping[str, Any]) -> Iterator[QuantityError]:
     if not total:
         raise ValueError("is an ok verification whose first rank counted no matmuls")
     name, known = record["case"]["precision"], precisions.known()
-    if name not in known:
+    if name not in known:  # such as "default" of earlier versions
         raise ValueError(f"is a verification of precision {name!r}; allowed: {', '.join(known)}")
-    bounds = _bounds(known[name])
-    wanted = sum(count for dtype, count in matmuls.items() if dtype in known[name].dtypes)
+    precision = known[name]
+    bounds = _bounds(precision)
+    wanted = sum(count for dtype, count in matmuls.items() if dtype in precision.dtypes)
     counted = ", ".join(f"{number} {name}" for name, number in sorted(matmuls.items()))
     yield QuantityError("matmul_dtypes", 1 - wanted / total, counted)
     worst: dict[str, QuantityError] = {}

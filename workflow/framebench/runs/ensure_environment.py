@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ..environments import soundness
-from ..files import children, locks
+from ..files import locks
 
 PROJECT = Path(__file__).parents[3]
 _PR_SET_PDEATHSIG = 1
@@ -66,7 +66,6 @@ def _build(file: Path, marker: Path, hashed: bool) -> int:
     # Loaded only if there is something to build.
     from ..config.validation import ConfigError
 
-    children.end_on_signals()
     try:
         ensure(file, marker, hashed)
     except (ConfigError, locks.LockError) as error:

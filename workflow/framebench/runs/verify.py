@@ -20,12 +20,12 @@ from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import attempt_name
-from ..machine.identities import is_here
+from ..machine.identities import identity, is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables
 from ..plan.planning import Plan
 from ..records import verifications
-from ..records.record_files import machine_of, read
+from ..records.record_files import read
 from ..records.verifications import FULL, SMALL
 from .commands import axis_options, common, given, model_of, of_kind, words
 
@@ -318,7 +318,7 @@ def _status(path: Path, kind: str, plan: Plan) -> str:
     is_skipped = record["reason"].startswith(precisions.EMULATED)
     if is_skipped and plan.settings.emulated == MEASURE:
         return ""
-    return str(record["status"]) if is_here(machine_of(record), plan.here) else ""
+    return str(record["status"]) if is_here(identity(record["environment"]), plan.here) else ""
 
 
 def _codes(catalog: Catalog, *folders: str) -> list[str]:

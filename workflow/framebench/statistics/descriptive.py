@@ -2,7 +2,7 @@
 
 Sources named below:
 
-- David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1 (the sample median).
+- David & Nagaraja, *Order Statistics*, 3rd ed., 2003, section 7.1.
 - Hyndman & Fan, "Sample Quantiles in Statistical Packages", *The American Statistician* 50(4), 1996
   (definitions of the percentile).
 - MLCommons, *MLPerf Inference Rules*, appendix on early stopping (samples that a percentile needs).
@@ -14,35 +14,13 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
+from statistics import fmean
+from statistics import median as median
 
+#: Arithmetic mean, summed without rounding error: for times, which add up, not for rates.
+mean = fmean
 #: Confidence in :func:`samples_needed` that samples lie above a percentile; the value of MLPerf.
 CONFIDENCE = 0.99
-
-
-def median(values: Sequence[float]) -> float:
-    """Return the sample median: the middle value, or the mean of the two middle ones.
-
-    In the unit of `values` (David & Nagaraja, section 7.1). Robust: up to half of the values may be
-    anything. Raises ValueError for no values.
-    """
-    if not values:
-        raise ValueError("no median of no values")
-    ordered = sorted(values)
-    middle = len(ordered) // 2
-    if len(ordered) % 2:
-        return ordered[middle]
-    return (ordered[middle - 1] + ordered[middle]) / 2
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the arithmetic mean, in the unit of `values`, summed without rounding error
-    (math.fsum).
-
-    For times, which add up; not for rates (see `throughput`). Raises ValueError for no values.
-    """
-    if not values:
-        raise ValueError("no mean of no values")
-    return math.fsum(values) / len(values)
 
 
 def percentile(values: Sequence[float], fraction: float) -> float | None:

@@ -48,7 +48,6 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     values: even minimum and maximum would not reach ``confidence`` (see
     :func:`repeats_for_interval`).
     """
-    _check(confidence)
     enough = len(values) >= repeats_for_interval(confidence)
     return _ends(values, confidence) if enough else None
 
@@ -57,7 +56,6 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
 def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
     """Return the fewest repeats for which :func:`median_interval` exists: 6 for 0.95.
     Minimum and maximum miss the median when all values fall on one side: 2 (1/2)^n."""
-    _check(confidence)
     count = 2
     while _coverage(count, 1) < _exact(confidence):
         count += 1
@@ -111,7 +109,6 @@ def moses_interval(
     1 exactly where :func:`rank_test` finds a difference. Narrower than :func:`ratio_interval`, and
     exists from four values per side; if spread or shape of the sides differ, it covers the ratio of
     their medians less often. None with too few values."""
-    _check(confidence)
     if not base or not candidate:
         return None
     counts = rank_sums(len(base), len(candidate))
@@ -135,7 +132,6 @@ def repeats_for_ratio(confidence: float = CONFIDENCE) -> int:
 def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
     """Return the fewest repeats per side with which a difference can be shown: 7 for 0.95.
     The ratio needs an interval, and :func:`rank_test` must be able to reach 1 - ``confidence``."""
-    _check(confidence)
     count = repeats_for_ratio()
     while Fraction(2, math.comb(2 * count, count)) > 1 - _exact(confidence):
         count += 1
@@ -232,8 +228,3 @@ def rank_sums(first: int, second: int) -> tuple[int, ...]:
 def _exact(confidence: float) -> Fraction:
     """Return the confidence as the decimal that was written."""
     return Fraction(str(confidence))
-
-
-def _check(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"a confidence lies between 0 and 1, not {confidence}")

@@ -39,9 +39,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .descriptive import median
-from .intervals import Interval, moses_interval
-from .margins import LEVEL
+from .intervals import CONFIDENCE, Interval, moses_interval
 
+#: One-sided level: a single case is decided exactly where its whole 95 % interval lies on one side
+#: of the limit.
+LEVEL = (1 - CONFIDENCE) / 2
 #: Numbers of pairs after which a case may be decided.
 LOOKS = (8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 675, 1000)
 #: Probability of a decision with the estimated number of pairs, if the observed ratio is true.

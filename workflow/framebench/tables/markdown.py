@@ -22,7 +22,7 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     if not seen.rows:
         lines += [table.empty, ""]
     elif seen.crosstabs:
-        lines += _crosstabs(seen, "##")
+        lines += _crosstabs(seen)
     else:
         header = [field.title for field in seen.fields]
         rows = zip(*(map(_text, field.cells) for field in seen.fields), strict=True)
@@ -34,13 +34,6 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def crosstabs(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
-    """Return the crosstabs of a table as Markdown, for a page with its own headings."""
-    seen = view.view_table(table, frame)
-    lines = [*_about(seen, origin), *_crosstabs(seen, "###")]
-    return "\n".join(lines).rstrip() + "\n"
-
-
 def _about(seen: TableView, origin: str) -> list[str]:
     """Return the origin of the figures, and what all rows share."""
     common = ", ".join(f"{title} {value}" for title, value in seen.shared)
@@ -48,9 +41,9 @@ def _about(seen: TableView, origin: str) -> list[str]:
     return lines + ([f"All rows: {escape(common)}.", ""] if common else [])
 
 
-def _crosstabs(seen: TableView, level: str) -> Iterator[str]:
+def _crosstabs(seen: TableView) -> Iterator[str]:
     for crosstab in seen.crosstabs:
-        yield from (f"{level} {escape(crosstab.title)}", "", *_crosstab(crosstab), "")
+        yield from (f"## {escape(crosstab.title)}", "", *_crosstab(crosstab), "")
 
 
 def _crosstab(crosstab: Crosstab) -> list[str]:

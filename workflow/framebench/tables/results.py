@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from core import precisions
 from core.case import Case
 
-from ..cases import units
 from ..cases.conditions import OURS, Conditions, Key
 from ..config import catalog
 from ..records.fields.flags import SELF_COMPILED
@@ -116,20 +115,6 @@ class CaseResult:
             for entry in catalog.framework_declaration(case.framework).get("official_faster", ())
             if self.conditions.accelerator == "cpu" and {**entry, **measured} == entry
         ]
-
-    def in_unit(self, unit: str) -> CaseResult:
-        """Return the case with its figures in ``unit``; unchanged if that is another quantity."""
-        factor = units.factor(self.unit, unit)
-        if unit == self.unit or factor is None:
-            return self
-        return replace(
-            self,
-            key=self.key._replace(unit=unit),
-            runs=tuple(run.scaled(self.key.metric, factor, unit) for run in self.runs),
-            values=tuple(factor * value for value in self.values),
-            throughput=None if self.throughput is None else factor * self.throughput,
-            interval=self.interval and (factor * self.interval[0], factor * self.interval[1]),
-        )
 
     @property
     def variation(self) -> list[str]:

@@ -34,22 +34,20 @@ def outcome_of(path: Path) -> RunOutcome:
     """Return the outcome in a job's new record.
     The record is not validated here: the tables do so when no benchmark runs."""
     try:
-        content = json_files.read(path)
-    except (OSError, ValueError) as error:
+        record = json_files.read(path)
+        metrics: dict[str, dict[str, Any]] = record["metrics"]
+        name = next(iter(metrics), "")
+        first = metrics.get(name, {})
+        return RunOutcome(
+            record["status"],
+            record["reason"],
+            first.get("value"),
+            first.get("unit", ""),
+            name,
+            record["wall_seconds"],
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         return RunOutcome("failed", f"{path} cannot be read: {error}")
-    record: dict[str, Any] = content if isinstance(content, dict) else {}
-    metrics = json_files.object_at(record, "metrics")
-    name = next(iter(metrics), "")
-    first = json_files.object_at(metrics, name)
-    value, wall = first.get("value"), record.get("wall_seconds")
-    return RunOutcome(
-        str(record.get("status") or "failed"),
-        printable(str(record.get("reason") or "")),
-        float(value) if isinstance(value, (int, float)) else None,
-        printable(str(first.get("unit") or "")),
-        printable(name),
-        float(wall) if isinstance(wall, (int, float)) else None,
-    )
 
 
 def figures_in(folder: Path) -> list[float]:

@@ -25,8 +25,6 @@ _SILENT = frozenset({"run_info", "resources_info", "job_started", "job_finished"
 #: Start of the message about a failed command, which printed its own message.
 _COMMAND = "RuleException:\nCalledProcessError in file "
 _TRACEBACK = "Traceback (most recent call last)"
-#: File in the traceback of a missing home folder.
-_CACHE = "sourcecache.py"
 #: Starts of Snakemake's progress messages.
 _NOISE = (
     "Assuming unrestricted shared filesystem usage",
@@ -108,11 +106,6 @@ class LogHandler(LogHandlerBase):
                 return "" if message == "None" else message
             if hasattr(record, "exception") and _TRACEBACK in message:
                 last = message.strip().splitlines()[-1]
-                if _CACHE in message:
-                    return (
-                        f"framebench: Snakemake cannot keep its cache in the home folder ({last}); "
-                        "allowed: a folder that can be written, named by XDG_CACHE_HOME"
-                    )
                 return f"framebench: Snakemake has ended with {last} (--verbose says where)"
         text = self.format(record)
         return "" if text == "None" else text

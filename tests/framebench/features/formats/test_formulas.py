@@ -18,9 +18,8 @@ from framebench.tables import frames, grouping
 from ...made_up_runs import run
 
 FORMULAS = (
-    "=1+1", " =1+1", "\u00a0=1", "\u200b=1", "\u2060\u3000 =1", "\ufeff=1", "\x01=1", "\t=1",
-    "\tx", "\rx", "+cmd|' /C calc'!A0", "+1+1", "-2+3", "- 5", "-1.5.2", "@SUM(A1)",
-    "\uff1d1+1", "\uff0b1", "\uff0d1", " \uff20SUM(A1)", "'=1", "''=1", "' =1",
+    "=1+1", " =1+1", "\u00a0=1", "\t=1", "\tx", "\rx", "+cmd|' /C calc'!A0", "+1+1", "-2+3",
+    "- 5", "-1.5.2", "@SUM(A1)", "'=1", "''=1", "' =1",
 )  # fmt: skip
 OTHERS = ("", "-", "-1.5", "+3", "-1e-05", " -1.5", "-.5", "a=1", "5=", "'quoted'", "'-1.5", "#1")
 

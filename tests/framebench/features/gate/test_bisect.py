@@ -27,7 +27,7 @@ from framebench.features.gate.bisection import (
 from framebench.machine import local
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
-from framebench.statistics.margins import LEVEL
+from framebench.statistics.sequential import LEVEL
 from framebench.tables.grouping import group
 
 from ....conftest import ROOT

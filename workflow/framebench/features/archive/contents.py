@@ -9,6 +9,7 @@ import io
 import json
 import os
 import sys
+import tempfile
 import zipfile
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -20,7 +21,7 @@ from ... import PROJECT
 from ...commands.reporting import make_report
 from ...config import yaml_files
 from ...config.validation import ConfigError, NotAllowed
-from ...files import json_files, temporary
+from ...files import json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import record_sets, searches
@@ -74,7 +75,8 @@ def make_archive(
             "measured into"
         )
     suite = suite or measured_suite(results)
-    with temporary.folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="framebench-") as temporary:
+        folder = Path(temporary)
         handed_on = None
         if redacts or figures_only:
             handed_on = HandedOn(_names(results), texts=not figures_only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import textwrap
 from collections import defaultdict
@@ -9,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from core import programs
 from core.case import Case
 
 from ... import PROJECT
 from ...config import catalog
 from ...config.statuses import OK
-from ...files import children
 from ...files.whole_files import write_whole
 from ...machine import local
 from ...plan import groups
@@ -56,8 +57,9 @@ def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
         print(f"framebench: {error}", file=sys.stderr)
     for name, command_line in contents.GPU_REPORTS.items():
         try:
-            text = children.ask(command_line)
-        except (OSError, children.NoAnswer) as error:
+            ended = programs.run(command_line, timeout=local.SMI_SECONDS)
+            text = ended.stdout + ended.stderr
+        except (OSError, subprocess.TimeoutExpired) as error:
             text = f"{' '.join(command_line)}: {error}\n"
         write_whole(results / name, text)
     text = "\n".join(lines(outcomes(plan, results, known), known))

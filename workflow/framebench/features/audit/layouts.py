@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ...cases.conditions import KEYS
-from ...commands.reporting import inputs_of, load_sidecars
+from ...commands.reporting import inputs_of
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...records import record_sets
@@ -65,8 +65,8 @@ def draw(layout: Path, records: Path) -> str:
 
 def _measured(records: Path) -> Sequence[Row]:
     """Return the cases as rows."""
-    record_set = record_sets.load(records)
-    return view.records(inputs_of(record_set, load_sidecars(records)).frame)
+    inputs, _ = inputs_of(record_sets.load(records), records)
+    return view.records(inputs.frame)
 
 
 def _printed(records: Path) -> Sequence[Row]:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from core import bounded
-from core.text import printable
+from core.text import printable, shorten
 
+from ...config.validation import show
 from ...files.problem import cause
-from ...files.text import cut
 from ...records.run import RecordsError
 
 
@@ -36,7 +36,7 @@ class ImportedFile:
     def refuse(self, message: str, line: int | None = None) -> NoReturn:
         """Raise :class:`FormatError`."""
         where = f"{self.path}, line {line}" if line else f"{self.path}"
-        raise FormatError(f"import: {where}: {cut(message, 1000)}")
+        raise FormatError(f"import: {where}: {shorten(message, 1000)}")
 
     @cached_property
     def text(self) -> str:
@@ -66,13 +66,13 @@ class ImportedFile:
         except (ValueError, RecursionError) as error:
             self.refuse(f"is no JSON object ({error})", line)
         if not isinstance(value, dict):
-            self.refuse(f"found {cut(repr(value))}; allowed: a JSON object", line)
+            self.refuse(f"found {show(value)}; allowed: a JSON object", line)
         return value
 
     def number(self, value: Any, what: str, line: int) -> float:
         """Return a finite number. Raises FormatError for any other value."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            self.refuse(f"{what}: found {cut(repr(value))}; allowed: a number", line)
+            self.refuse(f"{what}: found {show(value)}; allowed: a number", line)
         try:
             number = float(value)
         except OverflowError:

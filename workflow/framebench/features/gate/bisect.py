@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from core.case import Case
 
@@ -16,7 +18,6 @@ from ...cases import fitting, matrix
 from ...config import catalog
 from ...config.settings import Settings
 from ...config.validation import ConfigError
-from ...files import temporary
 from ...machine import local
 from ...records.run import RecordsError
 from ...runs.snakemake_calls import settings_of
@@ -40,7 +41,7 @@ def _bisect(options: argparse.Namespace) -> int:
     known = catalog.load_catalog(PROJECT)
     good, bad, package = options.good, options.bad, options.package
     config = options.config
-    with temporary.folder() as folder:
+    with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
         if not package:
             if not (":" in good and good.endswith(".py") and bad.endswith(".py")):
                 raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
@@ -48,7 +49,7 @@ def _bisect(options: argparse.Namespace) -> int:
                 raise ConfigError(
                     f"--config: found {taken[0]!r} beside --good {good}; allowed: none"
                 )
-            model = sides.model("--good", good, known).written(folder)["model"]
+            model = sides.model("--good", good, known).written(Path(folder))["model"]
             config = [*config, f"model={model}"]
         settings, suite = settings_of(config, known, RESERVED)
         for own_model in settings.own_models:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,6 @@ from ...config.catalog import Catalog
 from ...config.own_model import own_model
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
-from ...files import temporary
 from ...files.whole_files import write_whole_bytes
 
 #: Name of the variant without changes.
@@ -101,11 +101,11 @@ def model(key: str, text: str, catalog: Catalog) -> MeasuredSide:
     revision, separator, name = text.partition(":")
     if not separator or Path(text).exists():
         return _described(key, text, Path(text), catalog)
-    with temporary.folder() as folder:
-        tree = folder / "tree"
+    with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
+        tree = Path(folder, "tree")
         tree.mkdir()
         # of its own index, so that the user's stays as it is
-        own = {**os.environ, "GIT_INDEX_FILE": str(folder / "index")}
+        own = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}
         checkout = ["git", f"--work-tree={tree}", "checkout", revision, "--", ":(top,glob)**/*.py"]
         for command in (
             ["git", "cat-file", "-e", "--end-of-options", text],

@@ -43,10 +43,6 @@ class HistoryPoint:
         runs = self.result.ok or self.result.runs
         return min((run.started for run in runs if run.started is not None), default=None)
 
-    def in_unit(self, unit: str) -> HistoryPoint:
-        """Return the point in another unit of the same quantity."""
-        return replace(self, key=self.key._replace(unit=unit), result=self.result.in_unit(unit))
-
 
 def load(paths: Sequence[Path]) -> tuple[list[HistoryPoint], list[Problem], int]:
     """Return the points of the sets at these paths, problems with parts that could not be read, and

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...cases import units
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import circumstances
@@ -60,18 +59,15 @@ def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory
     """Return a series for each case, and a problem for each set without a position. ``by``:
     ``date``, ``version`` or ``name``."""
     grouped: dict[Key, list[tuple[Any, str, HistoryPoint]]] = defaultdict(list)
-    first_units: dict[Key, str] = {}
     missing = Counter[str]()
     for point in points:
         position, label = _position(point, by)
         if not label:
             missing[point.source] += 1
             continue
-        quantity = point.key._replace(unit=units.base_of(point.key.unit)[1])
-        converted = point.in_unit(first_units.setdefault(quantity, point.key.unit))
         # A set may have several versions of a user's own model.
         order = position, point.source, point.started or 0.0
-        grouped[converted.key].append((order, label, converted))
+        grouped[point.key].append((order, label, point))
     every = []
     for key in sorted(grouped, key=lambda key: key.order):
         some = sorted(grouped[key], key=lambda place: place[0])

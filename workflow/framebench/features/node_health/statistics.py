@@ -35,8 +35,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ...statistics import intervals, margins
+from ...statistics import intervals
 from ...statistics.descriptive import median
+from ...statistics.sequential import LEVEL
 from ...statistics.verdicts import (
     BASELINE,
     CANNOT_TELL,
@@ -103,7 +104,7 @@ def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Cl
         verdict = CANNOT_TELL
         if p <= level:
             verdict = SLOWER
-        elif test.within <= margins.LEVEL:
+        elif test.within <= LEVEL:
             verdict = NO_DIFFERENCE
         interval = intervals.ratio_interval(test.reference, own)
         ratio = median(own) / reference
@@ -141,12 +142,14 @@ def _others(
 def _test(
     node: str, figure: NodeFigure, side: str, references: Sequence[tuple[Sequence[float], int]]
 ) -> _Test:
+    factor = 1 - figure.margin
     claims = [
-        margins.of_sets(values, figure.values[node], figure.margin) for values, _ in references
+        intervals.one_sided_rank_test([factor * value for value in values], figure.values[node])
+        for values, _ in references
     ]
     counted = [
-        choices * claim.beyond for (_, choices), claim in zip(references, claims, strict=True)
+        choices * beyond for (_, choices), (beyond, _) in zip(references, claims, strict=True)
     ]
     telling = counted.index(min(counted))
     beyond = min(1.0, len(counted) * counted[telling])
-    return _Test(node, figure, side, references[telling][0], beyond, claims[-1].within)
+    return _Test(node, figure, side, references[telling][0], beyond, claims[-1][1])

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ....files.json_files import object_at
 from ....records.run import MetricValue
 from .. import rows
 from ..format import Format
@@ -46,7 +45,8 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             if not started or writer in stopped or time < min(started.values()):
                 source.refuse(f"{STOP} without a {START} before it", line)
             stopped[writer] = time
-            statuses.add(repr(object_at(event, "metadata").get("status")))
+            metadata = event.get("metadata")
+            statuses.add(repr(metadata.get("status") if isinstance(metadata, dict) else None))
         elif key in _INCIDENTAL or (not started and isinstance(value, (str, int, float))):
             logged[key] = value
         elif started and type(value) in (int, float):
