@@ -6,15 +6,16 @@ machine, accelerator and cores, with the same number of busy devices, is the bou
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..cases.conditions import OURS, of_settings
 from ..machine.identities import UNKNOWN, Identity, identity, same
-from .record_files import read_below
+from .record_files import RELATIVE_ERROR, read_below
 from .run import Problem, Run
 
 KIND = "peak_flops"
@@ -88,12 +89,19 @@ def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
 
 
 def _peak(record: Mapping[str, Any]) -> PeakFlops:
-    """Read a peak from a record."""
+    """Read a peak from a record. Raises ValueError for one that its matmuls did not reach."""
     case, settings, ranks = record["case"], record["settings"], record["ranks"]
     environment = record["environment"]
     machine = identity(environment)
     first: Mapping[str, Any] = ranks[0] if ranks else {}
-    peak = record["metrics"].get("peak", {}).get("value") if record["status"] == "ok" else None
+    tflops = None
+    if record["status"] == "ok":
+        tflops = record["metrics"]["peak"]["value"]
+        reached = min((_tflops(_fastest(rank)) for rank in ranks), default=0.0)
+        if tflops is None or not math.isclose(tflops, reached, rel_tol=RELATIVE_ERROR):
+            raise ValueError(
+                f"states a peak of {tflops} TFLOP/s, but its matmuls reached {reached}"
+            )
     sustained = first.get("sustained")
     return PeakFlops(
         framework=case["framework"],
@@ -102,9 +110,9 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         accelerator=settings["accelerator"],
         cores=of_settings(settings).cores_per_device,
         precision=case["precision"],
-        tflops=peak,
+        tflops=tflops,
         dtype=next(iter(first.get("matmul_dtypes", ())), ""),
-        size=(sustained or _fastest(first.get("matmuls", ())))["size"],
+        size=_fastest(first)["size"],
         machine=machine,
         sustained_seconds=sum(sustained["seconds"]) if sustained else None,
         devices=case["devices_per_node"],
@@ -112,13 +120,16 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
     )
 
 
-def _fastest(blocks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the fastest block of matmuls, which older records have instead of a sustained one."""
+def _fastest(rank: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the sustained matmuls of a rank; in older records the fastest of its short blocks."""
+    blocks = [rank["sustained"]] if "sustained" in rank else rank.get("matmuls", ())
+    return max(blocks, key=_tflops, default={"size": 0, "count": 0, "seconds": ()})
 
-    def rate(block: Mapping[str, Any]) -> float:
-        return float(block["size"] ** 3 * block["count"] / min(block["seconds"]))
 
-    return max(blocks, key=rate, default={"size": 0})
+def _tflops(block: Mapping[str, Any]) -> float:
+    """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
+    seconds = min(block["seconds"], default=0.0)
+    return float(2e-12 * block["size"] ** 3 * block["count"] / seconds) if seconds else 0.0
 
 
 def _library(accelerator: str, packages: Mapping[str, str], rank: Mapping[str, Any]) -> str:

@@ -52,9 +52,9 @@ _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 _PROVIDED = ("image", "image_digest", "modules")
 # Variables that change the arithmetic of a framework or library.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
-# Tolerance between stated and computed throughput. One program writes both from the same floats, so
-# a larger difference is another definition of throughput.
-_RELATIVE_ERROR = 1e-6
+#: Tolerance between a stated figure and the one that follows from its samples or matmuls. One
+#: program writes both from the same floats: a larger difference is another definition, or an edit.
+RELATIVE_ERROR = 1e-6
 
 
 def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list[Problem], int]:
@@ -272,7 +272,7 @@ def _metrics(record: Mapping[str, Any], is_step: bool) -> tuple[MetricValue, ...
         stated = metrics[THROUGHPUT]["value"]
         samples, window = record["samples"], record["window_seconds"]
         rate = samples / window if samples and window else math.nan
-        if not math.isclose(stated, rate, rel_tol=_RELATIVE_ERROR):
+        if not math.isclose(stated, rate, rel_tol=RELATIVE_ERROR):
             raise ValueError(
                 f"states a throughput of {stated}, but {samples} samples in {window} s are {rate}"
             )
