@@ -20,15 +20,12 @@ from .comparing import beyond, compared
 from .fork_server import ForkServer, ForkServers
 from .models import BERT, BLOCKS, RESNET, small
 
-DOUBLES = Path(__file__).with_name("gpus")
 #: Small enough for a second in every framework.
 MODEL, EMBEDDING = small(BERT, layers=1), small(BERT, layers=0)
 TEXT = small("gpt2_small")
 
 
 FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "tensorflow1")
-#: Frameworks that refuse GPUs before they ask for one, and need no double.
-REFUSES_GPUS = ("megengine", "mindspore")
 #: Frameworks that wait by a function of the device; others wait for an array, as on the CPU.
 WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
 TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
@@ -135,7 +132,7 @@ def test_a_gpu_is_fed_from_files_and_from_the_host(run: ForkServer, pictures: Pa
 @pytest.mark.parametrize("run", ["pytorch", "jax", "mxnet", "oneflow"], indirect=True)
 def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
     (actual,) = run("gpu.copy_ahead", model_config=EMBEDDING)
-    assert actual["seconds"] < 0.2
+    assert not actual["waited"]
 
 
 FEEDS_FROM_DALI = ("pytorch", "tensorflow", "jax", "paddle", "mxnet", "oneflow")
@@ -325,11 +322,6 @@ def test_builds_for_cpus_are_refused_on_every_gpu(
 ) -> None:
     (actual,) = fork_servers(framework)("common.refuse_own_gpu", model_config=MODEL)
     assert why in actual["reason"]
-
-
-def test_every_framework_is_run_or_refused_on_a_gpu() -> None:
-    known = {path.parent.name for path in ROOT.glob("scripts/frameworks/*/framework.json")}
-    assert {*FRAMEWORKS, *REFUSES_GPUS} == known
 
 
 @pytest.fixture(scope="module")

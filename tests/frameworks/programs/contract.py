@@ -245,8 +245,7 @@ def listen():
 
 def train_alone(compiler, split):
     """Train in one rank: calls in the timed region of the throughput, and in that of synchronous
-    steps; parts of a step next to whole steps, more than once, since a step takes milliseconds
-    and other tests share the cores."""
+    steps; parts of a step."""
     model_config = small_bert(layers=0, dropout=0.1)
     try:
         adapter = built(model_config, compiler=compiler)
@@ -270,16 +269,14 @@ def train_alone(compiler, split):
     window.measure(adapter, 4, ahead)
     throughput, calls[:] = list(calls), []
     window.measure(adapter, 4, 0)
-    waited, breakdowns = list(calls), []
-    for _ in range(3 if split else 0):
-        steps = window.measure(adapter, 4, 0).step_seconds
-        breakdowns.append({"steps": steps, "parts": after_window.time_parts(adapter, 3, 1e9)})
+    waited = list(calls)
+    parts = after_window.time_parts(adapter, 3, 1e9) if split else None
     answers = {
         "first": first,
         "ahead": ahead,
         "throughput": throughput,
         "waited": waited,
-        "breakdowns": breakdowns,
+        "parts": parts,
         "compiled": compiler_evidence(adapter),
     }
     adapter.stop()
@@ -315,14 +312,6 @@ def train(model_config, precision, compiler, steps):
         **{"first_value": first, "last_value": last},
         **{"matmul_dtypes": products, "trainable_parameters": trained},
     }
-
-
-def infer(model_config, compiler):
-    """Infer with dropout that must not be applied."""
-    adapter = built(model_config, mode="inference", compiler=compiler)
-    answers = {"values": [adapter.read(adapter.step()) for _ in range(3)]}
-    adapter.stop()
-    return answers
 
 
 def find_peak(precision):

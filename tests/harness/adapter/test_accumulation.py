@@ -27,16 +27,6 @@ def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int)
         assert "alternate" in rank["step_breakdown"]["reason"], "parts of micro-steps were timed"
 
 
-def test_a_search_for_the_largest_batch_has_it_of_training_alone(toy: Bench) -> None:
-    bounds = {"multiple_of": 1, "at_most": 2}
-    options = {"kind": "largest_batch", "batch_per_device": None, "accumulation": 2}
-    done = toy.run("", **options, parameters={"mode": "inference", **bounds})
-    assert done.status == 2
-    assert "inference has no --accumulation; allowed in: train" in done.stderr
-    record = toy.run("", **options, parameters={"mode": "train", **bounds}).record
-    assert (record["status"], record["case"]["accumulation"]) == ("ok", 2), record["reason"]
-
-
 def test_micro_batches_have_all_samples_once() -> None:
     batch = {"x": np.arange(12).reshape(6, 2), "labels": np.arange(6)}
     parts = micro_batches(batch, 3)

@@ -14,7 +14,6 @@ from harness.kinds.independent import Independent
 from harness.messages.barrier import Barrier
 
 from ...bench import Bench
-from ..nodes.two_nodes import run_on_two_nodes
 from ..validity import assert_valid
 
 CONTROL: dict[str, Any] = {"kind": "independent", "devices_per_node": 2}
@@ -33,14 +32,6 @@ def test_its_ranks_train_by_themselves_on_devices_of_their_own(toy: Bench) -> No
     slowest = max(rank["window_seconds"] for rank in record["ranks"])
     assert record["samples"] == 4 * 2 * 5
     assert record["metrics"]["throughput"]["value"] == record["samples"] / slowest
-
-
-def test_devices_of_several_nodes_train_by_themselves(toy: Bench) -> None:
-    record = run_on_two_nodes(toy, kind="independent").record
-    assert (record["status"], record["reason"]) == ("ok", "")
-    assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
-    assert len({rank["weights_checksum"] for rank in record["ranks"]}) == 4
-    assert record["samples"] == 4 * 4 * 5
 
 
 def test_a_rank_that_fails_ends_those_that_wait_for_it(toy: Bench) -> None:

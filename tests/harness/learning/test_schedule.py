@@ -37,33 +37,6 @@ NETWORK = LayerGraph(
 )
 
 
-def traced(training: bool) -> tuple[list[str], list[str | None]]:
-    """Return the outputs of a symbolic run, and the list of places after it.
-    Each layer must see its own inputs."""
-    plan = schedule(NETWORK, training)
-    values: list[str | None] = [IMAGES] + [None] * (plan.places - 1)
-    for call in plan.calls:
-        assert tuple(values[number] for number in call.inputs) == call.layer.inputs
-        values[call.output] = call.layer.name
-        for number in call.freed:
-            values[number] = None
-    return [str(values[number]) for number in plan.outputs], values
-
-
-def test_each_layer_reads_its_inputs_and_nothing_else_is_left() -> None:
-    outputs, left = traced(training=True)
-    assert outputs == ["logits", "auxiliary"]
-    assert sorted(filter(None, left)) == ["auxiliary", "logits"]
-
-
-def test_what_exists_in_training_only_is_absent_from_inference() -> None:
-    outputs, left = traced(training=False)
-    assert outputs == ["logits"]
-    assert list(filter(None, left)) == ["logits"]
-    names = {call.layer.name for call in schedule(NETWORK, training=False).calls}
-    assert names == {layer.name for layer in NETWORK.layers} - NETWORK.auxiliary
-
-
 def test_no_more_values_are_kept_than_are_alive_at_once() -> None:
     assert schedule(NETWORK, training=False).places == 2
     assert schedule(NETWORK, training=True).places == 2
