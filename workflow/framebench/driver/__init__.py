@@ -21,7 +21,7 @@ from ..plan.job import OUTCOME, Job, name_of
 from ..records import read_files
 from ..records.sidecars import calls
 from ..runs import forecast
-from ..tables import registry
+from ..tables import columns
 from ..terminal import closing
 from . import call
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -153,13 +153,13 @@ class Driver:
 
     def heading(self, name: str) -> tuple[str, str]:
         """Return group and title of a table, for Snakemake's own report."""
-        table = registry.known()[name]
-        return table.group, table.title
+        table = columns.declarations()[name]
+        return table["group"], table["title"]
 
     def other_tables(self, made: Collection[str]) -> list[str]:
         """Return the names of the tables of every report without those already ``made``."""
-        tables = registry.known().values()
-        return [table.name for table in tables if table.always and table.name not in made]
+        tables = columns.declarations().items()
+        return [name for name, table in tables if table.get("always") and name not in made]
 
     def _begin(self, measures: bool = True) -> CallState:
         """Return the state of this call; for one that measures, hold the results and say what is

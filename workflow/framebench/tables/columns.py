@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,12 @@ def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, 
     ``ends``: lower and upper end; None without an interval."""
     low, high = ends or (None, None)
     return {f"{name}_ci_low": low, f"{name}_ci_high": high}
+
+
+@cache
+def declarations() -> Mapping[str, Mapping[str, Any]]:
+    """Return the settings of tables.yaml by table, all that the driver needs of tables."""
+    return read_mapping(Path(__file__).with_name("tables.yaml"))
 
 
 def with_settings(column: Column, settings: Mapping[str, Any]) -> Column:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ..records import pairs
-from ..statistics import verdicts
+from ..statistics import descriptive, intervals, signed_rank, verdicts
+from ..statistics.intervals import Interval
 from ..statistics.verdicts import CANNOT_TELL, SLOWER
 from .ratios import possible
 from .results import CaseResult
-
-if TYPE_CHECKING:
-    from ..statistics.intervals import Interval
 
 
 @dataclass(frozen=True)
@@ -95,8 +92,6 @@ def judge(
     threshold
         Fraction above which differences are excluded where none is shown.
     """
-    from ..statistics import intervals  # slow to import, and plans make no rows
-
     count = sum(matched.both is not None for matched in cases)
     found = [estimate(*matched.both, count) if matched.both else None for matched in cases]
     p_values = {id(one): one.p_value for one in found if one and one.p_value is not None}
@@ -111,8 +106,6 @@ def judge(
 
 def estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
     """Estimate the ratio of a case with figures on both sides, one of ``cases`` compared."""
-    from ..statistics import descriptive, intervals, signed_rank  # as above
-
     order = pairs.order(base.ok, candidate.ok)
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
     ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
@@ -142,8 +135,6 @@ def _verdict(
     threshold: float,
 ) -> tuple[str, str]:
     """Return the verdict, and the reason if it is none or leaves something open."""
-    from ..statistics import intervals  # as above
-
     for name, case in zip(names, (matched.base, matched.candidate), strict=True):
         if case is None:
             return CANNOT_TELL, f"not in {name}"

@@ -12,6 +12,7 @@ from core.case import Case
 
 from ..cases.conditions import CONDITIONS, Key, Parameters
 from ..cases.names import topology_of
+from ..statistics import shape
 from . import formatting
 from .columns import (
     COUNT,
@@ -147,8 +148,6 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
 
 def _figures(result: CaseResult) -> Row:
     """Return the metric of a case, and the values of the columns FIGURES."""
-    from ..statistics import shape  # slow to import, and plans make no rows
-
     return {
         "metric": result.key.metric,
         "median": result.throughput,

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import pandas as pd
 
 from ..cases.conditions import Key
+from ..statistics import descriptive, intervals
+from ..statistics.verdicts import verdict
 from .columns import Row, interval_cells
 from .results import CaseResult, flags_of
 from .table import Inputs
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 class Sides(NamedTuple):
@@ -48,10 +49,6 @@ def ratio_table(
     ``cases`` with the columns ``throughput_baseline``, ``baseline_runs``, ``speedup`` and its
     interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all rows.
     """
-    import pandas as pd  # slow to import, and plans make no rows
-
-    from ..statistics import intervals  # as above
-
     expected = pd.DataFrame({"name": name, "at": at, "times": times}, index=cases.index)
     rows: list[Row] = []
     sides: list[Sides | None] = []
@@ -108,9 +105,6 @@ def verdicts(sides: Sequence[Sides | None]) -> list[str]:
 
     It is "" without a comparison or with too few repeats for an interval. The p-value of a case
     chosen from several is multiplied by their number (Bonferroni)."""
-    from ..statistics import descriptive, intervals  # as above
-    from ..statistics.verdicts import verdict
-
     tested = {
         index: (interval, min(1.0, both.choices * intervals.rank_test(both.base, both.values)))
         for index, both in enumerate(sides)

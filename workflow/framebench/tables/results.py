@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from core import precisions
 from core.case import Case
@@ -17,12 +17,10 @@ from ..records.fields.flags import SELF_COMPILED
 from ..records.run import Run
 from ..records.verified import EXCLUDING
 from ..statistics import descriptive
+from ..statistics.intervals import Interval
 
 UNCOMPILED = "none"
 NOT_RECORDED = "dtype not recorded"
-
-if TYPE_CHECKING:  # slow to import, and plans need only table names
-    from ..statistics.intervals import Interval
 
 
 @dataclass(frozen=True)
@@ -163,33 +161,9 @@ def _attribute(path: str) -> Callable[[Run], Any]:
     return lambda run: None if (found := getattr(run, part)) is None else getattr(found, name)
 
 
-def median_interval(values: Sequence[float]) -> Interval | None:
-    """Return the 95 % interval of a median; None with too few values."""
-    from ..statistics import intervals  # slow to import, and plans make no rows
-
-    return intervals.median_interval(values)
-
-
 def highest(name: str) -> Callable[[CaseResult], Any]:
     """Return a function that gives the highest value of a field of runs, such as a memory."""
     return over_runs(lambda run: getattr(run, name) or None, max)
-
-
-def minimum(case: CaseResult) -> float | None:
-    """Return the smallest value of a repeat; None without one."""
-    return min(case.values, default=None)
-
-
-def maximum(case: CaseResult) -> float | None:
-    """Return the largest value of a repeat; None without one."""
-    return max(case.values, default=None)
-
-
-def spread(case: CaseResult) -> float | None:
-    """Return (maximum - minimum) / median; None for fewer than two repeats."""
-    from ..statistics import shape  # slow to import, and plans make no rows
-
-    return shape.spread(case.values)
 
 
 def flags_of(*cases: CaseResult | None) -> str:

@@ -1,15 +1,16 @@
 """Declaration of a table: its columns, its rows as a function of the inputs, its place on the page.
 
-Tables made from records are declared in tables.yaml, each with a function in ``declared``. This
-module needs no pandas, because plans use only names and titles."""
+Tables made from records are declared in tables.yaml, each with a function in ``declared``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+
+import pandas as pd
 
 from ..cases.conditions import KEYS
 from ..config.yaml_files import read_mapping
@@ -19,13 +20,11 @@ from ..records.run import Run
 from ..records.searches import Result
 from ..records.sidecars.expected import ExpectedCase
 from ..records.verifications import VerificationResult
-from .columns import COLUMNS, Column, Row, names_in, own_columns, with_settings
+from .case_frame import case_frame, typed, with_cells
+from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .datasheets import Datasheet
 from .formatting import Cell
 from .results import CaseResult, CaseResults
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 T = TypeVar("T")
 #: Fields of a case with values of another case.
@@ -72,14 +71,10 @@ class Inputs:
     @cached_property
     def frame(self) -> pd.DataFrame:
         """The cases of steps as a data frame."""
-        from .case_frame import case_frame  # slow to import, and plans make no rows
-
         return case_frame(self.results)
 
     def cases_with(self, cells: Callable[[CaseResult], Row | None]) -> pd.DataFrame:
         """Return the cases of steps with further columns, without those whose cells are None."""
-        from .case_frame import with_cells  # as above
-
         return with_cells(self.frame, map(cells, self.results))
 
     @cached_property
@@ -95,8 +90,6 @@ class Inputs:
 
     def made(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table. It is computed once."""
-        from .case_frame import typed  # as above
-
         if table.name not in self._made:
             self._made[table.name] = typed(table.name, table.columns, table.rows(self))
         made: pd.DataFrame = self._made[table.name]
@@ -194,11 +187,6 @@ class Table:
         return (self.heading or self.title).lower().replace(" ", "-")
 
 
-@cache
-def _declarations() -> Mapping[str, Mapping[str, Any]]:
-    return read_mapping(Path(__file__).with_name("tables.yaml"))
-
-
 def declared_table(
     name: str,
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]],
@@ -206,7 +194,7 @@ def declared_table(
     **functions: Any,
 ) -> Table:
     """Return a table of tables.yaml, with its functions."""
-    settings = dict(_declarations()[name])
+    settings = dict(declarations()[name])
     if overview:
         settings["overview"] = Overview(_columns(settings["overview"], COLUMNS), overview)
     return _table(name, {**settings, **functions, "rows": rows}, COLUMNS)

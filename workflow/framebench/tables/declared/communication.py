@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from core.parallelism import DATA
 
 from ...statistics import descriptive
+from ...statistics.intervals import median_interval
 from ..columns import Row, interval_cells
 from ..expectation import collectives
 from ..expectation.collectives import AllReduceLookup
-from ..results import CaseResult, flags_of, median_interval
+from ..results import CaseResult, flags_of
 from ..table import Inputs, declared_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def rows(inputs: Inputs) -> pd.DataFrame:

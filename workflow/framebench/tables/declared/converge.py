@@ -6,20 +6,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import pandas as pd
 from core.case import Case
 
 from ...cases.conditions import Key
 from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive, equivalence
+from ..case_frame import case_frame, with_cells
 from ..columns import Row, interval_cells
 from ..results import CaseResult, over_runs
 from ..table import Inputs, declared_table
-
-if TYPE_CHECKING:
-    import pandas as pd
+from ..view import records
 
 #: Margin within which scores are equivalent: one percentage point.
 MARGIN = 0.01
@@ -57,8 +57,6 @@ def curves(result: CaseResult) -> list[LearningCurve]:
 
 def rows(inputs: Inputs) -> pd.DataFrame:
     """Return a row per case."""
-    from ..case_frame import case_frame, with_cells  # slow to import, and plans make no rows
-
     found = results(inputs)
     recipes = _recipes([result.case for result in found])
     cells = [{**recipe, **_cells(result)} for result, recipe in zip(found, recipes, strict=True)]
@@ -67,8 +65,6 @@ def rows(inputs: Inputs) -> pd.DataFrame:
 
 def by_case(inputs: Inputs) -> dict[Key, Row]:
     """Return the rows by key of the case."""
-    from ..view import records  # as above
-
     made = records(inputs.made(CONVERGE))
     return {result.key: row for result, row in zip(results(inputs), made, strict=True)}
 

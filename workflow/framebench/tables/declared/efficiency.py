@@ -7,18 +7,18 @@ matmul do not count (model FLOPs utilization: PaLM, Chowdhery et al. 2022, appen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ...config.catalog import forward_multiply_adds
 from ...records.device_peaks import PeakFlops
 from ...records.run import Run
+from .. import view
 from ..columns import Row
 from ..datasheets import datasheet_tflops
 from ..results import CaseResult, over_runs
 from ..table import Inputs, Table, declared_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Highest plausible MFU, because a model has more than large matmuls. A higher one was measured
 #: against a peak that is too low.
@@ -135,8 +135,6 @@ def relate_to_peak(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
 def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     """Return a sentence per framework, precision and device whose peak is below SLOW of the
     best."""
-    from .. import view  # slow to import, and plans need only names
-
     sentences = []
     for row in view.rows_of(tables, EFFICIENCY):
         if (row["own_peak_share"] or 1) >= SLOW or row["devices_per_node"] > 1:

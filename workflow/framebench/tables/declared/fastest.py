@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from core.text import duration
 
 from ...records.fields import disturbance
+from ...statistics import descriptive, intervals, repeated_intervals
+from ...statistics.repeated_intervals import Order
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
 from ..columns import COLUMNS, OWN, Row, interval_cells
@@ -17,9 +19,6 @@ from ..contests import ON_MACHINE, Contest
 from ..ratios import Sides, possible, verdicts
 from ..results import CaseResult, flags_of
 from ..table import Fields, Inputs, declared_table
-
-if TYPE_CHECKING:
-    from ...statistics.repeated_intervals import Order
 
 #: Verdicts that do not need more repeats.
 DECIDED = (FASTER, NO_DIFFERENCE)
@@ -87,8 +86,6 @@ def _judged(contest: Contest, fewest: int) -> _Judged:
     framework each such case, so that a faster compiler, variant or environment with few repeats
     does not unsettle an order. Its fastest cases are judged if none has so many, or if a repeat of
     another framework's faster case contradicts the order."""
-    from ...statistics import descriptive  # slow to import
-
     first, *rest = contest.entrants
     fastest = _Judged([first], rest, contest.figures[0])
     enough: dict[str, list[CaseResult]] = defaultdict(list)
@@ -109,8 +106,6 @@ def _judged(contest: Contest, fewest: int) -> _Judged:
 
 def _order_sides(contest: Contest) -> Sides | None:
     """Return the sides that show the order best; None without two."""
-    from ...statistics import intervals  # slow to import
-
     if contest.pair is None:
         return None
     leaders, others, choices = _judged(contest, intervals.repeats_for_ratio())
@@ -142,9 +137,6 @@ class OpenOrder(NamedTuple):
 
 def _budgeted_orders(contest: Contest) -> Sequence[Order | None]:
     """Return the order of each entrant to the fastest, by the cases that show it best."""
-    from ...statistics import repeated_intervals  # slow to import
-    from ...statistics.repeated_intervals import Order
-
     assert contest.error is not None, "asked for only within a time budget"
     judged = _judged(contest, repeated_intervals.FIRST_LOOK)
     orders = _orders(contest.entrants, contest.error / contest.figures[0])
@@ -164,9 +156,6 @@ def open_order(contest: Contest) -> OpenOrder | None:
 
 
 def _open_order(contest: Contest, orders: Sequence[Order | None]) -> OpenOrder | None:
-    from ...statistics import descriptive, repeated_intervals  # slow to import
-    from ...statistics.repeated_intervals import Order
-
     def those(asked: Order) -> list[CaseResult]:
         pairs = zip(contest.entrants, orders, strict=True)
         return [entrant for entrant, order in pairs if order is asked]
@@ -185,9 +174,6 @@ def _open_order(contest: Contest, orders: Sequence[Order | None]) -> OpenOrder |
 
 def _within_budget(contest: Contest) -> Row:
     """Return the cells of a setting whose repeats a time budget decided."""
-    from ...statistics import repeated_intervals  # slow to import
-    from ...statistics.repeated_intervals import Order
-
     both = _sides(contest)
     assert both is not None, "asked for only where there are two"
     ends = repeated_intervals.ratio_interval(both.base, both.values)
@@ -217,9 +203,6 @@ def _within_budget(contest: Contest) -> Row:
 
 def _orders(cases: Sequence[CaseResult], error: float) -> list[Order | None]:
     """Return the order of each case to the first; open where another is faster."""
-    from ...statistics import repeated_intervals
-    from ...statistics.repeated_intervals import Order
-
     leader, orders = repeated_intervals.orders([_ascending(case) for case in cases], error)
     return orders if leader == 0 else [None, *[Order.OPEN] * (len(cases) - 1)]
 
@@ -227,8 +210,6 @@ def _orders(cases: Sequence[CaseResult], error: float) -> list[Order | None]:
 def _within(contenders: Sequence[CaseResult]) -> float | None:
     """Return the largest difference between the first contender and any other that the 95 %
     interval of each ratio leaves, as a fraction; None while one has no interval."""
-    from ...statistics import repeated_intervals
-
     first, *others = map(_ascending, contenders)
     ends = [repeated_intervals.ratio_interval(other, first) for other in others]
     known = [end for end in ends if end and end[0] > 0]
@@ -268,8 +249,6 @@ _MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
 
 def _figures(contest: Contest, count: int) -> Row:
     """Return a row without its verdict. ``count``: number of settings with a comparison."""
-    from ...statistics import descriptive, intervals  # slow to import
-
     first, second = _first_two(contest)
     key = first.key if first else contest.setting
     cells, own = key.row, dict.fromkeys(OWN) | (second.key.row if second else {})

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 
 from ...cases.conditions import Key
 from ...statistics import descriptive
+from ...statistics.intervals import median_interval
 from ..columns import Row, interval_cells
-from ..results import CaseResult, median_interval
+from ..results import CaseResult
 from ..table import Inputs, declared_table
+from ..view import records
 
 #: Fraction of the steps at or below each percentile.
 PERCENTILES = {
@@ -84,7 +86,5 @@ TABLES = (STEP_TIME,)
 
 def by_case(inputs: Inputs) -> dict[Key, Row]:
     """Return the rows by key of the case."""
-    from ..view import records  # slow to import, and plans make no rows
-
     timed = (key for key, result in inputs.cases.items() if result.case.mode == "inference")
     return dict(zip(timed, records(inputs.made(STEP_TIME)), strict=True))

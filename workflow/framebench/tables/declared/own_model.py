@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
@@ -11,7 +12,7 @@ from ...records.fields.flags import OWN
 from ...records.fields.steps import PARTS
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
-from .. import contests, formatting
+from .. import contests, formatting, view
 from ..columns import Row
 from ..results import UNCOMPILED, CaseResult
 from ..table import Inputs, Table, declared_table
@@ -21,9 +22,6 @@ from .largest_batch import LARGEST
 from .roofline import ROOFLINE
 from .step_breakdown import STEP_BREAKDOWN
 from .summary import tokens_per_second
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Outcome of the verification, by the flag of an excluded figure.
 _OUTCOMES = {flag: outcome for outcome, flag in EXCLUDING.items()}
@@ -53,8 +51,6 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
 def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     """Return what was found about each own model: the best combination, what the batch brings,
     where its time goes, and the largest batch."""
-    from .. import view  # slow to import, and plans need only names
-
     found: dict[tuple[str, str], list[Row]] = {}
     for row in view.rows_of(tables, OWN_MODEL):
         found.setdefault((row["model"], row["mode"]), []).append(row)

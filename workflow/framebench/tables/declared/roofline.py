@@ -6,7 +6,7 @@ are upper bounds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import pandas as pd
 
 from .. import formatting
 from ..columns import Row
@@ -15,9 +15,6 @@ from ..expectation.roofs import Roof, RoofLookup
 from ..results import CaseResult, flags_of
 from ..table import Inputs, declared_table
 from .efficiency import DOUBTED, HIGHEST_MFU, operations_per_sample, tflops_per_device
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COMPUTE, MEMORY = "compute", "memory"
 #: Flag for a memory roof that may not be a bound.

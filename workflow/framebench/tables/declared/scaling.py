@@ -8,18 +8,19 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from ...cases.conditions import Key
 from ...records.run import Run
 from ...statistics import descriptive
+from ...statistics.intervals import median_interval
+from ..case_frame import with_cells
 from ..columns import Row, interval_cells
 from ..ratios import ratio_table
-from ..results import CaseResult, median_interval, over_runs
+from ..results import CaseResult, over_runs
 from ..table import Inputs, declared_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,6 @@ def _efficiencies(
     """Return speed-ups, efficiencies and times of communication.
 
     ``at``: settings at which the baselines were expected."""
-    from ..case_frame import with_cells  # slow to import, and plans make no rows
-
     table = ratio_table(cases, inputs, base, "1n1g", at, [*cases["devices"]])
     for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
         table[name.replace("speedup", "efficiency")] = table[name] / table["devices"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+import pandas as pd
 from core import precisions
 
 from ...cases.conditions import Key
@@ -14,9 +14,6 @@ from ..columns import Row
 from ..ratios import ratio_table
 from ..results import UNCOMPILED, CaseResult, over_runs
 from ..table import Fields, Inputs, declared_table
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def of_precisions(inputs: Inputs) -> pd.DataFrame:
@@ -38,8 +35,6 @@ def of_compilers(inputs: Inputs) -> pd.DataFrame:
 
     Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
     compiler have no row."""
-    import pandas as pd  # slow to import, and plans make no rows
-
     cases = inputs.frame[~inputs.frame["compiler"].isin([UNCOMPILED, ""])]
     table = ratio_table(cases, inputs, _uncompiled, "uncompiled", refused=_why_refused)
     paid: list[int | None] = []

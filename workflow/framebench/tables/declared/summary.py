@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...statistics import intervals, shape
 from ..columns import Row, interval_cells
 from ..results import CaseResult
 from ..table import declared_table
@@ -11,8 +12,6 @@ WIDTH = 0.01
 
 
 def _cells(result: CaseResult) -> Row:
-    from ...statistics import intervals, shape  # slow to import, and plans make no rows
-
     return {
         "throughput_min": min(result.values, default=None),
         "throughput_max": max(result.values, default=None),
