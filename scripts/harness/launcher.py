@@ -27,6 +27,7 @@ from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
+from harness.processes.descendants import adopt_orphans
 from harness.processes.fork_server import ForkServer
 from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
 from harness.provenance import environment, scheduler, software
@@ -65,7 +66,7 @@ def run_ranks(setup: Setup) -> record.Measured:
     workload, case = setup.workload, setup.workload.case
     deadline = setup.started + workload.options.time_limit
     if case.nodes == 1:
-        share = launch.Share(setup.run, 0, launch.free_addresses(case.devices))
+        share = launch.Share(0, launch.free_addresses(case.devices))
         left = node.run_ranks(
             workload, share, setup.folder, deadline, setup.common, setup.devices, setup.forks
         )
@@ -244,6 +245,7 @@ def main(arguments: Sequence[str]) -> int:
         signal_when_parent_dies(signal.SIGTERM)
         if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
             return 128 + signal.SIGTERM
+    adopt_orphans()
     workloads = [parse(words) for words in each_check(arguments)]
     status = 0
     try:

@@ -96,7 +96,7 @@ class ForkServer:
             "places": [
                 {
                     "FRAMEWORK": self.framework,
-                    **rank_variables(rank, local_rank, addresses, run="test", cores=()),
+                    **rank_variables(rank, local_rank, addresses, cores=()),
                 }
                 for rank, local_rank in enumerate(local_ranks)
             ],

@@ -126,7 +126,7 @@ class Project:
             if (
                 mine in command
                 or folder.startswith(str(self.folder))
-                or (b"FRAMEBENCH_RUN=" in variables and mine in variables)
+                or (b"FRAMEBENCH_ADDRESSES=" in variables and mine in variables)
             ):
                 actual[int(entry.name)] = command.replace(b"\0", b" ").decode(errors="replace")
         return actual

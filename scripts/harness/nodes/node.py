@@ -114,14 +114,15 @@ def run_ranks(
     used = [core for of_rank in pinned for core in of_rank] if options.cores_per_device else cores
     gpus = count if options.accelerator == "cuda" else 0
     limit = memory.allowed(options.memory_limit, 1 / devices.total)
-    held = memory.HeldMemory(share.run, limit)
     ranks: List[launch.RankProcess] = []
-    with Watcher(share.run, used or cores, common, gpus) as watcher:
+    with Watcher(used or cores, common, gpus) as watcher:
         try:
             launch.start_ranks(ranks, spec, share, pinned, common, devices.files, forks)
-            launch.watch(share.run, ranks, folder, deadline, held, asked)
+            apart = forks.pid if forks else None
+            held = memory.HeldMemory(limit, apart)
+            launch.watch(ranks, folder, deadline, held, apart, asked)
         finally:
-            launch.end(share.run, ranks)
+            launch.end(forks.pid if forks else None)
     out_of_memory = control_groups.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, options.time_limit)

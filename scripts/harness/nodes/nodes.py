@@ -38,6 +38,7 @@ from harness.nodes import node as one_node
 from harness.output import partial
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, temporary_folder
+from harness.processes.descendants import adopt_orphans
 from harness.processes.parent_death import signal_when_parent_dies
 from harness.provenance import software
 from harness.request.command_line import parse
@@ -87,7 +88,7 @@ def run_ranks(
         # The same output and log on all nodes, where nothing was said of them.
         arguments = [*options.arguments, "--output", options.output, "--log", options.log]
         seconds = deadline - time.monotonic()
-        request = {"arguments": arguments, "machine": _this_machine(), "run": run}
+        request = {"arguments": arguments, "machine": _this_machine()}
         _write(folder, _REQUEST, {**request, "seconds": seconds})
         with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
             launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
@@ -315,10 +316,9 @@ def _take_part(workload: Workload, folder: str, request: Answer, asked: List[int
             nodes = _read(folder, _INTRODUCTION, count)
         known = [node for node in nodes if node is not None]
         check(workload, known)
-        # A mark per node: where several nodes are one machine, each cleans up its own processes.
         first = index * workload.case.devices_per_node
         addresses = [address for node in known for address in node["addresses"]]
-        share = launch.Share(f"{request['run']}-{index}", first, addresses)
+        share = launch.Share(first, addresses)
         own = stack.enter_context(temporary_folder())
         left = one_node.run_ranks(workload, share, own, deadline, common, devices, asked=asked)
         # Monotonic times of this machine mean nothing on another.
@@ -333,6 +333,7 @@ def main(folder: str) -> int:
     """Return the exit status: 0 if all went well, else another, at which ``srun`` ends the
     others."""
     asked: List[int] = []
+    adopt_orphans()
     for number in signals.ENDING:
         signal.signal(number, lambda number, frame: asked.append(number))
     try:

@@ -1,13 +1,11 @@
 """Start ranks as forks of a process that has imported their framework.
 
 No fork sees what another one changed, such as the operators that a framework's mixed precision
-replaces. Only for ranks without a timed region, because the monitor of disturbances knows processes
-of a run by the environment of their program, which forks share.
+replaces.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
@@ -19,11 +17,8 @@ START_RANK = os.path.join(
 )
 
 
-_PR_SET_CHILD_SUBREAPER = 36
-
-
 class ForkedRank:
-    """Child of this process that it did not start itself; used like ``subprocess.Popen``."""
+    """Adopted child of this process; used like ``subprocess.Popen``."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -56,6 +51,11 @@ class ForkServer:
             self._process.kill()
             self._process.communicate()
             self._process = None
+
+    @property
+    def pid(self) -> Optional[int]:
+        """The process of the server; None without one."""
+        return None if self._process is None else self._process.pid
 
     def start(
         self,
@@ -96,10 +96,7 @@ class ForkServer:
         return ForkedRank(int(answer))
 
     def _server(self, common: Mapping[str, str]) -> "subprocess.Popen[str]":
-        # Become the parent of all descendants whose own parent ends: it is told how they ended.
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        # In the launcher's session, all others of which are swept after each run, but not in its
-        # group, which Ctrl-C interrupts.
+        # Not in the launcher's group, which Ctrl-C interrupts.
         return subprocess.Popen(
             [sys.executable, START_RANK],
             stdin=subprocess.PIPE,

@@ -18,9 +18,9 @@ from core import signals
 from harness import variables
 from harness.messages import report
 from harness.processes.cleanup import remove_shared
+from harness.processes.descendants import Descendants
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.memory import HeldMemory
-from harness.processes.own_time import RUN_VARIABLE, Members
 
 #: Seconds that other ranks may continue after one has failed, to report what they saw.
 _GRACE_SECONDS = 5.0
@@ -33,9 +33,8 @@ LARGEST_LOG = 64 * 2**20
 class Share(NamedTuple):
     """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
 
-    ``addresses``: ``host:port`` in rank order. ``run``: mark of its processes."""
+    ``addresses``: ``host:port`` in rank order."""
 
-    run: str
     first_rank: int
     addresses: List[str]
 
@@ -110,7 +109,7 @@ def common_environment(
 
 
 def rank_variables(
-    rank: int, local_rank: int, addresses: Sequence[str], run: str, cores: Sequence[int]
+    rank: int, local_rank: int, addresses: Sequence[str], cores: Sequence[int]
 ) -> Dict[str, str]:
     """Return the variables that identify a rank."""
     host, _, port = addresses[0].rpartition(":")
@@ -122,7 +121,6 @@ def rank_variables(
         "MASTER_PORT": port,
         "FRAMEBENCH_ADDRESSES": ",".join(addresses),
         "FRAMEBENCH_CORES": ",".join(str(core) for core in cores),
-        RUN_VARIABLE: run,
     }
 
 
@@ -150,7 +148,7 @@ def start_ranks(
     os.mkdir(temporary, 0o700)
     for local_rank, pinned in enumerate(cores):
         rank = share.first_rank + local_rank
-        identity = rank_variables(rank, local_rank, share.addresses, share.run, pinned)
+        identity = rank_variables(rank, local_rank, share.addresses, pinned)
         own = {**common, "TMPDIR": temporary, **identity}
         # A separate folder, so that nothing of the user's is imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
@@ -191,16 +189,16 @@ def await_child(seconds: float) -> None:
     signal.sigtimedwait([signal.SIGCHLD], min(max(0.0, seconds), 1.0))
 
 
-def end(run: str, ranks: Sequence[RankProcess], at_once: bool = False) -> None:
-    """End the ranks of a run on this node with all that they started.
+def end(apart: Optional[int] = None, at_once: bool = False) -> None:
+    """End all processes of a run on this node. ``apart``: see :class:`Descendants`.
 
     By SIGTERM, which Python's trackers of shared memory outlive to remove it; then, or ``at_once``,
     by SIGKILL."""
-    members, groups = Members(run, os.getpid()), {rank.process.pid for rank in ranks}
+    descendants = Descendants(os.getpid(), apart)
     now = time.monotonic()
     patience, late = now if at_once else now + _TERM_SECONDS, now + _TERM_SECONDS + _KILL_SECONDS
     ended: Set[int] = set()
-    left = _running(members, groups)
+    left = _running(descendants)
     while left and time.monotonic() < late:
         impatient = time.monotonic() >= patience
         for process in left if impatient else left - ended:
@@ -208,30 +206,20 @@ def end(run: str, ranks: Sequence[RankProcess], at_once: bool = False) -> None:
                 os.kill(process, signal.SIGKILL if impatient else signal.SIGTERM)
         ended |= left
         time.sleep(0.01)
-        left = _running(members, groups)
+        left = _running(descendants)
     remove_shared(ended)
 
 
-def _running(members: Members, groups: Set[int]) -> Set[int]:
-    """Return the processes of a run that have not ended, and those in its ranks' process
-    ``groups``: forks have the environment of the process that imported their framework."""
-    left, marked = set(), set(members.find())
-    for process in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        with contextlib.suppress(OSError):  # ended meanwhile
-            with open(f"/proc/{process}/stat", "rb") as file:
-                state, _, group = file.read().rpartition(b")")[2].split()[:3]
-            if state != b"Z" and (process in marked or int(group) in groups):
-                left.add(process)
-    return left
+def _running(descendants: Descendants) -> Set[int]:
+    return {process for process, state in descendants.find().items() if state.is_running}
 
 
-def _stop(run: str, ranks: Sequence[RankProcess], why: Stop) -> None:
+def _stop(ranks: Sequence[RankProcess], why: Stop, apart: Optional[int]) -> None:
     """End the ranks that still run."""
-    running = [rank for rank in ranks if rank.ended is None]
-    for rank in running:
-        if rank.stopped is None:
+    for rank in ranks:
+        if rank.ended is None and rank.stopped is None:
             rank.stopped, rank.stopped_at = why, time.monotonic()
-    end(run, running, at_once=why.status == "oom")
+    end(apart, at_once=why.status == "oom")
 
 
 def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
@@ -244,14 +232,14 @@ def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
 
 
 def watch(
-    run: str,
     ranks: Sequence[RankProcess],
     folder: str,
     deadline: float,
     memory: HeldMemory,
+    apart: Optional[int] = None,
     asked: Sequence[int] = (),
 ) -> None:
-    """Return when all ranks of the ``run`` have ended.
+    """Return when all ranks of a run have ended. ``apart``: see :class:`Descendants`.
 
     They are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory`` or print
     too much, some seconds after another one failed, and once signals have ``asked`` this process to
@@ -273,14 +261,14 @@ def watch(
                 signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
                 return
             if now >= deadline:
-                _stop(run, ranks, TIME_LIMIT)
+                _stop(ranks, TIME_LIMIT, apart)
             elif asked or now >= grace_end:
-                _stop(run, ranks, OTHER_RANK)
+                _stop(ranks, OTHER_RANK, apart)
             elif now >= memory.next_look:
-                too_much = memory.look(rank.process.pid for rank in ranks if rank.ended is None)
+                too_much = memory.look()
                 stop = Stop("oom", too_much) if too_much else _too_long(ranks)
                 if stop:
-                    _stop(run, ranks, stop)
+                    _stop(ranks, stop, apart)
             stopped = any(rank.stopped for rank in ranks)
             await_child(1.0 if stopped else min(deadline, grace_end, memory.next_look) - now)
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Dict, Iterable, List, NamedTuple, Optional
+from typing import Dict, List, NamedTuple, Optional
 
 from core import control_groups
 
-from harness.processes.own_time import Members
+from harness.processes.descendants import Descendants
 
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
@@ -62,25 +62,24 @@ def allowed(limit: Optional[Limit], part: float = 1.0) -> Optional[int]:
 
 
 class HeldMemory:
-    """Memory that the processes of ``run`` hold, without this one, its launcher.
+    """Memory that the processes of a run hold, without this one, its launcher.
 
-    ``limit``: in bytes, None without one; ``proc``: the folder /proc. ``peak``: most bytes held
-    together. ``others``: most that others held meanwhile. ``next_look``: when to look again, in
-    monotonic seconds."""
+    ``limit``: in bytes, None without one; ``apart``: see :class:`Descendants`; ``proc``: the folder
+    /proc. ``peak``: most bytes held together. ``others``: most that others held meanwhile.
+    ``next_look``: when to look again, in monotonic seconds."""
 
-    def __init__(self, run: str, limit: Optional[int], proc: str = "/proc") -> None:
+    def __init__(
+        self, limit: Optional[int], apart: Optional[int] = None, proc: str = "/proc"
+    ) -> None:
         self.limit = limit
         self.peak = self.others = 0
         self.next_look = 0.0
-        self._members = Members(run, os.getpid(), proc)
-        self._members.ignore_present()
+        self._descendants = Descendants(os.getpid(), apart, proc)
         self._proc = proc
 
-    def look(self, ranks: Iterable[int] = ()) -> Optional[str]:
-        """Return why the run must end, or None. ``ranks``: known processes of the run, whatever
-        their environment says yet."""
-        self._members.add(ranks)
-        processes = self._members.find()
+    def look(self) -> Optional[str]:
+        """Return why the run must end, or None."""
+        processes = self._descendants.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)
         if self.limit is not None and held > self.limit:
             held = sum(_held_alone(self._proc, process) for process in processes)

@@ -15,7 +15,7 @@ import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.machine.cores import siblings
-from harness.processes.own_time import OwnTime
+from harness.processes.descendants import OwnTime
 from harness.telemetry import nvml
 from harness.telemetry.sensors import Sensors
 
@@ -48,16 +48,14 @@ class Watcher:
     ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name,
     uuid and ECC mode of each."""
 
-    def __init__(
-        self, run: str, cores: Sequence[int], variables: Mapping[str, str], devices: int
-    ) -> None:
+    def __init__(self, cores: Sequence[int], variables: Mapping[str, str], devices: int) -> None:
         self.samples: List[Sample] = []
         self.interval = INTERVAL_SECONDS
         self.used, self.counted = sorted(cores), shared_with(cores)
         self.absent: Dict[str, str] = {}
         self.gpus: List[Dict[str, Any]] = []
         self.memory_bytes: Optional[int] = None
-        self._run, self._variables, self._devices = run, variables, devices
+        self._variables, self._devices = variables, devices
         self._started = threading.Event()
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._work, name="watcher", daemon=True)
@@ -98,7 +96,7 @@ class Watcher:
             os.sched_setaffinity(0, free)
         # Where the launcher shares the run's cores, it does not count as load of others.
         self._beside = not free
-        self._own = OwnTime(self._run, os.getpid())
+        self._own = OwnTime(os.getpid())
         self._sensors = Sensors(self.counted)
         self._gpus: Optional[nvml.Gpus] = None
         if self._devices:

@@ -61,16 +61,12 @@ def machine(root: Path) -> tuple[str, str]:
 
 
 def process(
-    proc: str, number: int, parent: int, own: float, children: float = 0.0, run: str = ""
+    proc: str, number: int, parent: int, own: float, children: float = 0.0, state: str = "S"
 ) -> None:
-    """Write a process with its CPU seconds; ``run``: its run, "" for none."""
-    message = ["S", str(parent), *["0"] * 9, str(round(own * TICKS)), "0"]
+    """Write a process with its CPU seconds."""
+    message = [state, str(parent), *["0"] * 9, str(round(own * TICKS)), "0"]
     message += [str(round(children * TICKS)), "0", *["0"] * 30]
-    environ = f"A=1\0FRAMEBENCH_RUN={run}\0" if run else "A=1\0"
-    write(
-        Path(proc, str(number)),
-        {"stat": f"{number} (a ) name) {' '.join(message)}\n", "environ": environ},
-    )
+    write(Path(proc, str(number)), {"stat": f"{number} (a ) name) {' '.join(message)}\n"})
 
 
 class FakeNvml(SimpleNamespace):

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness.processes.own_time import OwnTime
+from harness.processes.descendants import Descendants, OwnTime
 from harness.telemetry import nvml
 from harness.telemetry.sensors import Sensors
 
@@ -62,33 +62,37 @@ def test_what_is_not_there_is_absent_and_not_zero(tmp_path: Path) -> None:
 
 def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     proc = str(tmp_path)
-    process(proc, 10, 1, own=1.0, children=5.0)  # the launcher: what ran before is not the run's
+    process(proc, 1, 0, own=40.0)
+    process(proc, 10, 1, own=1.0, children=5.0)  # the launcher
     process(proc, 30, 1, own=70.0)
-    own_time = OwnTime("R", 10, proc)
-    assert own_time.read() == {"ranks": 0, "launcher": 1}
-    process(proc, 20, 10, own=2.0, run="R")
-    process(proc, 21, 20, own=3.0, run="R")
-    process(proc, 22, 1, own=9.0, run="another")
-    assert own_time.read()["ranks"] == 5
-    assert own_time.processes == {20, 21}
-    shutil.rmtree(tmp_path / "21")  # it ended, and its parent waited for it
-    process(proc, 20, 10, own=2.5, children=3.25, run="R")
-    assert own_time.read()["ranks"] == 5.75
+    own_time = OwnTime(10, proc)
+    assert own_time.read() == {"ranks": 5, "launcher": 1}
+    process(proc, 20, 10, own=2.0)
+    process(proc, 15, 20, own=3.0)  # of a lower number, which the kernel uses again
+    process(proc, 22, 30, own=9.0)
+    assert own_time.read()["ranks"] == 10
+    assert own_time.processes == {20, 15}
+    shutil.rmtree(tmp_path / "15")  # it ended, and its parent waited for it
+    process(proc, 20, 10, own=2.5, children=3.25)
+    process(proc, 23, 10, own=0.5, state="Z")  # adopted, and nobody waits for it
+    assert own_time.read()["ranks"] == 11.25
     shutil.rmtree(tmp_path / "20")  # so did the rank, which the launcher waited for
     process(proc, 10, 1, own=1.5, children=5.0 + 6.0)
-    assert own_time.read() == {"ranks": 6, "launcher": 1.5}
+    assert own_time.read() == {"ranks": 11.5, "launcher": 1.5}
 
 
-def test_a_process_that_nobody_waits_for_and_one_that_starts_late_count(tmp_path: Path) -> None:
+def test_what_ended_before_it_was_looked_at_is_looked_for_again(tmp_path: Path) -> None:
+    """Fail if a process counts as another's for good because its parent ended at that moment."""
     process(str(tmp_path), 10, 1, own=1.0)
-    process(str(tmp_path), 20, 10, own=0.0)  # still with the launcher's environment
-    process(str(tmp_path), 21, 1, own=3.0, run="R")  # its parent is gone
-    own_time = OwnTime("R", 10, str(tmp_path))
-    assert own_time.read()["ranks"] == 3
-    shutil.rmtree(tmp_path / "21")
-    assert own_time.read()["ranks"] == 3
-    process(str(tmp_path), 20, 10, own=2.0, run="R")
-    assert own_time.read()["ranks"] == 5
+    process(str(tmp_path), 20, 19, own=3.0)
+    process(str(tmp_path), 21, 1, own=5.0)
+    descendants = Descendants(10, apart=None, proc=str(tmp_path))
+    assert not descendants.find()
+    process(str(tmp_path), 20, 10, own=3.0)  # adopted
+    assert [*descendants.find()] == [20]
+    process(str(tmp_path), 22, 20, own=1.0)
+    assert sorted(descendants.find()) == [20, 22]
+    assert not Descendants(10, apart=20, proc=str(tmp_path)).find()
 
 
 def test_a_gpu_tells_everything() -> None:

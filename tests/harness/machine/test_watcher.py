@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import threading
@@ -12,13 +11,12 @@ from typing import Any
 import pytest
 from framebench.records.fields.disturbance import disturbed
 from harness.machine import cores
-from harness.processes.own_time import RUN_VARIABLE
 from harness.telemetry import watcher
 
 from ...bench import Bench
 from ...hog import hog
 from ..validity import assert_valid
-from .watch_samples import RUN_ID, summarized, watch_sample
+from .watch_samples import summarized, watch_sample
 
 
 def test_the_window_spans_all_ranks() -> None:
@@ -126,7 +124,7 @@ def test_gpus_are_summed_up_one_by_one() -> None:
 def test_a_long_run_keeps_a_bounded_number_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watcher, "INTERVAL_SECONDS", 0.0001)
     monkeypatch.setattr(watcher, "MOST_SAMPLES", 10)
-    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
+    with watcher.Watcher(cores.allowed(), {}, 0) as watching:
         while watching.interval < 0.0008:
             time.sleep(0.01)
     moments = [taken["seconds"] for taken in watching.samples]
@@ -139,7 +137,7 @@ def test_a_sensor_that_hangs_does_not_stop_the_run(monkeypatch: pytest.MonkeyPat
     forever = threading.Event()
     monkeypatch.setattr(watcher.Watcher, "take", lambda self: forever.wait() and {})
     monkeypatch.setattr(watcher, "PATIENCE_SECONDS", 0.05)
-    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
+    with watcher.Watcher(cores.allowed(), {}, 0) as watching:
         pass
     forever.set()
     assert "answered" in watching.absent["watcher"]
@@ -150,7 +148,7 @@ def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyP
         raise RuntimeError("no sensors today")
 
     monkeypatch.setattr(watcher.Watcher, "open", fail)
-    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
+    with watcher.Watcher(cores.allowed(), {}, 0) as watching:
         pass
     ranks = [{"window_start": time.perf_counter() - 1, "window_seconds": 1.0}]
     actual = watcher.summary(watching, ranks)
@@ -167,16 +165,15 @@ def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(watcher.os, "sched_setaffinity", lambda process, to: moved.append(to))
     monkeypatch.setattr(watcher, "siblings", lambda core: [core // 2 * 2, core // 2 * 2 + 1])
     for used in ([4], [4, 6]):
-        watcher.Watcher(RUN_ID, used, {}, 0).open()
+        watcher.Watcher(used, {}, 0).open()
     assert moved == [{6, 7}], "not where a sibling of the run's cores is, and nowhere if all are"
 
 
 def test_the_work_of_a_run_is_its_own() -> None:
     """Fail if a run counts its own load as others'."""
     burn = "import time\nwhile time.process_time() < 0.5: pass"
-    with watcher.Watcher(RUN_ID, cores.allowed(), {}, 0) as watching:
-        own = {**os.environ, RUN_VARIABLE: RUN_ID}
-        subprocess.run([sys.executable, "-c", burn], env=own, check=True)
+    with watcher.Watcher(cores.allowed(), {}, 0) as watching:
+        subprocess.run([sys.executable, "-c", burn], check=True)
     first, *_, last = watching.samples
     assert last["own_seconds"] - first["own_seconds"] >= 0.45
     assert last["machine_own_seconds"] - first["machine_own_seconds"] >= 0.45

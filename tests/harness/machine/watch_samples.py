@@ -8,8 +8,6 @@ from harness.telemetry import watcher
 
 from ..validity import assert_valid
 
-RUN_ID = "0" * 32
-
 
 def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
     """Return a sample at a time in seconds."""
@@ -19,7 +17,7 @@ def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
     """Return the valid summary of samples for a timed region from ``start`` to ``end``, of a run on
     two cores and so many GPUs."""
-    watching = watcher.Watcher(RUN_ID, [0, 1], {}, gpus)
+    watching = watcher.Watcher([0, 1], {}, gpus)
     watching.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
     watching.samples, watching.memory_bytes = samples, 2**30
     actual = watcher.summarize(watching, (start, end))

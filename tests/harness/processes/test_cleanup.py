@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.processes import cleanup, launch
+from harness.processes import cleanup
 
 from ...bench import Bench
 from ...processes import wait_for
@@ -160,22 +160,15 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
 
 
 def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
-    run = uuid.uuid4().hex
-    named, stranger = f"test_{run}", Path(cleanup.SHARED, f"paddle_{os.getpid()}_0_{run}")
+    name = f"test_{uuid.uuid4().hex}"
+    stranger = Path(cleanup.SHARED, f"paddle_{os.getpid()}_0_{name}")
     stranger.touch()
     try:
-        process = start_program(
-            "share_memory", named, stderr=subprocess.DEVNULL, start_new_session=True
-        )
-        assert process.stdout is not None
-        number = int(process.stdout.readline())
-        names = [named, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
-        assert all(Path(cleanup.SHARED, name).exists() for name in names)
-        launch.end(run, [launch.RankProcess(0, process, "")])
-        assert process.poll() is not None
+        program = start_program("share_memory", name)
+        number = int(program.communicate()[0])
+        names = [name, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
         there = [name for name in names if Path(cleanup.SHARED, name).exists()]
         assert not there, "left by a process that was ended"
         assert stranger.exists(), "of a process that goes on"
-        process.communicate()
     finally:
         stranger.unlink()

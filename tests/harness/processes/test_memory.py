@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from harness.processes import memory
-from harness.processes.own_time import RUN_VARIABLE
 
 from ...bench import Bench
+from ..machine.fake_machine import process
 
 MIB = 2**20
 GIB = 2**30
@@ -41,15 +41,13 @@ def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
 
 
 class Processes:
-    """Made-up /proc with one process of the run, R, that is new."""
+    """Made-up /proc with one process of this launcher's run, and one of another."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for number in ("20", "21"):
-            (folder / number).mkdir()
-            (folder / number / "environ").write_text("HOME=/\0")
+        for number, parent in ((20, os.getpid()), (21, 1), (1, 0)):
+            process(str(folder), number, parent, own=0.0)
         (folder / "21" / "status").write_text(f"RssAnon: {GIB} kB\n")
-        self.hold(0, 0)
 
     def hold(self, together: int, alone: int) -> None:
         status = f"VmRSS:\t999999999 kB\nRssAnon:\t{together // 1024} kB\nRssShmem:\t0 kB\n"
@@ -58,26 +56,12 @@ class Processes:
         (self.folder / "20" / "smaps_rollup").write_text(rollup)
 
     def memory(self) -> memory.HeldMemory:
-        os.rename(self.folder / "20", self.folder / "later")
-        created = memory.HeldMemory("R", 16 * GIB, str(self.folder))
-        os.rename(self.folder / "later", self.folder / "20")
-        (self.folder / "20" / "environ").write_text(f"{RUN_VARIABLE}=R\0")
-        return created
+        return memory.HeldMemory(16 * GIB, proc=str(self.folder))
 
 
 @pytest.fixture
 def processes(tmp_path: Path) -> Processes:
     return Processes(tmp_path)
-
-
-def test_a_rank_counts_before_its_environment_says_whose_it_is(processes: Processes) -> None:
-    processes.hold(3 * GIB, 3 * GIB)
-    held = processes.memory()
-    (processes.folder / "20" / "environ").write_text("")
-    held.look()
-    assert held.peak == 0
-    held.look([20])
-    assert held.peak == 3 * GIB
 
 
 def test_what_processes_share_counts_once(processes: Processes) -> None:
