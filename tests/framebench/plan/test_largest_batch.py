@@ -119,11 +119,10 @@ def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     results, problems = searches.load(tmp_path / "results" / "largest_batch")
     assert (len(results), problems) == (2, [])
     made = filled(results)
-    largest, attempts = made["largest_batch"], made["largest_batch_attempts"]
+    largest = made["largest_batch"]
     assert largest["largest_batch"].tolist() == [24, 24]
     assert largest["host_memory_gib"].tolist() == [3.0, 3.0]
-    assert attempts["batch_per_device"].tolist() == [8, 16, 32, 24] * 2
-    assert attempts["host_memory_gib"].isna().tolist() == [False, False, True, False] * 2
+    assert largest["attempts"].tolist() == [4, 4]
     empty = filled([])
     assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
 

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 from framebench.records.fields.steps import GradientAllReduce
 from framebench.records.run import MetricValue, Run
-from framebench.tables.expectation import collectives
 
 from ..made_up_runs import measured as of_kind
-from ..made_up_runs import repeats, run, table_of
+from ..made_up_runs import repeats, table_of
 from ..table_rows import only
 
 PLACE: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1, "devices_per_node": 2}
@@ -66,43 +65,22 @@ def trained(
 
 
 def table(*runs: Run) -> pd.DataFrame:
-    return table_of("communication", runs)
-
-
-# ---- interpolation ------------------------------------------------------------------------------
-
-
-def test_messages_follow_each_other_and_none_may_be_larger_than_was_measured() -> None:
-    times = collectives.times_of(all_reduces())
-    assert collectives.expected(times, SIZES) == pytest.approx(EXPECTED * 1e-3)
-    assert collectives.expected(times, [1000] * 50) == pytest.approx(50 * 101e-6)
-    assert collectives.expected(times, [8, 3001]) is None
-    assert collectives.expected(times, []) is None
-    assert collectives.expected([], [8]) is None
-
-
-# ---- the table ----------------------------------------------------------------------------------
+    return table_of("weak_scaling", runs)
 
 
 def test_expected_and_measured_time_stand_next_to_each_other() -> None:
     """64 samples per step take 640 ms at 100 samples/s."""
     actual = only(table(*trained([100.0], 0.0005), all_reduces()))
-    assert actual["step_time_ms"] == pytest.approx(640)
-    assert (actual["gradient_messages"], actual["gradient_bytes"]) == (3, 2012)
-    assert actual["expected_all_reduce_ms"] == pytest.approx(EXPECTED)
-    assert actual["all_reduce_alone_ms"] == pytest.approx(0.5005)
-    assert actual["reason"] == ""
-    for name in ("expected_all_reduce_ms", "all_reduce_alone_ms"):
-        assert pd.isna(actual[f"{name}_ci_low"]), "one repeat has no interval"
+    assert actual["gradient_messages"] == 3
+    assert actual["expected_communication"] == pytest.approx(EXPECTED / 640)
+    assert actual["communication_alone"] == pytest.approx(0.5005 / 640)
 
 
-def test_intervals_enclose_the_figures_where_repeats_give_them() -> None:
-    speeds = [100.0 + 0.1 * number for number in range(8)]
-    measured = [all_reduces(1 + 0.02 * number, repeat=number) for number in range(1, 9)]
+def test_the_expected_time_is_the_median_over_repeats_with_their_flags() -> None:
+    speeds = [100.0 + 0.1 * number for number in range(9)]
+    measured = [all_reduces(1 + 0.02 * number, repeat=number + 5) for number in range(-4, 5)]
     actual = only(table(*trained(speeds), *measured))
-    for name in ("expected_all_reduce_ms", "all_reduce_alone_ms"):
-        low, high = actual[f"{name}_ci_low"], actual[f"{name}_ci_high"]
-        assert low < actual[name] < high, name
+    assert actual["expected_communication"] == pytest.approx(EXPECTED / (64 / 0.1004))
     assert actual["flags"] == "noisy", "of the collective, whose interval is more than 5 % wide"
 
 
@@ -120,58 +98,29 @@ def test_intervals_enclose_the_figures_where_repeats_give_them() -> None:
     ],
 )
 def test_a_collective_of_other_ranks_says_nothing(other: dict[str, Any]) -> None:
-    elsewhere = all_reduces(**other)
-    made = table(*trained([100.0]), elsewhere)
-    if other.get("operation"):
-        assert not len(made), "no all-reduce at all"
-        return
-    actual = only(made)
-    assert pd.isna(actual["expected_all_reduce_ms"])
-    assert actual["all_reduce_alone_ms"] > 0, "what was measured is no secret"
-    assert actual["reason"] == (
-        "no all-reduce of pytorch measured there: kind collective, nodes 1, devices_per_node 2, "
-        "dtype float32, largest_bytes 2000 or more"
-    )
+    actual = only(table(*trained([100.0]), all_reduces(**other)))
+    assert pd.isna(actual["expected_communication"])
+    assert actual["communication_alone"] > 0, "what was measured is no secret"
 
 
 def test_gradients_in_another_dtype_have_its_all_reduces() -> None:
-    made = table(
-        *trained([100.0], precision="bf16"), all_reduces(2.0, dtype="bfloat16"), all_reduces()
-    )
-    assert only(made)["expected_all_reduce_ms"] == pytest.approx(2 * EXPECTED)
-    mixed = table(
-        *trained([100.0], precision="amp"), all_reduces(2.0, dtype="bfloat16"), all_reduces()
-    )
-    assert only(mixed)["expected_all_reduce_ms"] == pytest.approx(EXPECTED), (
+    both = (all_reduces(2.0, dtype="bfloat16"), all_reduces())
+    halves = only(table(*trained([100.0], precision="bf16"), *both))
+    assert halves["expected_communication"] == pytest.approx(2 * EXPECTED / 640)
+    mixed = only(table(*trained([100.0], precision="amp"), *both))
+    assert mixed["expected_communication"] == pytest.approx(EXPECTED / 640), (
         "its parameters are float32"
     )
 
 
-def test_a_message_beyond_the_largest_size_says_up_to_where_to_measure() -> None:
-    actual = only(table(*trained([100.0], sizes=(8, 4000)), all_reduces()))
-    assert pd.isna(actual["expected_all_reduce_ms"])
-    assert actual["reason"] == (
-        "all-reduces were measured up to 3000 bytes: dtype float32, largest_bytes 4000 or more"
-    )
-
-
 @pytest.mark.parametrize(
-    ("runs", "reason"),
+    "runs",
     [
-        (repeats(100.0, **PLACE), "do not say in which messages"),
-        (repeats(None, status="oom", reason="too big", **PLACE), "oom: too big"),
+        trained([100.0], sizes=(8, 4000)),  # larger than was measured
+        repeats(100.0, **PLACE),
+        repeats(None, status="oom", reason="too big", **PLACE),
+        trained([100.0], mode="inference"),
     ],
 )
-def test_without_messages_there_is_no_expectation(runs: list[Run], reason: str) -> None:
-    assert reason in only(table(*runs, all_reduces()))["reason"]
-
-
-@pytest.mark.parametrize(
-    "changes", [{"devices_per_node": 1}, {"mode": "inference"}, {"parallelism": "fsdp"}]
-)
-def test_what_exchanges_no_gradients_has_no_row(changes: dict[str, Any]) -> None:
-    assert not len(table(*trained([100.0], **changes), all_reduces()))
-
-
-def test_without_all_reduces_there_is_no_table() -> None:
-    assert not len(table(*trained([100.0]), run(**PLACE)))
+def test_what_no_collective_measured_has_no_expectation(runs: list[Run]) -> None:
+    assert pd.isna(only(table(*runs, all_reduces()))["expected_communication"])

@@ -1,4 +1,4 @@
-"""Tables of trainings: over seeds, equivalence, and learning curves."""
+"""Tables of trainings: over seeds, and learning curves."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from framebench.records.run import Run
 from framebench.report.charts import learning_curves
 from framebench.report.plots import Look
-from framebench.statistics import equivalence
 from framebench.tables.declared import converge
 from harness.kinds.converge import Converge
 
@@ -59,37 +58,6 @@ def test_a_case_that_never_converged_has_its_scores_and_no_time() -> None:
     assert (failure["status"], failure["failed_runs"]) == ("not_converged", 2)
 
 
-def test_only_what_differs_in_one_thing_is_compared() -> None:
-    def seeds(middle: float, **case: Any) -> list[Run]:
-        return [
-            trained(middle + step / 1000, seed=n, **case)
-            for n, step in enumerate((-2, 0, 2, 1, -1))
-        ]
-
-    runs = [
-        *seeds(0.98),
-        *seeds(0.981, framework="jax", compiler="jit"),
-        *seeds(0.981, framework="mxnet"),
-        *seeds(0.94, precision="amp"),
-        *seeds(0.981, framework="paddle", target=0.9),
-    ]
-    rows = tables(*runs)["converge_equivalence"]
-    pairs = {
-        (row["framework"], row["other_framework"], row["precision"], row["other_precision"]): row
-        for row in rows
-    }
-    assert {*pairs} == {
-        ("jax", "mxnet", "fp32", "fp32"),
-        ("jax", "pytorch", "fp32", "fp32"),
-        ("mxnet", "pytorch", "fp32", "fp32"),
-        ("pytorch", "pytorch", "amp", "fp32"),
-    }
-    same = pairs["mxnet", "pytorch", "fp32", "fp32"]
-    assert (same["equivalence"], same["fewest_seeds"]) == (equivalence.SAME, 5)
-    apart = pairs["pytorch", "pytorch", "amp", "fp32"]
-    assert apart["equivalence"] == equivalence.ANOTHER
-
-
 def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
     runs = [
         trained(0.5, 0.9, 0.97, seed=n, framework=name)
@@ -103,17 +71,6 @@ def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
     ]
     assert all("4 trainings of 2 cases" in plot.description for plot in plots)
     assert "<svg" in plots[0].svg
-
-
-def test_the_pairs_are_counted_by_verdict() -> None:
-    runs = [
-        trained(middle + step / 1000, seed=n, framework=name)
-        for name, middle in (("jax", 0.96), ("mxnet", 0.975))
-        for n, step in enumerate((-2, 0, 2, 1, -1))
-    ]
-    (pair,) = converge.pairs(inputs_of(runs))
-    assert (pair["margin"], pair["equivalence"]) == (0.01, equivalence.ANOTHER)
-    assert [*converge.lead([pair])] == ["Of 1 pairs: 1 apart by more. The margin is 0.01."]
 
 
 def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
@@ -157,7 +114,7 @@ PLACES = {"checkpoints", "weights"}
 
 
 def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
-    """Fail if rows that differ in a parameter look the same in either table."""
+    """Fail if rows that differ in a parameter look the same."""
     declared = {parameter.name for parameter in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
     usual: dict[str, Any] = {"data": "/data/other"}
@@ -168,12 +125,9 @@ def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
             for framework in ("jax", "pytorch")
             for given in ({}, {name: value})
         ]
-        actual = tables(*runs)
-        for table, pairs in ((converge.CONVERGE, 4), (converge.EQUIVALENCE, 2)):
-            rows = actual[table.name]
-            keys = {tuple(str(row[key]) for key in table.keys) for row in rows}
-            told_of = 1 if name == "target" and table is converge.EQUIVALENCE else pairs
-            assert (len(rows), len(keys)) == (told_of, told_of), (name, table.name)
+        rows = tables(*runs)["converge"]
+        keys = {tuple(str(row[key]) for key in converge.CONVERGE.keys) for row in rows}
+        assert (len(rows), len(keys)) == (4, 4), name
 
 
 def test_the_score_before_training_is_of_weights_that_were_given() -> None:
@@ -205,5 +159,3 @@ def test_sequences_micro_steps_and_versions_tell_cases_apart() -> None:
         for version in ("1", "2")
         for length, count in (("None", 1), ("384", 1), ("None", 4))
     }  # fmt: skip
-    # two framework versions with nothing else different are no comparison
-    assert "converge_equivalence" not in tables(*runs)

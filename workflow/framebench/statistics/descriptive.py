@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from statistics import fmean
+from statistics import fmean, stdev
 from statistics import median as median
 
 #: Arithmetic mean, summed without rounding error: for times, which add up, not for rates.
@@ -61,3 +61,21 @@ def _exact(fraction: float) -> Fraction:
     if not 0 < exact < 1:
         raise ValueError(f"a percentile's fraction lies between 0 and 1, not {fraction}")
     return exact
+
+
+def deviation(values: Sequence[float]) -> float | None:
+    """Return the sample standard deviation (n - 1); None for fewer than two values."""
+    return stdev(values) if len(values) > 1 else None
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return Student's 95 % interval of the mean, for roughly normal values.
+
+    None for fewer than two values or if all are equal, since there is no spread to judge by."""
+    from scipy import stats  # slow to import
+
+    spread = deviation(values)
+    if not spread:
+        return None
+    half = float(stats.t.ppf(0.975, len(values) - 1)) * spread / math.sqrt(len(values))
+    return mean(values) - half, mean(values) + half

@@ -1,28 +1,23 @@
-"""Tables of training quality: scores over seeds, time to a target, equivalence of cases."""
+"""Table of training quality: scores over seeds, time to a target."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
 from core.case import Case
 
-from ...cases.conditions import Key
 from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
-from ...statistics import descriptive, equivalence
+from ...statistics import descriptive
 from ..case_frame import case_frame, with_cells
 from ..columns import Row, interval_cells
 from ..results import CaseResult, over_runs
 from ..table import Inputs, declared_table
-from ..view import records
 
-#: Margin within which scores are equivalent: one percentage point.
-MARGIN = 0.01
 #: Numeric parameters of a training, and the value of each that means none of it.
 _NUMBERS = {
     "target": NO_TARGET,
@@ -63,12 +58,6 @@ def rows(inputs: Inputs) -> pd.DataFrame:
     return with_cells(case_frame(found), cells)
 
 
-def by_case(inputs: Inputs) -> dict[Key, Row]:
-    """Return the rows by key of the case."""
-    made = records(inputs.made(CONVERGE))
-    return {result.key: row for result, row in zip(results(inputs), made, strict=True)}
-
-
 def _cells(result: CaseResult) -> Row:
     """Return scores over the repeats that have one, and medians over successful repeats."""
     trained = curves(result)
@@ -85,7 +74,7 @@ def _cells(result: CaseResult) -> Row:
         "seeds": len(scores),
         "converged": len(result.ok),
         "score_mean": _reduced(descriptive.mean, scores),
-        "score_deviation": equivalence.deviation(scores),
+        "score_deviation": descriptive.deviation(scores),
         "score_minimum": _reduced(min, scores),
         "score_maximum": _reduced(max, scores),
         **interval_cells("score_mean", _mean_interval(scores)),
@@ -121,17 +110,17 @@ def _joules(run: Run) -> float | None:
 
 def _mean_interval(scores: Sequence[float]) -> tuple[float, float] | None:
     """Return the interval of the mean score, limited to 0 .. 1."""
-    found = equivalence.mean_interval(scores)
+    found = descriptive.mean_interval(scores)
     return found and (max(found[0], 0.0), min(found[1], 1.0))
 
 
 def _recipes(cases: Sequence[Case]) -> list[Row]:
     """Return the settings of the trainings, which are all cases of a table.
 
-    Paths are shortened to their ends as far as they stay distinct."""
+    Paths are shortened to their ends where these are distinct."""
     given = [dict(case.parameters) for case in cases]
-    starts = {NO_FILE: SCRATCH} | _tails(one.get("start", NO_FILE) for one in given)
-    folders = {NO_FILE: ""} | _tails(one.get("data", NO_FILE) for one in given)
+    starts = {NO_FILE: SCRATCH} | _short_names(one.get("start", NO_FILE) for one in given)
+    folders = {NO_FILE: ""} | _short_names(one.get("data", NO_FILE) for one in given)
     made: list[Row] = []
     for one in given:
         row: dict[str, Any] = {name: str(one.get(name, "")) for name in _TEXTS}
@@ -143,90 +132,12 @@ def _recipes(cases: Sequence[Case]) -> list[Row]:
     return made
 
 
-def _tails(paths: Iterator[str]) -> dict[str, str]:
-    """Return the last parts of each path, as many as distinguish it from the others."""
-    parts = {path: PurePath(path).parts for path in paths if path != NO_FILE}
-
-    def tail(path: str) -> str:
-        own = parts[path]
-        for count in range(1, len(own)):
-            if sum(other[-count:] == own[-count:] for other in parts.values()) == 1:
-                return "/".join(own[-count:])
-        return path
-
-    return {path: tail(path) for path in parts}
-
-
-# ---- equivalence --------------------------------------------------------------------------------
-
-#: Fields in which compared cases may differ, and in which they agree.
-_APART = ("framework", "framework_version", "precision", "compiler")
-_IN_COMMON = ("model", "nodes", "devices_per_node", "batch_per_device")
-#: Allowed differences. Another framework has another version and compiler.
-_COMPARED = (
-    {"framework", "framework_version"},
-    {"framework", "framework_version", "compiler"},
-    {"precision"},
-    {"compiler"},
-)
-
-
-def pairs(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per pair of cases that should learn the same.
-
-    The cases have no target, so that they train to the end. They differ in the framework, with any
-    compilers, or only in precision or compiler."""
-    known = [result for result in results(inputs) if _is_whole(result) and curves(result)]
-    recipes = dict(zip(map(id, known), _recipes([one.case for one in known]), strict=True))
-    for first, second in combinations(known, 2):
-        if not _comparable(first, second):
-            continue
-        scores = [[curve.last or 0.0 for curve in curves(result)] for result in (first, second)]
-        compared = equivalence.compare(scores[0], scores[1], MARGIN)
-        mean, (low, high), verdict = compared or (None, (None, None), equivalence.CANNOT_TELL)
-        other = second.key.row
-        yield {
-            **first.key.row,
-            **recipes[id(first)],
-            **{f"other_{name}": other[name] for name in _APART},
-            "score": curves(first)[0].score,
-            "fewest_seeds": min(map(len, scores)),
-            "difference": mean,
-            "difference_low": low,
-            "difference_high": high,
-            "margin": MARGIN,
-            "equivalence": verdict,
-        }
-
-
-def _is_whole(result: CaseResult) -> bool:
-    """Return whether a training has no target."""
-    return bool(dict(result.case.parameters).get("target", NO_TARGET) == NO_TARGET)
-
-
-def _comparable(first: CaseResult, second: CaseResult) -> bool:
-    def differ(axis: str) -> bool:
-        return bool(getattr(first.case, axis) != getattr(second.case, axis))
-
-    apart = {axis for axis in _APART if differ(axis)}
-    if "framework" in apart:
-        apart.add("framework_version")  # two frameworks may have equal version numbers
-    return bool(
-        apart in _COMPARED
-        and not any(map(differ, _IN_COMMON))
-        and first.case.parameters == second.case.parameters
-        and first.conditions == second.conditions
-    )
-
-
-def lead(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a sentence that counts the verdicts of the pairs."""
-    counted: Mapping[str, int] = Counter(row["equivalence"] for row in rows)
-    if rows:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in counted.items())
-        yield f"Of {len(rows)} pairs: {counts}. The margin is {rows[0]['margin']:g}."
+def _short_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return the last part of each path, or the whole path where others end likewise."""
+    ends = {path: PurePath(path).name for path in paths if path != NO_FILE}
+    counts = Counter(ends.values())
+    return {path: end if counts[end] == 1 else path for path, end in ends.items()}
 
 
 CONVERGE = declared_table("converge", rows)
-EQUIVALENCE = declared_table("converge_equivalence", pairs, lead=lead)
-TABLES = (CONVERGE, EQUIVALENCE)
+TABLES = (CONVERGE,)

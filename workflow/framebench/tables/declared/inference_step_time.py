@@ -6,13 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...cases.conditions import Key
 from ...statistics import descriptive
 from ...statistics.intervals import median_interval
 from ..columns import Row, interval_cells
 from ..results import CaseResult
-from ..table import Inputs, declared_table
-from ..view import records
+from ..table import declared_table
 
 #: Fraction of the steps at or below each percentile.
 PERCENTILES = {
@@ -82,9 +80,3 @@ STEP_TIME = declared_table(
     ),
 )
 TABLES = (STEP_TIME,)
-
-
-def by_case(inputs: Inputs) -> dict[Key, Row]:
-    """Return the rows by key of the case."""
-    timed = (key for key, result in inputs.cases.items() if result.case.mode == "inference")
-    return dict(zip(timed, records(inputs.made(STEP_TIME)), strict=True))

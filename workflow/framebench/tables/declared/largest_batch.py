@@ -1,4 +1,4 @@
-"""Tables of searches for the largest batch: results and attempts."""
+"""Table of searches for the largest batch."""
 
 from __future__ import annotations
 
@@ -28,21 +28,6 @@ def searched(inputs: Inputs) -> Iterator[Row]:
         }
 
 
-def tried(inputs: Inputs) -> Iterator[Row]:
-    """Yield a row per batch that a search tried, in order."""
-    for result in inputs.searches:
-        for number, attempt in enumerate(result.attempts, 1):
-            yield {
-                **result.row,
-                "attempt": number,
-                "batch_per_device": attempt["batch_per_device"],
-                "status": attempt["status"],
-                **_memory(attempt),
-                "seconds": attempt["seconds"],
-                "reason": attempt["reason"],
-            }
-
-
 def _memory(attempt: Mapping[str, Any]) -> dict[str, float | None]:
     def gibibytes(key: str) -> float | None:
         value: float | None = attempt[key]
@@ -56,5 +41,4 @@ def _memory(attempt: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 LARGEST = declared_table("largest_batch", searched)
-TRIED = declared_table("largest_batch_attempts", tried)
-TABLES = (LARGEST, TRIED)
+TABLES = (LARGEST,)

@@ -11,6 +11,7 @@ from operator import attrgetter, itemgetter
 from typing import Any
 
 import pandas as pd
+from core.parallelism import DATA
 
 from ...cases.conditions import Key
 from ...records.run import Run
@@ -18,8 +19,9 @@ from ...statistics import descriptive
 from ...statistics.intervals import median_interval
 from ..case_frame import with_cells
 from ..columns import Row, interval_cells
+from ..expectation.collectives import AllReduceLookup
 from ..ratios import ratio_table
-from ..results import CaseResult, over_runs
+from ..results import CaseResult, flags_of, over_runs
 from ..table import Inputs, declared_table
 
 
@@ -106,18 +108,40 @@ def _efficiencies(
     table = ratio_table(cases, inputs, base, "1n1g", at, [*cases["devices"]])
     for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
         table[name.replace("speedup", "efficiency")] = table[name] / table["devices"]
-    return with_cells(table, [_communication(inputs.results[number]) for number in table.index])
+    lookup = AllReduceLookup(inputs.others)
+    rows = zip(table.index, table["flags"], strict=True)
+    return with_cells(
+        table, [_communication(inputs.results[number], flags, lookup) for number, flags in rows]
+    )
 
 
-def _communication(result: CaseResult) -> Row:
-    """Return medians over repeats of the times of communication, each alone."""
+def _communication(result: CaseResult, flags: str, lookup: AllReduceLookup) -> Row:
+    """Return medians over repeats of the times of communication, each alone, and the expected one.
+
+    ``flags``: of the row, which has also those of the measured collective."""
+    expected, collective = _expected(result, lookup)
     return {
+        "expected_communication": expected,
+        "flags": " ".join(sorted({*flags.split(), *flags_of(collective).split()})),
         "communication_alone": over_runs(_alone)(result),
         **interval_cells("communication_alone", over_runs(_alone, median_interval)(result)),
         "gradient_messages": over_runs(_messages, itemgetter(0))(result),
         "all_reduce_gbytes_per_second": over_runs(_rate)(result),
         "all_reduce_bus_gbytes_per_second": over_runs(_bus_rate)(result),
     }
+
+
+def _expected(
+    result: CaseResult, lookup: AllReduceLookup
+) -> tuple[float | None, CaseResult | None]:
+    """Return the expected part of a training step for all-reduces of the gradients, one after the
+    other, and the case that measured such all-reduces; None if it is not known."""
+    run = (result.ok or result.runs)[0]
+    gradients = run.gradient_all_reduce if run.case.parallelism == DATA else None
+    found = lookup.expected(run, gradients.sizes) if gradients and _is_training(run) else None
+    if found is None or not result.throughput:
+        return None, None
+    return found[0] * result.throughput / run.case.samples_per_step, found[1]
 
 
 def _alone(run: Run) -> float | None:

@@ -10,10 +10,6 @@ from ..columns import Row
 from ..results import CaseResult
 from ..table import declared_table
 
-#: Value of the column ``data``: samples are on the device before the timed region.
-DATA = "none: on the device before the window"
-
-
 #: Value for records that do not tell.
 UNKNOWN_END = "not recorded"
 
@@ -44,7 +40,6 @@ def _cells(result: CaseResult) -> Row | None:
         cells[f"{part}_share"] = None if value is None else value / total
     return {
         "step_ms": None if step is None else 1000 * step,
-        "data": DATA if with_parts else "",
         **cells,
         "sum_over_step": total / step if step else None,
         "forward_ends": ", ".join(ends),

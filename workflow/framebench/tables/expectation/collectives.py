@@ -16,6 +16,7 @@ from core import precisions
 
 from ...machine.identities import same
 from ...records.run import Run
+from ...statistics import descriptive
 from ..results import CaseResult, CaseResults
 
 KIND, OPERATION, FLOAT32 = "collective", "all_reduce", "float32"
@@ -44,27 +45,33 @@ class AllReduceLookup:
                 # A case's first result is its principal metric, with the flags of its repeats.
                 self._found[key].setdefault((result.case, result.conditions), result)
 
-    def __bool__(self) -> bool:
-        return any(self._found.values())
+    def expected(self, run: Run, sizes: Sequence[int]) -> tuple[float, CaseResult] | None:
+        """Return the seconds of all-reduces of ``sizes`` bytes one after the other, as the median
+        over repeats of the case measured between ranks like those of ``run``; and that case.
 
-    def for_run(self, run: Run) -> CaseResult | None:
-        """Return the all-reduces between ranks like those of ``run``, in its gradients' dtype.
-
-        Of several cases, the one with the largest size."""
+        Of several cases, the one with the largest size. None if a size exceeds it."""
         if not run.hardware:
             return None
-        dict_values = self._found.get((*_ranks(run), dtype_of(run)), {}).values()
-        here = [result for result in dict_values if same(result.ok[0].machine, run.machine)]
-        return max(here, key=largest, default=None)
+        known = self._found.get((*_ranks(run), _dtype_of(run)), {}).values()
+        here = [result for result in known if same(result.ok[0].machine, run.machine)]
+        measured = max(here, key=_largest, default=None)
+        if not sizes or measured is None or max(sizes) > _largest(measured):
+            return None
+        totals = [
+            sum(_between(times, size) for size in sizes)
+            for one in measured.ok
+            if (times := times_of(one))
+        ]
+        return descriptive.median(totals), measured
 
 
-def dtype_of(run: Run) -> str:
+def _dtype_of(run: Run) -> str:
     """Return the dtype of gradients in the run's precision."""
     precision = precisions.known().get(run.case.precision)
     return (precision.storage if precision else "") or FLOAT32
 
 
-def largest(result: CaseResult) -> int:
+def _largest(result: CaseResult) -> int:
     """Return the size in bytes of the largest all-reduce that all repeats have."""
     return min(times[-1][0] for run in result.ok if (times := times_of(run)))
 
@@ -76,15 +83,6 @@ def times_of(run: Run) -> Times:
         for metric in run.metrics
         if metric.name == _TIME and metric.value is not None and _BYTES in dict(metric.point)
     )
-
-
-def expected(times: Times, sizes: Sequence[int]) -> float | None:
-    """Return the seconds of all-reduces of ``sizes`` bytes, one after the other.
-
-    None if a size exceeds the largest measured one."""
-    if not times or not sizes or max(sizes) > times[-1][0]:
-        return None
-    return sum(_between(times, size) for size in sizes)
 
 
 def _between(times: Times, size: int) -> float:
