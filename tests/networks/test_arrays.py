@@ -14,6 +14,7 @@ from ..frameworks.models import DEFINITIONS, NAMES, model_config_of, reference_m
 #: hand.
 PARAMETERS = {
     "bert_base": 110_106_428,
+    "bert_base_unclipped": 110_106_428,
     "bert_large": 336_226_108,
     "superbench_bert_base": 109_559_140,
     "superbench_bert_large": 335_244_388,
@@ -32,6 +33,9 @@ PARAMETERS = {
     "gpt_6.7b": 6_658_596_864,
     "llama_1b": 1_235_814_400,
     "llama_8b": 8_030_261_248,
+    "llama2_7b": 6_738_415_616,
+    "llama2_13b": 13_015_864_320,
+    "llama2_70b": 68_976_648_192,
     # the same, plus 100 x hidden + 100 of SuperBench's head
     "superbench_gpt2_small": 124_439_808 + 76_900,
     "superbench_gpt2_medium": 354_823_168 + 102_500,

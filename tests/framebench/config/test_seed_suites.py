@@ -55,7 +55,12 @@ def settings_of(cases: list[Case]) -> set[tuple[Any, ...]]:
     [
         ("nvidia_electra", "electra_base", "pre-training throughput/DGX A100"),
         ("nvidia_electra", "electra_base_squad", "fine-tuning throughput/DGX A100"),
+        ("nvidia_electra_dgx1", "electra_base", "pre-training throughput/DGX-1"),
+        ("nvidia_electra_dgx1", "electra_base_squad", "fine-tuning throughput/DGX-1"),
+        ("nvidia_electra_dgx2", "electra_base", "pre-training throughput/DGX-2"),
+        ("nvidia_electra_dgx2", "electra_base_squad", "fine-tuning throughput/DGX-2"),
         ("nvidia_electra_latency", "electra_base_squad", "inference/DGX A100"),
+        ("nvidia_electra_latency_t4", "electra_base_squad", "inference/T4"),
     ],
 )
 def test_electra_has_the_settings_of_the_published_figures(
@@ -68,7 +73,8 @@ def test_electra_has_the_settings_of_the_published_figures(
     for case in actual:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         if model == "electra_base":
-            assert updates == SEQUENCES[case.sequence_length or 0]
+            # NVIDIA's 40 x 1689 and 40 x 8 x 211 come near 67,584
+            assert updates == pytest.approx(SEQUENCES[case.sequence_length or 0], rel=0.001)
         else:
             assert case.accumulation == 1
 
@@ -93,21 +99,34 @@ def test_fine_tuning_has_the_settings_of_the_published_times() -> None:
     )
 
 
-def test_resnet50_has_the_settings_of_the_published_figures() -> None:
-    actual = [case for case in cases_of("nvidia_resnet50") if case.framework == "pytorch"]
-    theirs = published(RESNET50, "training/DGX A100") | published(RESNET50, "inference/DGX A100")
-    speeds = {setting for setting in theirs if setting[1] == "amp"}
-    assert {setting for setting in settings_of(actual) if setting[1] == "amp"} == speeds
-    # inference is printed in mixed precision, with its speed-up over TF32
-    assert {(*speed[:1], "tf32", *speed[2:]) for speed in speeds} == settings_of(actual) - speeds
+@pytest.mark.parametrize(
+    ("name", "machine", "full"),
+    [
+        ("nvidia_resnet50", "DGX A100", "tf32"),
+        ("nvidia_resnet50_dgx1", "DGX-1", "fp32"),
+        ("nvidia_resnet50_dgx2", "DGX-2", "fp32"),
+        ("nvidia_resnet50_t4", "T4", "fp32"),
+    ],
+)
+def test_resnet50_has_the_settings_of_the_published_figures(
+    name: str, machine: str, full: str
+) -> None:
+    actual = settings_of([case for case in cases_of(name) if case.framework == "pytorch"])
+    theirs = published(RESNET50, f"training/{machine}")
+    # inference is printed in mixed precision, with its speed-up over full precision
+    speeds = published(RESNET50, f"inference/{machine}")
+    theirs |= speeds | {(mode, full, *others) for mode, _, *others in speeds}
+    if machine == "DGX-2":  # of which no inference is printed
+        actual = {setting for setting in actual if setting[0] == "train"}
+    assert actual == theirs
 
 
 def test_superbench_has_all_models_of_its_own_and_of_torchvision() -> None:
     actual = cases_of("superbench_models")
     model_configs = CATALOG.models
     theirs = {name for name in model_configs if name.startswith("superbench_")}
-    theirs |= {*TORCHVISION}
-    assert len(theirs) == 42
+    theirs |= {*TORCHVISION, "llama2_7b", "llama2_13b", "llama2_70b"}
+    assert len(theirs) == 45
     transformers = {name for name in theirs if name.startswith(("superbench_b", "superbench_g"))}
     assert len(transformers) == 6
     for mode in ("train", "inference"):

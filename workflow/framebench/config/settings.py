@@ -75,7 +75,7 @@ class Configuration(KeysFromTexts):
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     cores_per_device: Count | Literal["auto"] = "auto"
     time_budget: Seconds | None = None
-    time_limit: Seconds = 1800
+    time_limit: Seconds | None = None
     memory_limit: Annotated[str | None, read_as(values.memory_limit)] = "auto"
     seed: Annotated[int, Field(ge=0, le=MILLION)] = 0
     interpreters: dict[FrameworkName, Interpreter] = default({})
@@ -106,10 +106,10 @@ class Configuration(KeysFromTexts):
 class Settings(Configuration):
     """The checked configuration.
 
-    ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``time_limit`` is in seconds per
-    run, ``memory_limit`` in the harness's form, None without one. ``deployment``: method of
-    ``--sdm``, "" without one. ``environments``: folder of environments; ``require_hashes``: install
-    only packages whose hashes are listed. ``measures_again``: run finished runs once more.
+    ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``memory_limit`` is in the
+    harness's form, None without one. ``deployment``: method of ``--sdm``, "" without one.
+    ``environments``: folder of environments; ``require_hashes``: install only packages whose hashes
+    are listed. ``measures_again``: run finished runs once more.
     """
 
     deployment: str
@@ -119,6 +119,11 @@ class Settings(Configuration):
     def budget(self) -> float | None:
         """Seconds that a call may measure for; None for a suite with a fixed number of repeats."""
         return self.time_budget or self.suite.time_budget
+
+    @property
+    def seconds_per_run(self) -> float:
+        """Seconds after which a run is killed."""
+        return self.time_limit or self.suite.time_limit
 
     @property
     def each_node(self) -> list[str] | None:

@@ -167,6 +167,7 @@ class SuiteFile(Keys):
     variants: dict[_VariantName, _Side] = default({})
     largest_batch: BatchBounds = default({})
     time_budget: Seconds | None = None
+    time_limit: Seconds = 1800
     batch_check: Annotated[int, Field(ge=2, le=1000)] | None = None
     on_gpus: Text | None = None
     axes: MatrixKeys | None = None
@@ -263,6 +264,7 @@ class Suite:
     variants: Mapping[str, Variant]
     largest_batch: BatchBounds
     time_budget: float | None
+    time_limit: float
     batch_check: int | None
     nodes_named: list[str] | None
     axes: Axes | None
@@ -326,6 +328,7 @@ def load_suite(name: str, catalog: Catalog, folders: Mapping[str, Path] = {}) ->
         written.variants,
         written.largest_batch,
         written.time_budget,
+        written.time_limit,
         written.batch_check,
         written.nodes_named,
         written.axes.every if written.axes else None,

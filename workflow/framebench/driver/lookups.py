@@ -144,7 +144,7 @@ class Lookups:
         """Return the function of one cluster resource."""
         described = self._settings.cluster
         assert described is not None, "only a cluster is asked for something"
-        minutes = described.minutes(self._settings.time_limit)
+        minutes = described.minutes(self._settings.seconds_per_run)
 
         def value(wildcards: Wildcards) -> Any:
             job = self.state.job(wildcards)

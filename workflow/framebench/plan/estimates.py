@@ -207,7 +207,7 @@ def _gpu_rate(case: Case, capacity: Capacity) -> float:
 def minutes(settings: Settings) -> int:
     """Return the minutes to request for a run, which may take ``time_limit``."""
     assert settings.cluster is not None, "only a cluster is asked for something"
-    return settings.cluster.minutes(settings.time_limit)
+    return settings.cluster.minutes(settings.seconds_per_run)
 
 
 def run_limit(settings: Settings) -> float:
@@ -217,6 +217,6 @@ def run_limit(settings: Settings) -> float:
     ends.
     """
     if settings.cluster is None:
-        return settings.time_limit
+        return settings.seconds_per_run
     left = settings.cluster.run_limit(minutes(settings))
-    return min(settings.time_limit, max(left, 30.0))
+    return min(settings.seconds_per_run, max(left, 30.0))
