@@ -33,7 +33,7 @@ def percentile(values: Sequence[float], fraction: float) -> float | None:
     """
     if len(values) < samples_needed(fraction):
         return None
-    rank = math.ceil(_exact(fraction) * len(values))
+    rank = math.ceil(Fraction(str(fraction)) * len(values))  # exact: as a float it may round up
     return sorted(values)[rank - 1]
 
 
@@ -47,20 +47,11 @@ def samples_needed(fraction: float) -> int:
     CONFIDENCE of all cases (David & Nagaraja). 64 and 662 are also the least numbers of queries of
     MLPerf's early stopping. The printed percentile is an estimate, not that bound.
     """
-    above = float(1 - _exact(fraction))
+    above = float(1 - Fraction(str(fraction)))
     count = 2
     while (1 - above) ** (count - 1) * (1 - above + count * above) > 1 - CONFIDENCE:
         count += 1
     return count
-
-
-@lru_cache
-def _exact(fraction: float) -> Fraction:
-    """Return the fraction as the written decimal; binary 1 / (1 - 0.99) rounds up to 101."""
-    exact = Fraction(str(fraction))
-    if not 0 < exact < 1:
-        raise ValueError(f"a percentile's fraction lies between 0 and 1, not {fraction}")
-    return exact
 
 
 def deviation(values: Sequence[float]) -> float | None:

@@ -19,6 +19,7 @@ Sources named below:
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -32,7 +33,7 @@ from .descriptive import median
 CONFIDENCE = 0.95
 #: Fewest repeats per side for the interval of a ratio. With six, two unlike pairs of modes are
 #: covered in 92 % (simulated), and even the two extreme ratios would not be sure to reach 95 %.
-FEWEST_FOR_RATIO = 7
+REPEATS_FOR_RATIO = 7
 
 Interval = tuple[float, float]
 
@@ -45,21 +46,25 @@ def median_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> 
     Nagaraja). The largest k that reaches ``confidence`` is taken. Interpolation between two k
     (Hettmansperger & Sheather) is narrower, but misses the median of two equal modes too often. The
     ends equal those of ``scipy.stats.quantile_test``, which is slow to import. None with too few
-    values: even minimum and maximum would not reach ``confidence`` (see
-    :func:`repeats_for_interval`).
-    """
-    enough = len(values) >= repeats_for_interval(confidence)
-    return _ends(values, confidence) if enough else None
+    values: even minimum and maximum would not reach ``confidence``."""
+    rank = _median_rank(len(values), confidence)
+    ordered = sorted(values)
+    return (ordered[rank - 1], ordered[-rank]) if rank else None
 
 
 @lru_cache
-def repeats_for_interval(confidence: float = CONFIDENCE) -> int:
-    """Return the fewest repeats for which :func:`median_interval` exists: 6 for 0.95.
-    Minimum and maximum miss the median when all values fall on one side: 2 (1/2)^n."""
-    count = 2
-    while _coverage(count, 1) < _exact(confidence):
-        count += 1
-    return count
+def _median_rank(count: int, confidence: float) -> int:
+    """Return the largest rank whose two values enclose the median; 0 with too few values."""
+    return _rank_of_end([math.comb(count, below) for below in range(count + 1)], confidence)
+
+
+def _rank_of_end(counts: Sequence[int], confidence: float) -> int:
+    """Return how many of the smallest values of a symmetric statistic lie in one tail together.
+
+    ``counts``: orders or signs by which it has each value; each tail is (1 - ``confidence``) / 2,
+    with the confidence as the decimal that was written."""
+    tail = (1 - Fraction(str(confidence))) / 2 * sum(counts)
+    return sum(1 for _ in itertools.takewhile(tail.__ge__, itertools.accumulate(counts)))
 
 
 def repeats_for_width(values: Sequence[float], width: float) -> int | None:
@@ -71,8 +76,8 @@ def repeats_for_width(values: Sequence[float], width: float) -> int | None:
     middle = abs(float(np.median(values))) if len(values) > 1 else 0.0
     if not middle:
         return None
-    fewest = repeats_for_interval(CONFIDENCE)
-    interval = median_interval(values, CONFIDENCE)
+    fewest = next(count for count in itertools.count(2) if _median_rank(count, CONFIDENCE))
+    interval = median_interval(values)
     if interval is not None:
         now = (interval[1] - interval[0]) / middle
     else:
@@ -89,10 +94,11 @@ def ratio_interval(
 
     The distances from each median to the ends of its own interval add up like standard errors, on
     logarithms (Zou & Donner). Assumes independent values. Spread and shape of both sides may
-    differ. None with too few values on a side (see :func:`repeats_for_ratio`)."""
-    if min(len(base), len(candidate)) < repeats_for_ratio(confidence):
+    differ. None with too few values on a side (see REPEATS_FOR_RATIO)."""
+    ends = [median_interval(side, confidence) for side in (base, candidate)]
+    if min(len(base), len(candidate)) < REPEATS_FOR_RATIO or not (ends[0] and ends[1]):
         return None
-    (base_low, base_high), (low, high) = _ends(base, confidence), _ends(candidate, confidence)
+    (base_low, base_high), (low, high) = ends[0], ends[1]
     own, other = median(candidate), median(base)
     below = math.hypot(math.log(own / low), math.log(base_high / other))
     above = math.hypot(math.log(high / own), math.log(other / base_low))
@@ -109,31 +115,19 @@ def moses_interval(
     1 exactly where :func:`rank_test` finds a difference. Narrower than :func:`ratio_interval`, and
     exists from four values per side; if spread or shape of the sides differ, it covers the ratio of
     their medians less often. None with too few values."""
-    if not base or not candidate:
-        return None
-    counts = rank_sums(len(base), len(candidate))
-    tail = (1 - _exact(confidence)) / 2 * sum(counts)
-    rank, below = 0, 0
-    while below + counts[rank] <= tail:
-        below += counts[rank]
-        rank += 1
+    rank = _rank_of_end(rank_sums(len(base), len(candidate)), confidence)
     if rank == 0:
         return None
     ratios = np.sort(np.divide.outer(np.asarray(candidate), np.asarray(base)).ravel())
     return float(ratios[rank - 1]), float(ratios[-rank])
 
 
-def repeats_for_ratio(confidence: float = CONFIDENCE) -> int:
-    """Return the fewest repeats per side for which :func:`ratio_interval` exists: 7 for 0.95."""
-    return max(FEWEST_FOR_RATIO, repeats_for_interval(confidence))
-
-
 @lru_cache
 def repeats_for_comparison(confidence: float = CONFIDENCE) -> int:
     """Return the fewest repeats per side with which a difference can be shown: 7 for 0.95.
     The ratio needs an interval, and :func:`rank_test` must be able to reach 1 - ``confidence``."""
-    count = repeats_for_ratio()
-    while Fraction(2, math.comb(2 * count, count)) > 1 - _exact(confidence):
+    count = REPEATS_FOR_RATIO
+    while Fraction(2, math.comb(2 * count, count)) > 1 - Fraction(str(confidence)):
         count += 1
     return count
 
@@ -185,31 +179,6 @@ def family_wise(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in results]
 
 
-def _ends(values: Sequence[float], confidence: float) -> Interval:
-    """Return the two values that enclose the median with ``confidence``."""
-    ordered = sorted(values)
-    rank = _rank(len(values), confidence)
-    return ordered[rank - 1], ordered[-rank]
-
-
-@lru_cache
-def _rank(count: int, confidence: float) -> int:
-    """Return the largest rank whose two values enclose the median with ``confidence``."""
-    rank = 1
-    while _coverage(count, rank + 1) >= _exact(confidence):
-        rank += 1
-    return rank
-
-
-@lru_cache
-def _coverage(count: int, rank: int) -> Fraction:
-    """Return the probability that the rank-th smallest and largest value enclose the median."""
-    if 2 * rank > count:
-        return Fraction(0)
-    outside = sum(math.comb(count, below) for below in range(rank))
-    return 1 - Fraction(2 * outside, 2**count)
-
-
 @lru_cache
 def rank_sums(first: int, second: int) -> tuple[int, ...]:
     """Count the orders of ``first`` and ``second`` values with each statistic 0 .. first x second.
@@ -223,8 +192,3 @@ def rank_sums(first: int, second: int) -> tuple[int, ...]:
         for index in range(value, size):
             counts[index] += counts[index - value]
     return tuple(counts)
-
-
-def _exact(confidence: float) -> Fraction:
-    """Return the confidence as the decimal that was written."""
-    return Fraction(str(confidence))

@@ -53,20 +53,14 @@ def interval(ratios: Sequence[float], confidence: float = CONFIDENCE) -> Interva
 def p_value(ratios: Sequence[float]) -> float:
     """Return the two-sided p-value of the signed rank test.
     Exact, also with ties, which share their ranks. A ratio of 1 has a rank but no sign (Pratt)."""
-    return min(1.0, 2 * min(one_sided(ratios)))
-
-
-def one_sided(ratios: Sequence[float]) -> tuple[float, float]:
-    """Return both one-sided p-values of the signed rank test.
-    The first is small where the factor is shown to be below 1, the second where above."""
     logarithms = np.log(ratios).round(12)  # ties up to rounding errors are ties
     sizes = np.abs(logarithms)
     ordered = np.sort(sizes)
     # Twice the rank of each, a whole number; ties share their mean rank.
     ranks = np.searchsorted(ordered, sizes, "left") + np.searchsorted(ordered, sizes, "right") + 1
-    above, under = (int(ranks[side].sum()) for side in (logarithms > 0, logarithms < 0))
     below = _at_most(tuple(sorted(int(rank) for rank in ranks[logarithms != 0])))
-    return float(below[above]), float(below[under])
+    smaller = min(int(ranks[side].sum()) for side in (logarithms > 0, logarithms < 0))
+    return min(1.0, 2 * float(below[smaller]))
 
 
 def pairs_needed(cases: int) -> int:

@@ -147,19 +147,10 @@ def slow_start(seconds: Sequence[float]) -> int | None:
     return None
 
 
-@dataclass(frozen=True)
-class Stall:
-    """A stalled step at index ``step``: its time, and the longest time of the other steps."""
-
-    step: int
-    seconds: float
-    next_longest: float
-
-
-def stall(seconds: Sequence[float]) -> Stall | None:
-    """Return the one step that changed the throughput of a timed region by RELEVANT or more. It
-    took more than STALL times as long as any other, and its excess over the median is at least that
-    fraction of the region. None if there is none, and for fewer than three steps.
+def stall(seconds: Sequence[float]) -> int | None:
+    """Return the index of the one step that changed the throughput of a region by RELEVANT or more.
+    It took more than STALL times as long as any other, and its excess over the median is at least
+    that fraction of the region. None if there is none, and for fewer than three steps.
 
     This is no test: so long a step is reported whatever the noise. If stalls come at random, one
     region cannot tell whether its only one was the last: such a region is reported, too. By
@@ -176,7 +167,7 @@ def stall(seconds: Sequence[float]) -> Stall | None:
         return None
     if longest - median(ordered) < RELEVANT * math.fsum(seconds):
         return None
-    return Stall(list(seconds).index(longest), longest, next_longest)
+    return list(seconds).index(longest)
 
 
 def unsteady(seconds: Sequence[float]) -> str:
@@ -189,11 +180,10 @@ def unsteady(seconds: Sequence[float]) -> str:
         reasons.append(largest.words(len(seconds)))
     elif first := slow_start(seconds):
         reasons.append(f"the first {first} of {len(seconds)} steps took longer than all others")
-    if (long := stall(seconds)) is not None:
-        reasons.append(
-            f"step {long.step + 1} of {len(seconds)} took {long.seconds:.3g} s, the others at most "
-            f"{long.next_longest:.3g} s"
-        )
+    if (step := stall(seconds)) is not None:
+        *_, others, longest = sorted(seconds)
+        place = f"step {step + 1} of {len(seconds)}"
+        reasons.append(f"{place} took {longest:.3g} s, the others at most {others:.3g} s")
     return "; ".join(reasons)
 
 

@@ -143,8 +143,7 @@ def _verdict(
     if matched.both is None:
         return CANNOT_TELL, matched.why_no_ratio
     if estimate is None or estimate.interval is None or p_adjusted is None:
-        needed = intervals.repeats_for_ratio()
-        return CANNOT_TELL, f"needs {needed} repeats on both sides"
+        return CANNOT_TELL, f"needs {intervals.REPEATS_FOR_RATIO} repeats on both sides"
     low, high = estimate.interval
     verdict = verdicts.verdict(estimate.ratio, estimate.interval, p_adjusted, threshold)
     if verdict == SLOWER and low < 1 - threshold <= high:

@@ -108,7 +108,7 @@ def _order_sides(contest: Contest) -> Sides | None:
     """Return the sides that show the order best; None without two."""
     if contest.pair is None:
         return None
-    leaders, others, choices = _judged(contest, intervals.repeats_for_ratio())
+    leaders, others, choices = _judged(contest, intervals.REPEATS_FOR_RATIO)
     sides = [_sides_of(leader, others[0], choices) for leader in leaders]
     return min(sides, key=lambda both: intervals.rank_test(both.base, both.values))
 
