@@ -257,21 +257,21 @@ def test_files_and_page_have_each_figure_in_the_row_of_its_case(report: Report, 
 
 
 def test_the_overview_has_each_figure_under_its_setting(report: Report) -> None:
-    digits, page = {}, {}
-    for title, row in report.markdown("overview"):
-        model, _, mode = title.partition(", ")
-        for setting, text in row.items():
-            digits[model, mode.partition(" ")[0], row["framework"], setting] = text
-    for row in report.page_rows("overview"):
-        model, _, mode = row["measured"].partition(", ")
-        for framework in FRAMEWORKS:
-            page[model, mode.partition(" ")[0], framework, row["setting"]] = row[framework]
+    forms = []
+    for rows in ([row for _, row in report.markdown("overview")], report.page_rows("overview")):
+        cells = {}
+        for row in rows:
+            model, _, mode = row["measured"].partition(", ")
+            for framework in FRAMEWORKS:
+                cell = (model, mode.partition(" ")[0], framework, row["setting"])
+                cells[cell] = row[framework]
+        forms.append(cells)
     settings = product(("fp32", "amp"), (False, True), (1, 2))
     for of in (Of(*part, *rest) for *part, rest in product(MODELS, FRAMEWORKS, MODES, settings)):
         if (of.framework, of.mode) == ("jax", "train"):  # both of its cases are at one setting
             continue
         setting = f"{of.precision} 1n{of.devices}g{' compiled' * of.compiled}"
-        for entry in (digits, page):
+        for entry in forms:
             text = entry[of.model, of.mode, of.framework, setting]
             assert close(text, KNOWN.get(of)), (of, text)
 

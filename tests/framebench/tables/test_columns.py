@@ -8,7 +8,7 @@ from framebench.tables import registry
 
 def test_what_a_declaration_names_is_there() -> None:
     for table in (*registry.known().values(), compare.TABLE):
-        assert table.answering or table.crosstabs, table.name
+        assert table.answering or table.crosstab, table.name
         columns = table.overview.columns if table.overview else table.columns
         names = {column.name for column in columns}
         assert len(names) == len(columns), table.name

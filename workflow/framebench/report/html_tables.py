@@ -6,16 +6,14 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ..tables import view
-from ..tables.columns import NUMBER, TEXT, Column
-from ..tables.formatting import DASH, Cell
-from ..tables.table import Crosstab, Table
-from ..tables.view import Arrangement, Field, Shown, TableView
+from ..tables.table import Table
+from ..tables.view import Arrangement, TableView
 
 #: Column of tables of ratios.
 RATIO = "speedup"
@@ -43,9 +41,9 @@ def of_frame(table: Table, frame: pd.DataFrame) -> PageTable:
     """Return a table as the page shows it: of ratios, the rows that have one."""
     with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
     seen = view.view_table(table, with_ratio)
-    arranged = _crossed(seen) if seen.crosstabs else view.arrange(seen)
+    arranged = view.arrange(seen)
     ids = _ids([[row.get(name) for name in table.keys] for row in arranged.view.rows])
-    has_records = table.has_records and not seen.crosstabs
+    has_records = table.has_records and not table.crosstab
     return PageTable(arranged, has_records, ids, len(frame) - len(with_ratio))
 
 
@@ -64,54 +62,3 @@ def _digest(values: Iterable[Any]) -> str:
     """Return the first 8 digits of a SHA-256 hash of the values."""
     text = json.dumps(list(map(str, values)))
     return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-# ---- a table with frameworks across -------------------------------------------------------------
-
-
-def _crossed(seen: TableView) -> Arrangement:
-    """Return crosstabs as one table: settings down, frameworks across.
-
-    Frameworks with the fewest figures are unfolded if the page lacks room."""
-    names = list(dict.fromkeys(name for crosstab in seen.of_page for name in crosstab.rows))
-    places = [(crosstab, setting) for crosstab in seen.of_page for setting in crosstab.settings]
-    fields = [
-        Field(
-            Column(name, NUMBER, "", title=name),
-            "number",
-            [_cell(crosstab, name, setting) for crosstab, setting in places],
-        )
-        for name in names
-    ]
-    by_figures = sorted(fields, key=lambda field: sum(cell.is_missing for cell in field.cells))
-    room = view.MOST - 2
-    kept = [field for field in fields if field in by_figures[:room]]
-    texts = {
-        "measured": [crosstab.title for crosstab, _ in places],
-        "setting": [setting for _, setting in places],
-    }
-    keys = [
-        Field(Column(title, TEXT, "", title=title), "", [Cell(text, "case") for text in some])
-        for title, some in texts.items()
-    ]
-    rest = [field for field in fields if field not in kept]
-    settings = [crosstab.settings[setting] for crosstab, setting in places]
-    whole = replace(seen, rows=settings, fields=[*keys, *fields])
-    shown = [Shown([field], is_answer=False) for field in keys]
-    shown += [Shown([field], is_answer=True) for field in kept]
-    return Arrangement(whole, shown, rest)
-
-
-def _cell(crosstab: Crosstab, name: str, setting: str) -> Cell:
-    """Return the cell of a framework at a setting; "not run" if there is none."""
-    cell = crosstab.rows.get(name, {}).get(setting)
-    return Cell(DASH, "number missing", "not run") if cell is None else _in_words(cell)
-
-
-def _in_words(cell: Cell) -> Cell:
-    """Return a missing figure's cell as a dash with its status.
-
-    The reason is listed under Failures."""
-    if "missing" not in cell.kind.split():
-        return cell
-    return cell._replace(text=DASH, kind="number missing", why=cell.text)

@@ -152,7 +152,7 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
     if table.order:
         name = table.order.removeprefix("-")
         made["order"] = {"name": name, "down": page_table.arrangement.falls}
-    if table.crosstabs:
+    if table.crosstab:
         made["across"] = "framework"
     return made
 

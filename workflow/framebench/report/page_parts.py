@@ -37,7 +37,7 @@ def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[Plot]]) -
         )
         for anchor, some in grouped.items()
     ]
-    return sorted(made, key=lambda part: not part.tables[0][0].view.table.crosstabs)
+    return sorted(made, key=lambda part: not part.tables[0][0].view.table.crosstab)
 
 
 def _is_shown(page_table: PageTable) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pandas as pd
 
 from . import view
 from .formatting import MISSING, Cell, escape
 from .legend import explanations
-from .table import Crosstab, Table
+from .table import Table
 from .view import TableView
 
 
@@ -21,10 +21,8 @@ def render(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
         lines += [escape(paragraph), ""]
     if not seen.rows:
         lines += [table.empty, ""]
-    elif seen.crosstabs:
-        lines += _crosstabs(seen)
     else:
-        header = [field.title for field in seen.fields]
+        header = [escape(field.title) for field in seen.fields]
         rows = zip(*(map(_text, field.cells) for field in seen.fields), strict=True)
         lines += [*grid(header, rows), ""]
     for text in seen.about:
@@ -41,23 +39,8 @@ def _about(seen: TableView, origin: str) -> list[str]:
     return lines + ([f"All rows: {escape(common)}.", ""] if common else [])
 
 
-def _crosstabs(seen: TableView) -> Iterator[str]:
-    for crosstab in seen.crosstabs:
-        yield from (f"## {escape(crosstab.title)}", "", *_crosstab(crosstab), "")
-
-
-def _crosstab(crosstab: Crosstab) -> list[str]:
-    rows = (
-        [escape(name), *map(_text, (cells[setting] for setting in crosstab.settings))]
-        for name, cells in crosstab.rows.items()
-    )
-    return grid([crosstab.down, *map(escape, crosstab.settings)], rows)
-
-
-def _text(cell: Cell | None) -> str:
+def _text(cell: Cell) -> str:
     """Return a cell with its flags, or why it is missing."""
-    if cell is None:
-        return "not run"
     if cell.is_missing:
         return f"{MISSING} ({escape(cell.why)})" if cell.why else MISSING
     return (escape(cell.text) or MISSING) + "".join(f" *{flag}*" for flag in cell.flags.split())

@@ -108,13 +108,11 @@ class Overview:
 class Crosstab:
     """Rows of a table with the values of one column across.
 
-    ``settings``: a row of the table by column heading. ``rows``: cell by row heading and column
-    heading; None if nothing was tried. ``down``: meaning of the row headings."""
+    ``settings``: what was measured, its setting, and a row of the table with these, from top to
+    bottom. ``columns``: cells of all settings, by heading."""
 
-    title: str
-    settings: Mapping[str, Row]
-    rows: Mapping[str, Mapping[str, Cell | None]]
-    down: str = "framework"
+    settings: Sequence[tuple[str, str, Row]]
+    columns: Mapping[str, Sequence[Cell]]
 
 
 #: Axes that readers can filter by; ``devices`` is nodes and devices per node.
@@ -141,10 +139,8 @@ class Table:
     needs: str = ""  # shown on the page if this column has a value
     empty: str = "There is no such case among these runs."  # text of the file without rows
     overview: Overview | None = None
-    #: Crosstabs that readers see in place of the rows.
-    crosstabs: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
-    #: Crosstabs of the page, where readers filter rows; by default ``crosstabs``.
-    of_page: Callable[[Sequence[Row]], Sequence[Crosstab]] | None = None
+    #: Crosstab that readers see in place of the rows.
+    crosstab: Callable[[Sequence[Row]], Crosstab] | None = None
     #: Plot before the rows on the page: key of ``report.drawings.DRAWERS``; and its subject, if the
     #: name does not determine it.
     drawing: str = ""

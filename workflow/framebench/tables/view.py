@@ -7,14 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import pandas as pd
 
 from ..cases.conditions import CONDITIONS, KEYS
 from . import formatting
-from .columns import PRINTED, TOPOLOGY, Column, Row
+from .columns import NUMBER, PRINTED, TEXT, TOPOLOGY, Column, Row
 from .formatting import REASONS, Cell, plain
 from .table import Crosstab, Table
 
@@ -54,16 +53,6 @@ class TableView:
     lead: Sequence[str]
     rows: Sequence[Row]
 
-    @cached_property
-    def crosstabs(self) -> Sequence[Crosstab]:
-        """Crosstabs in place of the rows, if the table has them."""
-        return self.table.crosstabs(self.rows) if self.table.crosstabs else ()
-
-    @cached_property
-    def of_page(self) -> Sequence[Crosstab]:
-        """Crosstabs on the page in place of the rows."""
-        return self.table.of_page(self.rows) if self.table.of_page else self.crosstabs
-
     @property
     def about(self) -> list[str]:
         """Explanations of columns."""
@@ -84,8 +73,24 @@ def view_table(table: Table, frame: pd.DataFrame) -> TableView:
     if everywhere := _flags_of_all(columns, rows):
         caption.append(("every figure has the flag", " ".join(everywhere)))
         rows = [{**row, "flags": _without(row["flags"], everywhere)} for row in rows]
-    fields = [_field(column, rows) for column in shown if column.name not in shared]
+    if table.crosstab and rows:
+        across = table.crosstab(rows)
+        fields, rows = _fields_across(across), [row for *_, row in across.settings]
+    else:
+        fields = [_field(column, rows) for column in shown if column.name not in shared]
     return TableView(table, fields, caption, lead, rows)
+
+
+def _fields_across(across: Crosstab) -> list[Field]:
+    """Return the fields of a crosstab: what was measured, the setting, and its columns."""
+    texts = {"measured": [name for name, *_ in across.settings],
+             "setting": [setting for _, setting, _ in across.settings]}  # fmt: skip
+    keys = {title: [Cell(text, "case") for text in some] for title, some in texts.items()}
+    return [
+        *(Field(Column(title, TEXT, ""), "", cells) for title, cells in keys.items()),
+        *(Field(Column(name, NUMBER, "", title=name), "number", cells)
+          for name, cells in across.columns.items()),
+    ]  # fmt: skip
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
@@ -208,6 +213,8 @@ class Arrangement:
 
 def arrange(view: TableView) -> Arrangement:
     """Return the arrangement of a table."""
+    if view.table.crosstab:
+        return _arrange_across(view)
     by_name = {field.column.name: field for field in view.fields}
     answers = [
         _with_status(by_name[name], view) for name in view.table.answering if name in by_name
@@ -230,6 +237,16 @@ def arrange(view: TableView) -> Arrangement:
         ],
         [field for field in others if field.column.name not in names],
     )
+
+
+def _arrange_across(view: TableView) -> Arrangement:
+    """Return the arrangement of a crosstab. Columns with the fewest figures are unfolded if the
+    page lacks room."""
+    keys, columns = view.fields[:2], view.fields[2:]
+    by_figures = sorted(columns, key=lambda field: sum(cell.is_missing for cell in field.cells))
+    kept = [field for field in columns if field in by_figures[: MOST - 2]]
+    shown = [Shown([field], is_answer=field in kept) for field in (*keys, *kept)]
+    return Arrangement(view, shown, [field for field in columns if field not in kept])
 
 
 def _with_status(field: Field, view: TableView) -> Field:

@@ -11,7 +11,7 @@ from ...records.fields import curves
 from .. import contests, measured
 from ..columns import Row
 from ..contests import ON_MACHINE
-from ..formatting import Cell, own_parameters
+from ..formatting import DASH, Cell, own_parameters
 from ..results import UNCOMPILED, CaseResult, flags_of
 from ..table import Crosstab, Inputs, declared_table
 
@@ -77,51 +77,34 @@ def _compilation(result: CaseResult) -> str:
     return compilation_of(result.case.framework, result.case.mode, result.case.compiler)
 
 
-def crosstabs(rows: Sequence[Row]) -> list[Crosstab]:
-    """Return the crosstabs of files, by default as :func:`by_model`.
+def crosstab(rows: Sequence[Row]) -> Crosstab:
+    """Return the settings of each model and mode down, frameworks across.
 
-    Several models in a single framework give a table per mode and unit: models down, settings
-    across."""
-    frameworks, models = ({row[name] for row in rows} for name in ("framework", "model"))
-    alone = len(frameworks) == 1 and len(models) > 1 and "" not in models
-    return _tables(rows, "framework", "model") if alone else by_model(rows)
-
-
-def by_model(rows: Sequence[Row]) -> list[Crosstab]:
-    """Return a crosstab per model, mode and unit: frameworks down, settings across."""
-    return _tables(rows, "model", "framework")
-
-
-def _tables(rows: Sequence[Row], group: str, down: str) -> list[Crosstab]:
+    Of several cases of a framework at a setting, the one nearest to the best is shown."""
     parameters_of = own_parameters(rows)
-    parts: dict[str, list[Row]] = defaultdict(list)
+    measured_rows: dict[str, list[Row]] = defaultdict(list)
     for row in rows:
-        title = [row[group], row["mode"], parameters_of(row)]
-        parts[f"{', '.join(filter(None, title))} ({row['unit']})"].append(row)
-    return [_crosstab(title, some, down) for title, some in parts.items()]
-
-
-def _crosstab(title: str, rows: Sequence[Row], down: str) -> Crosstab:
-    name = _settings(rows)
-    settings: dict[str, Row] = {}
-    for row in rows:
-        settings.setdefault(name(row), row)
-    cells: dict[tuple[str, str], Row] = {}
-    for row in rows:
-        cell = (row[down], name(row))
-        if cell not in cells or (row["part_of_best"] or 0) > (cells[cell]["part_of_best"] or 0):
-            cells[cell] = row
-    compares = down == "framework"
+        title = ", ".join(filter(None, [row["model"], row["mode"], parameters_of(row)]))
+        measured_rows[f"{title} ({row['unit']})"].append(row)
+    settings: list[tuple[str, str, Row]] = []
+    cells: dict[tuple[str, str, str], Row] = {}
+    for title, some in measured_rows.items():
+        name = _settings(some)
+        first: dict[str, Row] = {}
+        for row in some:
+            first.setdefault(name(row), row)
+            cell = (row["framework"], title, name(row))
+            if (row["part_of_best"] or 0) > (cells.setdefault(cell, row)["part_of_best"] or 0):
+                cells[cell] = row
+        settings += [(title, setting, row) for setting, row in first.items()]
     return Crosstab(
-        title,
         settings,
         {
-            heading or measured.NO_FRAMEWORK: {
-                setting: _cell(cells.get((heading, setting)), compares) for setting in settings
-            }
-            for heading in sorted({row[down] for row in rows})
+            framework or measured.NO_FRAMEWORK: [
+                _cell(cells.get((framework, title, setting))) for title, setting, _ in settings
+            ]
+            for framework in sorted({row["framework"] for row in rows})
         },
-        down,
     )
 
 
@@ -138,16 +121,13 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
     return contests.named(rows, name)
 
 
-def _cell(row: Row | None, compares: bool) -> Cell | None:
-    """Return the cell of a row. ``compares``: add its fraction of the best."""
-    if row is None:
-        return None
-    if row["median"] is None:
-        return Cell(row["status"], f"number missing status {row['status']}", row["reason"])
-    shown = compares and row["part_of_best"] is not None
-    part = f" ({row['part_of_best']:.2f})" if shown else ""
+def _cell(row: Row | None) -> Cell:
+    """Return a figure with its fraction of the best, or why there is none in a word."""
+    if row is None or row["median"] is None:
+        return Cell(DASH, "number missing", row["status"] if row else "not run")
+    part = "" if row["part_of_best"] is None else f" ({row['part_of_best']:.2f})"
     return Cell(f"{row['median']:.4g}{part}", "number", flags=row["flags"])
 
 
-OVERVIEW = declared_table("overview", rows, crosstabs=crosstabs, of_page=by_model)
+OVERVIEW = declared_table("overview", rows, crosstab=crosstab)
 TABLES = (OVERVIEW,)
