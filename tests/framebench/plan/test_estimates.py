@@ -13,7 +13,7 @@ from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import noting
 from framebench.plan.planning import Plan, make_plan
-from framebench.records.sidecars import expected
+from framebench.records import expected
 from framebench.runs import forecast
 from framebench.runs.job_table import JobTable
 

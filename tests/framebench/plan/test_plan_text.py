@@ -14,7 +14,7 @@ from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import call_text, plan_text
 from framebench.plan.planning import Plan, make_plan
-from framebench.records.sidecars.expected import TOO_SLOW
+from framebench.records.expected import TOO_SLOW
 
 from ..settings import CATALOG, CONFIG, changed, plan
 

@@ -10,7 +10,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import noting
 from framebench.plan.planning import Plan, make_plan
-from framebench.records.sidecars import expected
+from framebench.records import expected
 
 from ..settings import CATALOG, CONFIG, changed, settings
 

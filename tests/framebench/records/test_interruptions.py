@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from framebench.records.sidecars import interruptions
-from framebench.records.sidecars.interruptions import Interruption
+from framebench.records import sidecars
+from framebench.records.sidecars import Interruption
 
 RUN = "toy/toy/train-fp32-none-2n1g-b1-3b53b0ff/r2"
 LOG = f"""\
@@ -69,8 +69,8 @@ nodes will be excluded from future job submissions. Consider enabling requeueing
 
 def noted(tmp_path: Path, log: str = LOG, results: str = "results") -> list[Interruption]:
     folder = tmp_path / results
-    interruptions.note(log.replace("results/", f"{folder}/"), folder)
-    return interruptions.load(folder)[0]
+    sidecars.note_interruptions(log.replace("results/", f"{folder}/"), folder)
+    return sidecars.load(folder, Interruption)[0]
 
 
 def test_a_cancelled_job_is_noted_with_what_slurm_says(tmp_path: Path) -> None:

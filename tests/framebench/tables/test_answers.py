@@ -16,8 +16,8 @@ import pytest
 from framebench import cli
 from framebench.config.catalog import framework_title
 from framebench.machine.identities import Identity
+from framebench.records import sidecars
 from framebench.records.run import MetricValue, Run
-from framebench.records.sidecars import calls
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import origin, registry, view
 from framebench.tables.columns import Row
@@ -213,7 +213,7 @@ def test_a_call_ends_with_the_answer_uncut_and_keeps_it_in_a_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = write_records(tmp_path / "runs")
-    calls.note(tmp_path, "quick", "snakemake --cores all")
+    sidecars.note_call(tmp_path, "quick", "snakemake --cores all")
     with without_charts():
         assert cli.main(["report", "--records", str(source), "--results", str(tmp_path)]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -237,7 +237,7 @@ def test_a_call_ends_with_the_answer_uncut_and_keeps_it_in_a_file(
 def test_where_figures_are_from() -> None:
     runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
     provenance = origin.describe_origin(
-        runs, [calls.CallEntry("", "quick", "one"), calls.CallEntry("", "zoo", "two")]
+        runs, [sidecars.CallEntry("", "quick", "one"), sidecars.CallEntry("", "zoo", "two")]
     )
     assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"
     assert (provenance.took, provenance.suites, provenance.command) == (

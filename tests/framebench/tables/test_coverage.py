@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.records import record_sets
-from framebench.records.sidecars import expected
-from framebench.records.sidecars.expected import ExpectedCase
+from framebench.records import expected, record_sets
+from framebench.records.expected import ExpectedCase
 from framebench.tables import coverage, view
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from framebench.comparison import compare
+from framebench.records.expected import ExpectedCase
 from framebench.records.run import Flag, MetricValue, Run
-from framebench.records.sidecars.expected import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
 from framebench.tables import grouping, view
 from framebench.tables.columns import Row

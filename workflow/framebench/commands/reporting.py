@@ -16,8 +16,8 @@ from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
-from ..records import read_files, record_sets, searches, verifications
-from ..records.sidecars import calls, expected, interruptions
+from ..records import expected, read_files, record_sets, searches, sidecars, verifications
+from ..records.sidecars import CallEntry, Interruption
 from ..terminal import screen
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     record_set = record_sets.load(source)
     inputs, _ = inputs_of(record_set, source)
     made = {tables[name]: inputs.made(tables[name]) for name in names}
-    caption = origin.describe_origin(record_set.runs, calls.load(source.parent)[0]).caption
+    caption = origin.describe_origin(
+        record_set.runs, sidecars.load(source.parent, CallEntry)[0]
+    ).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -72,8 +74,8 @@ def make_report(
     record_set = record_sets.load(source)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
     inputs, of_inputs = inputs_of(record_set, source)
-    interrupted, of_interruptions = interruptions.load(source.parent)
-    called, of_calls = calls.load(source.parent)
+    interrupted, of_interruptions = sidecars.load(source.parent, Interruption)
+    called, of_calls = sidecars.load(source.parent, CallEntry)
     problems = (*record_set.problems, *of_inputs, *of_interruptions, *of_calls)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)

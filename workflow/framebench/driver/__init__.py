@@ -18,8 +18,7 @@ from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
 from ..plan import call_text, noting, plan_text, targets
 from ..plan.job import OUTCOME, Job, name_of
-from ..records import read_files
-from ..records.sidecars import calls
+from ..records import read_files, sidecars
 from ..runs import forecast
 from ..tables import columns
 from ..terminal import closing
@@ -187,7 +186,7 @@ class Driver:
             if any(closing.is_failure(run.status) for run in plan.runs):
                 Path(self._outcome).unlink(missing_ok=True)
             if plan.pending or plan.unsearched:
-                calls.note(results, self.settings.suite.name, self.call.command)
+                sidecars.note_call(results, self.settings.suite.name, self.call.command)
                 noting.note(plan)
         except OSError as error:
             refuse(f"{error.filename or results}: {error.strerror}")

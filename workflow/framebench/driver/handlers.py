@@ -20,8 +20,8 @@ from ..config.validation import ConfigError
 from ..plan import call_text, labels, plan_text
 from ..plan.job import Job
 from ..plan.planning import Plan, PlannedRun
+from ..records import sidecars
 from ..records.record_sets import RecordsError
-from ..records.sidecars import interruptions
 from ..runs import forecast, slurm
 from ..terminal import closing, screen
 from ..terminal.closing import NOUNS, Failed
@@ -164,7 +164,7 @@ class Handlers:
         except slurm.SlurmError as error:
             warn(str(error))
         try:
-            found = interruptions.note(logged, settings.results)
+            found = sidecars.note_interruptions(logged, settings.results)
         except OSError as error:
             warn(f"{error.filename or settings.results}: {error.strerror}")
             return []

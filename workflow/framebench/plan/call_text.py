@@ -12,7 +12,7 @@ from core.text import counted, duration, minutes
 from ..cases import names
 from ..cases.fitting import LeftOut
 from ..environments.software import unbuilt
-from ..records.sidecars.expected import TOO_SLOW
+from ..records.expected import TOO_SLOW
 from .estimates import ENVIRONMENT_SECONDS
 from .planning import Plan, PlannedRun
 

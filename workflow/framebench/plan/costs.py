@@ -14,7 +14,7 @@ from core.text import minutes
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
 from ..config.settings import Settings
-from ..records.sidecars.expected import TOO_SLOW
+from ..records.expected import TOO_SLOW
 from . import estimates
 from .budget import AROUND, CLOSING, PAGE_SECONDS, Costs, Spent
 

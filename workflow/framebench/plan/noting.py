@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..cases import conditions
 from ..cases.fitting import LeftOut
-from ..records.sidecars import expected
-from ..records.sidecars.expected import ExpectedCase
+from ..records import expected
+from ..records.expected import ExpectedCase
 from . import case_settings
 from .planning import Plan
 

@@ -18,9 +18,8 @@ from core import bounded
 from .. import feature_registry as features
 from ..files import json_files
 from ..files.whole_files import write_whole
-from . import searches, tidy_csv, verifications
+from . import expected, searches, sidecars, tidy_csv, verifications
 from .record_sets import RecordSet
-from .sidecars import calls, expected, interruptions
 
 #: Files in the results: all runs, the files that were read for them, and those that changed since.
 RUNS, READ, CHANGED = "runs.csv", "read_files.csv", Path("logs", "changed_files.txt")
@@ -84,8 +83,7 @@ def _files(source: Path) -> Iterator[Path]:
         yield source
     for below in (source, verifications.folder_for(source), folder / _PEAKS):
         yield from filter(os.path.isfile, json_files.below(below)[0])
-    names = [interruptions.FILE, calls.FILE, expected.FILE]
-    sidecars = [folder / name for name in names]
+    noted = [folder / name for name in (*sidecars.FILES.values(), expected.FILE)]
     own = [source / name for feature in features.known() for name in feature.record_files]
-    others = [*searches.files(folder / searches.FOLDER), source / RUNS, *sidecars, *own]
+    others = [*searches.files(folder / searches.FOLDER), source / RUNS, *noted, *own]
     yield from filter(Path.is_file, others)

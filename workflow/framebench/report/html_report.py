@@ -20,7 +20,7 @@ from ..comparison import compare
 from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, machine_label
 from ..records.run import Run
-from ..records.sidecars.interruptions import Interruption
+from ..records.sidecars import Interruption
 from ..statistics import verdicts
 from ..tables import first_screen, measured, origin
 from ..tables.columns import VERDICT

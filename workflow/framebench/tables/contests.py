@@ -17,8 +17,8 @@ from ..cases.conditions import Conditions, Key
 from ..config import catalog
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
+from ..records.expected import unmeasured
 from ..records.record_sets import machine_label
-from ..records.sidecars.expected import unmeasured
 from ..statistics.verdicts import FALSE_WINNERS
 from . import formatting
 from .columns import OWN, Row

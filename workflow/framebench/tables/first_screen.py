@@ -21,9 +21,9 @@ from ..cases.names import listed
 from ..config import statuses
 from ..config.catalog import model_title
 from ..records import verified
+from ..records.expected import TOO_SLOW
 from ..records.fields import disturbance
 from ..records.run import Run
-from ..records.sidecars.expected import TOO_SLOW
 from ..statistics.verdicts import FASTER, NO_DIFFERENCE, SLOWER
 from . import contests, coverage, formatting, view
 from .columns import Row

@@ -10,7 +10,7 @@ from core.text import duration
 
 from ..machine.identities import UNKNOWN
 from ..records.run import Run
-from ..records.sidecars.calls import CallEntry
+from ..records.sidecars import CallEntry
 
 
 @dataclass(frozen=True)

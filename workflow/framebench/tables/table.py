@@ -15,10 +15,10 @@ import pandas as pd
 from ..cases.conditions import KEYS
 from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
+from ..records.expected import ExpectedCase
 from ..records.fields.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
-from ..records.sidecars.expected import ExpectedCase
 from ..records.verifications import VerificationResult
 from .case_frame import case_frame, typed, with_cells
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings

@@ -17,7 +17,7 @@ from framebench.commands import reporting
 from framebench.config.validation import ConfigError
 from framebench.features.archive import contents, handed_on
 from framebench.features.archive.contents import make_archive
-from framebench.records.sidecars import calls
+from framebench.records import sidecars
 
 from ...made_up_records import record_of
 
@@ -71,7 +71,7 @@ def results(tmp_path: Path) -> Path:
             path = folder / "runs" / f"case-{number}" / f"r{repeat}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(named(record_of(rng, case, repeat, **other))))
-    calls.note(folder, "mine", f"snakemake --cores all --config results={HOME}/fb/results")
+    sidecars.note_call(folder, "mine", f"snakemake --cores all --config results={HOME}/fb/results")
     (tmp_path / "mine.yaml").write_text(f"variants:\n  a: {{source: {HOME}/lib/liballoc.so}}\n")
     return folder
 
@@ -133,7 +133,7 @@ def test_the_command_adds_the_shipped_suite_that_was_measured_last(
     own = results.parent / "mine.yaml"
     assert suite() is None
     assert suite("--suite", str(own)) == own.read_bytes()
-    calls.note(results, "quick_gpu", "snakemake")
+    sidecars.note_call(results, "quick_gpu", "snakemake")
     assert suite() == (ROOT / "config" / "suites" / "quick_gpu.yaml").read_bytes()
     assert cli.main(["archive", "--results", str(results), "--suite", "nosuch"]) == 2
     assert "found 'nosuch'; allowed: " in capsys.readouterr().err

@@ -15,7 +15,7 @@ from framebench.config.settings import load_settings
 from framebench.features.archive import gpu_check
 from framebench.machine import local
 from framebench.plan.planning import make_plan
-from framebench.records.sidecars import calls
+from framebench.records import sidecars
 from framebench.runs import snakemake_calls
 
 from ...made_up_records import record_of
@@ -51,7 +51,7 @@ def measure(suite: Path, results: Path, config: Sequence[str], arguments: Sequen
         path.parent.mkdir(parents=True)
         options = {**case.to_record(["framework", *case._fields[1:9]]), "mode": case.mode}
         path.write_text(json.dumps(record_of(rng, options, 1, **how)))
-    calls.note(results, suite.stem, "snakemake")
+    sidecars.note_call(results, suite.stem, "snakemake")
     raise snakemake_calls.MeasuringFailed("measuring ended with 1")
 
 

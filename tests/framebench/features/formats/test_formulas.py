@@ -11,8 +11,7 @@ from core.text import printable
 from framebench.features.formats import registry, transfer
 from framebench.features.formats.format import Results
 from framebench.files.text import from_cell, no_formula
-from framebench.records import record_sets
-from framebench.records.sidecars import noted
+from framebench.records import record_sets, sidecars
 from framebench.tables import frames, grouping
 
 from ...made_up_runs import run
@@ -47,11 +46,11 @@ def test_every_csv_file_holds_text_and_gives_it_back(tmp_path: Path) -> None:
     again = record_sets.load(tmp_path / "export.csv").runs
     assert {one.conditions.source_variant for one in again} == {*kept}
     assert frames.csv_text(pd.DataFrame({"a": [" =1"], "b": [-1.5]})) == "a,b\n' =1,-1.5\n"
-    noted.append(tmp_path / "noted.csv", ["at", "call"], [["now", text] for text in kept])
-    raw = pd.read_csv(tmp_path / "noted.csv", dtype=str, keep_default_na=False)
-    assert list(raw["call"]) == [f"'{text}" for text in kept]
-    rows, problems = noted.read(tmp_path / "noted.csv", ["at", "call"])
-    assert [call for _, call in rows] == kept
+    sidecars.append(tmp_path, [sidecars.CallEntry("now", "", text) for text in kept])
+    raw = pd.read_csv(tmp_path / "calls.csv", dtype=str, keep_default_na=False)
+    assert list(raw["command"]) == [f"'{text}" for text in kept]
+    calls, problems = sidecars.load(tmp_path, sidecars.CallEntry)
+    assert [call.command for call in calls] == kept
     assert not problems
 
 

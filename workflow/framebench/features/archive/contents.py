@@ -24,14 +24,14 @@ from ...config.validation import ConfigError, NotAllowed
 from ...files import json_files
 from ...files.problem import Problem, cause
 from ...files.whole_files import write_whole, write_whole_bytes
-from ...records import record_sets, searches
+from ...records import expected, record_sets, searches, sidecars
 from ...records.read_files import READ, RUNS
-from ...records.sidecars import calls, expected, interruptions, noted
+from ...records.sidecars import CallEntry, Interruption
 from .handed_on import HandedOn, names_in
 
 #: Folders of records, and files of notes that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
-NOTES = (expected.FILE, interruptions.FILE)
+NOTES = (expected.FILE, sidecars.FILES[Interruption])
 #: What ``gpu-check`` writes: output of commands, and its table.
 GPU_REPORTS = {
     "nvidia-smi.txt": (
@@ -96,7 +96,7 @@ def make_archive(
 
 def measured_suite(results: Path) -> Path | None:
     """Return the file of the suite of the latest call; None for a suite that is not shipped."""
-    measured = calls.load(results)[0]
+    measured = sidecars.load(results, CallEntry)[0]
     with contextlib.suppress(NotAllowed):
         return yaml_files.find_suite(measured[-1].suite, PROJECT) if measured else None
     return None
@@ -118,9 +118,9 @@ def _gather(
             write_whole_bytes(folder / place, content)
         except ValueError as error:
             yield Problem(str(path.relative_to(results)), cause(error))
-    if called := calls.load(results)[0]:
+    if called := sidecars.load(results, CallEntry)[0]:
         kept = [call._replace(command="") for call in called] if handed_on else called
-        noted.append(folder / calls.FILE, calls.CallEntry._fields, kept)
+        sidecars.append(folder, kept)
     for name in (*GPU_REPORTS, GPU_PATHS):
         if (results / name).is_file():
             lines = bounded.read_text(results / name).splitlines()

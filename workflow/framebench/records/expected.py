@@ -14,10 +14,10 @@ from typing import Any
 from core import bounded
 from core.case import Case
 
-from ...cases.conditions import Conditions
-from ...files import json_files
-from ...files.whole_files import write_whole
-from ..run import Problem, cause
+from ..cases.conditions import Conditions
+from ..files import json_files
+from ..files.whole_files import write_whole
+from .run import Problem, cause
 
 FILE = "expected.json"
 #: Beginning of the reason why a case is left out of a time budget.

@@ -1,0 +1,129 @@
+"""Sidecar files next to the records: calls that measured, and runs that left no record.
+
+``calls.csv`` and ``interruptions.csv`` in the results grow by appended rows. A record knows the
+command of its run only.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from core import bounded
+from core.text import printable
+
+from ..files.text import from_cell, no_formula
+from .run import Problem, cause
+
+#: A failed job in Snakemake's log: its rule, then indented lines.
+_FAILED = re.compile(r"^Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
+#: Failed jobs that shared a SLURM job, whose number is only in the name of its log.
+_GROUP = re.compile(
+    r"^ +message: Error in group .*\n +log: .*/(?P<job>\d+)\.log(?: .*)?\n +jobs:\n"
+    r"(?P<lines>(?: {8,}.*\n)*)",
+    re.MULTILINE,
+)
+_JOB = re.compile(r"^ +external_jobid: (\d+)", re.MULTILINE)
+_STATUS = re.compile(r"SLURM-job '(?P<job>\d+)' failed\b.*?SLURM status is: '(?P<status>\w+)'")
+
+
+class CallEntry(NamedTuple):
+    """One measuring call. ``started``: UTC, ISO 8601; ``suite``: its name; ``command``: the command
+    line, quoted for a shell."""
+
+    started: str
+    suite: str
+    command: str
+
+
+class Interruption(NamedTuple):
+    """A run that started and left no record, with the reason that Snakemake or SLURM states.
+
+    ``noticed``: UTC, ISO 8601; ``run``: path of its record below ``runs``, without ``.json``;
+    ``job``, ``status``: of SLURM, "" if unknown.
+    """
+
+    noticed: str
+    run: str
+    job: str
+    status: str
+
+
+Entry = TypeVar("Entry", CallEntry, Interruption)
+#: File of each kind of entry.
+FILES: dict[type, str] = {CallEntry: "calls.csv", Interruption: "interruptions.csv"}
+
+
+def note_call(results: Path, suite: str, command: str) -> None:
+    """Append a call that has just started. Raises OSError."""
+    append(results, [CallEntry(_now(), suite, command)])
+
+
+def note_interruptions(log: str, results: Path) -> list[Interruption]:
+    """Append the interrupted runs in the text of Snakemake's log, and return them. Raises OSError.
+
+    The file may name a run twice.
+    """
+    # Some jobs of a failed group may have finished.
+    begun = dict.fromkeys(_interrupted_runs(log, results))
+    new = [entry for entry in begun if not (results / "runs" / f"{entry.run}.json").exists()]
+    append(results, new)
+    return new
+
+
+def append(results: Path, entries: Sequence[Entry]) -> None:
+    """Append entries of one kind to their file, after a header if it is new. Raises OSError."""
+    if not entries:
+        return
+    path = results / FILES[type(entries[0])]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if is_new:
+            writer.writerow(entries[0]._fields)
+        writer.writerows([no_formula(cell) for cell in entry] for entry in entries)
+
+
+def load(results: Path, kind: type[Entry]) -> tuple[list[Entry], list[Problem]]:
+    """Return all entries of a kind, and invalid lines; both empty without a file."""
+    path = results / FILES[kind]
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    try:
+        text = bounded.read_bytes(path).decode("utf-8", "backslashreplace")
+    except FileNotFoundError:
+        return [], []
+    except (OSError, ValueError) as error:
+        return [], [Problem(path.name, cause(error))]
+    reader = csv.reader(io.StringIO(printable(text), newline=""))
+    try:
+        for row in reader:
+            if len(row) == len(kind._fields):
+                entries.append(kind(*map(from_cell, row)))
+            elif row:
+                message = f"found {len(row)} cells; allowed: {len(kind._fields)}"
+                problems.append(Problem(f"{path.name}:{reader.line_num}", message))
+    except csv.Error as error:
+        problems.append(Problem(f"{path.name}:{reader.line_num}", cause(error)))
+    return [entry for entry in entries if entry != kind._fields], problems
+
+
+def _interrupted_runs(log: str, results: Path) -> Iterator[Interruption]:
+    """Yield the interrupted runs in the text of Snakemake's log."""
+    statuses, noticed = {one["job"]: one["status"] for one in _STATUS.finditer(log)}, _now()
+    # A record's name has neither blanks nor commas; the folder of the results may have both.
+    run = re.compile(rf"^ +output: {re.escape(str(results))}/runs/([^\s,]+)\.json", re.MULTILINE)
+    for failed in (*_FAILED.finditer(log), *_GROUP.finditer(log)):
+        job = failed.groupdict().get("job") or "".join(_JOB.findall(failed["lines"])[:1])
+        for name in run.findall(failed["lines"]):
+            yield Interruption(noticed, name, job, statuses.get(job, ""))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
