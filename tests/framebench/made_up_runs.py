@@ -12,7 +12,7 @@ from core import observed
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames, grouping, markdown, registry, view
+from framebench.tables import frames, grouping, registry, view
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
 from framebench.tables.table import Inputs, Table
@@ -114,7 +114,7 @@ def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:
     """Return the Markdown file of a table of records."""
-    return markdown.render(registry.known()[name], rows)
+    return frames.markdown(registry.known()[name], rows)
 
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
@@ -125,7 +125,7 @@ def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
 def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
     """Return the table of runs of one micro-benchmark, and its rows."""
     (table,) = measured_tables.tables(grouping.group(list(runs), None))
-    return table, frames.frame(table, table.rows(Inputs({})))
+    return table, Inputs({}).made(table)
 
 
 def measured_rows(*runs: Run) -> pd.DataFrame:

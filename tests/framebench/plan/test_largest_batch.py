@@ -12,7 +12,6 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, with_found
 from framebench.records import searches
-from framebench.tables import frames
 from framebench.tables.declared import largest_batch
 from framebench.tables.table import Inputs
 
@@ -111,7 +110,7 @@ def test_a_pattern_excludes_max(tmp_path: Path) -> None:
 
 def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
     inputs = Inputs({}, searches=results)
-    return {table.name: frames.frame(table, table.rows(inputs)) for table in largest_batch.TABLES}
+    return {table.name: inputs.made(table) for table in largest_batch.TABLES}
 
 
 def test_tables_and_curves_of_results(tmp_path: Path) -> None:

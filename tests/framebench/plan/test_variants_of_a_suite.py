@@ -10,7 +10,6 @@ from framebench.cases import conditions
 from framebench.plan.planning import Plan
 from framebench.records import record_sets
 from framebench.runs import commands
-from framebench.tables import frames
 from framebench.tables.declared.scaling import WEAK
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
@@ -51,7 +50,7 @@ def test_they_are_conditions_that_tables_show() -> None:
     theirs = conditions.of_settings({**settings, "source": "torchvision"})
     assert (usual.model_source, theirs.model_source) == ("", "torchvision")
     runs = [*repeats(100.0), *repeats(99.0, model_source="torchvision")]
-    table = frames.frame(WEAK, WEAK.rows(Inputs(group(runs, {}))))
+    table = Inputs(group(runs, {})).made(WEAK)
     assert len(table) == 2, "repeats of one code and of another share no median"
     text = in_markdown("weak_scaling", table)
     assert "| code by |" in text

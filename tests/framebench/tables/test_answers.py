@@ -22,7 +22,7 @@ from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import origin, registry, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
-from framebench.tables.ratios import Sides, verdicts
+from framebench.tables.ratios import Sides, set_verdicts
 
 from ...csv_rows import read_rows
 from ..chartless import without_charts
@@ -123,7 +123,7 @@ def called_by_chance(frameworks: int, ways: int, adjusts: bool) -> float:
         several = max(table[:ways], key=np.median)
         second, first = sorted([several, *table[ways:]], key=np.median)[-2:]
         choices = ways if adjusts and first is several else 1
-        (verdict,) = verdicts([Sides(second, first, choices)])
+        (verdict,) = set_verdicts([Sides(second, first, choices)])
         called += verdict == FASTER
     return called / len(draws)
 

@@ -11,9 +11,10 @@ import pytest
 from framebench import cli
 from framebench.records import expected, record_sets
 from framebench.records.expected import ExpectedCase
-from framebench.tables import coverage, view
+from framebench.tables import view
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group
+from framebench.tables.origin import coverage
 from framebench.tables.table import Inputs
 
 from ...csv_rows import read_rows
@@ -122,7 +123,7 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
         if str(Path(run.origin).parent) != missing
     ]
     inputs = Inputs(group(runs, None), expected=cases)
-    (covered,) = coverage.sentences(inputs)
+    (covered,) = coverage(inputs)
     assert covered.startswith("15 of 16 cases")
     assert covered.endswith("not yet: tensorflow (1 of 8)")
     open_, *others = sorted(view.records(inputs.made(FASTEST)), key=lambda row: not row["missing"])
@@ -137,7 +138,7 @@ def test_a_whole_suite_says_so_and_a_set_without_one_says_nothing(
 ) -> None:
     runs = record_sets.load(whole / "runs").runs
     inputs = Inputs(group(runs, None), expected=expected_of(whole / "runs"))
-    (covered,) = coverage.sentences(inputs)
+    (covered,) = coverage(inputs)
     assert covered == "16 of 16 cases of suite small measured, 4 without a figure"
     results = without(whole, tmp_path / "results", "tensorflow")
     (results / expected.FILE).unlink()

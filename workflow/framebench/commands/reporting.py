@@ -118,7 +118,7 @@ def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) 
     from ..comparison import agreement, compare
     from ..report import html_report
     from ..tables import frames
-    from ..tables.judged import grouped
+    from ..tables.grouping import grouped
 
     frame = compare.compare(grouped(base), grouped(candidate))
     files = frames.files({compare.TABLE: frame}, results / "tables")
@@ -184,7 +184,7 @@ def make_verification(source: Path, results: Path) -> None:
         make_report(source, results)
     else:
         rows = VERIFICATION.rows(Inputs({}, verification_results))
-        frames.write({VERIFICATION: frames.frame(VERIFICATION, rows)}, results / "tables")
+        frames.write({VERIFICATION: VERIFICATION.frame(rows)}, results / "tables")
     print(summary_text(verification_results))
     print(f"verification: {results / 'tables' / 'verification.csv'}")
     counted = Counter(verification.outcome for verification in verification_results)

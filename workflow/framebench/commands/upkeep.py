@@ -30,7 +30,7 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
 def print_columns() -> None:
     """Print the page docs/columns.md."""
     from ..comparison import compare
-    from ..tables import columns_page, registry
+    from ..tables import legend, registry
 
     written = [table for feature in features.known() for table in feature.written_tables()]
-    print(columns_page.text([*registry.known().values(), compare.TABLE, *written]), end="")
+    print(legend.columns_page([*registry.known().values(), compare.TABLE, *written]), end="")

@@ -26,9 +26,9 @@ from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
 from ..records import pairs
 from ..statistics import descriptive
-from ..tables import formatting, frames, measured, view
+from ..tables import formatting, measured, view
 from ..tables.columns import Row, interval_cells
-from ..tables.matched import Estimate, Judged, Matched, judge
+from ..tables.ratios import Estimate, Judged, Matched, judge
 from ..tables.results import CaseResults, flags_of
 from ..tables.table import tables_in
 from . import circumstances
@@ -44,7 +44,7 @@ def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:
     ``differences``. ``pairs`` is 0 if each side was treated as a set."""
     cases = [*match(base, candidate)]
     judged = judge(cases, [("base", "candidate")] * len(cases))
-    return frames.frame(TABLE, map(_row, judged))
+    return TABLE.frame(map(_row, judged))
 
 
 def summary_text(frame: pd.DataFrame) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
 from ..cases.conditions import COUNTS, KEYS, path_of
-from .columns import COLUMNS, Column, Row
+from .columns import COLUMNS, Row
 from .results import CaseResult, flags_of, highest
 
 #: Figures of a case that tables share.
@@ -48,17 +48,3 @@ def with_cells(cases: pd.DataFrame, cells: Iterable[Row | None]) -> pd.DataFrame
     rows = [row for row in made if row is not None]
     chosen = cases.loc[kept]
     return chosen.assign(**pd.DataFrame(rows, index=chosen.index, dtype=object))
-
-
-def typed(name: str, columns: Sequence[Column], rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
-    """Return a data frame with the columns of the table ``name`` in their declared types.
-
-    Raises ValueError if rows lack a column."""
-    found = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
-    names = [column.name for column in columns]
-    if missing := {*names} - {*found} if len(found) else ():
-        raise ValueError(f"table {name}: its rows lack the columns {', '.join(sorted(missing))}")
-    found = found.reindex(columns=names).reset_index(drop=True)
-    return pd.DataFrame(
-        {column.name: pd.Series(found[column.name], dtype=column.type) for column in columns}
-    )

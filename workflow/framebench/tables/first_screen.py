@@ -25,14 +25,14 @@ from ..records.expected import TOO_SLOW
 from ..records.fields import disturbance
 from ..records.run import Run
 from ..statistics.verdicts import FASTER, NO_DIFFERENCE, SLOWER
-from . import contests, coverage, formatting, view
+from . import contests, formatting, view
 from .columns import Row
 from .contests import Contest
 from .declared import efficiency, own_model
 from .declared.fastest import OPEN, ORDER_SURE, SURE, judge, open_order, too_few
 from .declared.variants import VARIANTS
 from .first_sentence import ahead, answer_sentence, interval_of_lead, lead_size
-from .origin import Origin
+from .origin import Origin, coverage
 from .results import CaseResult
 from .setting_answers import (
     EACH_FASTEST,
@@ -104,7 +104,7 @@ def first_screen(
         cannot,
         why_not,
         _excluded(results),
-        [*(f"{titled(text)}." for text in coverage.sentences(inputs, True)), *_careful(results)],
+        [*(f"{titled(text)}." for text in coverage(inputs, True)), *_careful(results)],
         [titled(text) for text in efficiency.slow_libraries(tables)],
         about_own,
         _next(found, provenance.command),

@@ -1,7 +1,7 @@
-"""Tables as data frames and as files.
+"""Tables as data frames and as files: CSV and Markdown.
 
-Nothing is rounded. Missing numbers stay missing (NaN in a frame, an empty cell in CSV), never zero;
-`reason` or `note` gives the reason."""
+CSV files have full precision. Missing numbers stay missing (NaN in a frame, an empty cell in CSV),
+never zero; `reason` or `note` gives the reason."""
 
 from __future__ import annotations
 
@@ -15,20 +15,17 @@ from pandas.api.types import is_numeric_dtype
 
 from ..files.text import no_formula
 from ..files.whole_files import write_together
-from . import case_frame, markdown, registry
-from .columns import Row
+from . import registry, view
+from .formatting import MISSING, Cell, escape
+from .legend import explanations
 from .table import Inputs, Table
+from .view import TableView
 
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     """Return all tables in page order: those always present, and others that have rows."""
     built = {table: inputs.made(table) for table in registry.tables_of(inputs)}
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
-
-
-def frame(table: Table, rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
-    """Return a data frame with the columns of ``table``; see :func:`case_frame.typed`."""
-    return case_frame.typed(table.name, table.columns, rows)
 
 
 def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
@@ -45,7 +42,7 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
     texts = {}
     for table, rows in tables.items():
         texts[folder / f"{table.name}.csv"] = csv_text(rows)
-        texts[folder / f"{table.name}.md"] = markdown.render(table, rows, origin)
+        texts[folder / f"{table.name}.md"] = markdown(table, rows, origin)
     return texts
 
 
@@ -62,3 +59,49 @@ def csv_text(table: pd.DataFrame) -> str:
 @lru_cache(maxsize=4096, typed=True)  # cells repeat each other
 def _cell(value: Any) -> Any:
     return no_formula(value) if isinstance(value, str) else value
+
+
+# ---- Markdown -----------------------------------------------------------------------------------
+
+
+def markdown(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
+    """Return the Markdown file of a table. ``origin``: origin of the figures."""
+    seen = view.view_table(table, frame)
+    lines = [f"# {table.title}", "", table.explanation, "", *_about(seen, origin)]
+    for paragraph in seen.lead:
+        lines += [escape(paragraph), ""]
+    if not seen.rows:
+        lines += [table.empty, ""]
+    else:
+        header = [escape(field.title) for field in seen.fields]
+        rows = zip(*(map(_text, field.cells) for field in seen.fields), strict=True)
+        lines += [*grid(header, rows), ""]
+    for text in seen.about:
+        lines += [text, ""]
+    for word, meaning in explanations([frame]):
+        lines += [f"*{word}*: {meaning}", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _about(seen: TableView, origin: str) -> list[str]:
+    """Return the origin of the figures, and what all rows share."""
+    common = ", ".join(f"{title} {value}" for title, value in seen.shared)
+    lines = [f"Measured: {escape(origin)}.", ""] if origin else []
+    return lines + ([f"All rows: {escape(common)}.", ""] if common else [])
+
+
+def _text(cell: Cell) -> str:
+    """Return a cell with its flags, or why it is missing."""
+    if cell.is_missing:
+        return f"{MISSING} ({escape(cell.why)})" if cell.why else MISSING
+    return (escape(cell.text) or MISSING) + "".join(f" *{flag}*" for flag in cell.flags.split())
+
+
+def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
+    """Return a Markdown table. Cells must be escaped."""
+    header = list(header)
+    return [
+        f"| {' | '.join(header)} |",
+        f"|{'|'.join('---' for _ in header)}|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+    ]

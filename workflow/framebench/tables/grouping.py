@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
+from .. import PROJECT
 from ..cases.conditions import Key
+from ..config import catalog
 from ..config.statuses import FAILURES
+from ..config.values import RecordSource
+from ..records import record_sets, verifications
 from ..records.run import Flag, Run, order
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, shape, steady
@@ -29,6 +34,21 @@ def group(runs: Sequence[Run], verified: VerificationFlags | None) -> CaseResult
         for key in run.keys:
             repeats[key].append(run)
     return {key: _judged(key, tuple(some), verified) for key, some in repeats.items()}
+
+
+def grouped(source: RecordSource) -> CaseResults:
+    """Return the judged cases of a set of records.
+
+    Prints what is ignored to stderr. Raises RecordsError for a set without runs."""
+    record_set = record_sets.load(source.path)
+    verification_results, problems = verifications.load(verifications.folder_for(source.path))
+    for problem in (*record_set.problems, *problems):
+        print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not record_set.runs:
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    runs = record_sets.of_variant(record_set, source.variant) if source.variant else record_set.runs
+    models = catalog.load_catalog(PROJECT).models
+    return group(runs, VerificationFlags(verification_results, models))
 
 
 def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None) -> CaseResult:

@@ -1,15 +1,19 @@
-"""Explanations of quality flags and of other words in tables."""
+"""Explanations of flags, of other words in tables, and of the columns of every table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from textwrap import fill
 
 import pandas as pd
 
 from ..records import verifications, verified
 from ..records.fields import flags
 from ..statistics import steady
-from .columns import COLUMNS
+from . import measured
+from .columns import COLUMNS, COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
+from .table import Table
 
 FLAGS = {
     "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes: "
@@ -53,3 +57,44 @@ def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
         if "side_by_side" in table and any(table["side_by_side"]):
             words.add(_BESIDE)
     return [(word, meaning) for word, meaning in EXPLANATIONS.items() if word in words]
+
+
+# ---- columns ------------------------------------------------------------------------------------
+
+_TYPES = {
+    **{TEXT: "text", NUMBER: "number"},
+    **dict.fromkeys((WHOLE, COUNT), "whole number"),
+    **dict.fromkeys((YES_NO, YES_NO_OR_NEITHER), "yes or no"),
+}
+
+
+def columns_page(tables: Sequence[Table]) -> str:
+    """Return the page docs/columns.md: columns of several tables, those of each, figures."""
+    count = Counter(name for table in tables for name in table.names)
+    several = {column.name: column for table in tables for column in table.columns
+               if count[column.name] > 1}  # fmt: skip
+    lines = [
+        "# Columns of the tables",
+        "",
+        "What stands in `results/tables/*.csv`. A missing number is an empty cell, and `reason` or",
+        "`note` says why. `published.csv` holds case and conditions as they are printed.",
+        "This page is made: `.venv/bin/framebench columns > docs/columns.md`.",
+        "",
+        "## Of several tables",
+        "",
+        *_rows(several.values()),
+    ]
+    for table in tables:
+        own = [column for column in table.columns if column.name not in several]
+        if own:
+            lines += ["", f"## {table.name}", "", fill(table.explanation, 100), "", *_rows(own)]
+    figures = [column for column in measured.FIGURES if not count[column.name]]
+    lines += ["", "## Figures of other benchmarks", "", *_rows(figures)]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(some: Iterable[Column]) -> Iterator[str]:
+    yield "| column | type | unit | meaning |"
+    yield "|---|---|---|---|"
+    for column in some:
+        yield f"| {column.name} | {_TYPES[column.type]} | {column.unit} | {column.explanation} |"

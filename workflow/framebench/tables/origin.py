@@ -1,16 +1,21 @@
-"""Origin of figures: machine, time, duration and commit."""
+"""Origin of figures (machine, time, duration, commit), and how much of a suite they cover."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 
 from core.text import duration
 
 from ..machine.identities import UNKNOWN
 from ..records.run import Run
 from ..records.sidecars import CallEntry
+from .measured import NO_FRAMEWORK
+from .table import Inputs
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,26 @@ def describe_origin(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Or
     )
 
 
-def span(runs: Sequence[Run]) -> tuple[float, float]:
-    """Return start of the first and end of the last run, in seconds since the epoch.
+def coverage(inputs: Inputs, only_incomplete: bool = False) -> list[str]:
+    """Return a sentence for each suite, with the frameworks that have unmeasured cases.
 
-    Both are 0 if no run has a start."""
-    present = [(run.started, run.wall_seconds or 0.0) for run in runs if run.started is not None]
-    if not present:
-        return 0.0, 0.0
-    return min(start for start, _ in present), max(start + took for start, took in present)
+    ``only_incomplete``: leave out suites without unmeasured cases."""
+    results = chain(inputs.cases.values(), inputs.others.values())
+    measured = {os.path.dirname(run.origin): result for result in results for run in result.runs}
+    lines = []
+    for suite in dict.fromkeys(case.suite for case in inputs.expected):
+        cases = [case for case in inputs.expected if case.suite == suite]
+        missing = [case for case in cases if case.folder not in measured]
+        if only_incomplete and not missing:
+            continue
+        found = [measured[case.folder] for case in cases if case.folder in measured]
+        text = f"{len(found)} of {len(cases)} cases of suite {suite} measured"
+        if failed := sum(not result.values for result in found):
+            text += f", {failed} without a figure"
+        every = Counter(case.case.framework or NO_FRAMEWORK for case in cases)
+        lacking = Counter(case.case.framework or NO_FRAMEWORK for case in missing)
+        if lacking:
+            counts = (f"{name} ({lacking[name]} of {every[name]})" for name in sorted(lacking))
+            text += f"; not yet: {', '.join(counts)}"
+        lines.append(text)
+    return lines

@@ -1,15 +1,23 @@
-"""Ratios of throughputs with verdicts."""
+"""Ratios of the figures of two cases: interval, test and verdict.
+
+Verdicts are adjusted for all ratios of a table. The sides are a case and its baseline, two sets of
+records, or two variants of a suite. For the latter two, if enough repeats were measured in pairs
+close in time (:mod:`pairs`), the ratios of the pairs are tested; else each side is a set of
+repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
 
 from ..cases.conditions import Key
-from ..statistics import descriptive, intervals
-from ..statistics.verdicts import verdict
+from ..records import pairs
+from ..statistics import descriptive, intervals, signed_rank, verdicts
+from ..statistics.intervals import Interval
+from ..statistics.verdicts import CANNOT_TELL, SLOWER
 from .columns import Row, interval_cells
 from .results import CaseResult, flags_of
 from .table import Inputs
@@ -18,20 +26,75 @@ from .table import Inputs
 class Sides(NamedTuple):
     """Figures of the repeats of a baseline and of a case.
 
-    ``choices``: number of cases that the case was chosen from by these figures."""
+    ``choices``: number of cases that the case was chosen from by these figures; its p-value is
+    multiplied by it (Bonferroni)."""
 
     base: Sequence[float]
     values: Sequence[float]
     choices: int = 1
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """Estimated ratio of two sides. ``interval`` and ``p_value`` are None with too few repeats.
+    ``pairs``: number of pairs compared, 0 if each side was a set. ``order``: see
+    :func:`pairs.order`."""
+
+    ratio: float
+    interval: Interval | None
+    p_value: float | None
+    pairs: int = 0
+    order: str = ""
+
+
+def set_estimate(sides: Sides, order: str = "") -> Estimate:
+    """Return the ratio of the medians of two sets of repeats, of which the base's is not 0."""
+    base, values, choices = sides
+    interval = intervals.ratio_interval(base, values)
+    p_value = min(1.0, choices * intervals.rank_test(base, values)) if interval else None
+    ratio = descriptive.median(values) / descriptive.median(base)
+    return Estimate(ratio, interval, p_value, 0, order)
+
+
+def _adjusted(estimates: Sequence[Estimate | None]) -> list[float | None]:
+    """Return the p-value of each estimate, adjusted for all of them; None without one."""
+    p_values = {
+        at: one.p_value for at, one in enumerate(estimates) if one and one.p_value is not None
+    }
+    adjusted = dict(zip(p_values, intervals.adjusted([*p_values.values()]), strict=True))
+    return [adjusted.get(at) for at in range(len(estimates))]
+
+
+def set_verdicts(sides: Sequence[Sides | None]) -> list[str]:
+    """Return the verdict on each comparison, adjusted for all of them.
+
+    It is "" without a comparison or with too few repeats for an interval."""
+    estimates = [both and set_estimate(both) for both in sides]
+    return [
+        verdicts.verdict(one.ratio, one.interval, p)
+        if one and one.interval and p is not None
+        else ""
+        for one, p in zip(estimates, _adjusted(estimates), strict=True)
+    ]
+
+
+def possible(interval: Sequence[float]) -> str:
+    """Return the range that an interval leaves open, for undecided verdicts."""
+    low, high = interval
+    return (
+        f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"
+    )
+
+
+# ---- a case and its baseline --------------------------------------------------------------------
+
+
 def ratio_table(
     cases: pd.DataFrame,
     inputs: Inputs,
     base: Callable[[Key], Key],
-    name: str | Sequence[str],
-    at: str | Sequence[str] = "",
-    times: int | Sequence[int] = 1,
+    named: Callable[[CaseResult], tuple[str, str]],
+    is_scaling: bool = False,
     refused: Callable[[CaseResult], str] = lambda base: "",
 ) -> pd.DataFrame:
     """Return ``cases`` with the ratio of each throughput to that of its baseline.
@@ -40,8 +103,9 @@ def ratio_table(
     ----------
     cases : some of ``inputs.frame``.
     base : returns the key of the baseline of a case.
-    name, at : name of the baseline, and setting at which it is expected, for reasons.
-    times : factor of the baseline's figures for verdicts.
+    named : returns the name of a case's baseline, and the setting at which it is expected, for
+        reasons.
+    is_scaling : the verdict is on the ratio to as many baselines as the case has devices.
     refused : returns why a case must not be a baseline; "" if it may.
 
     Returns
@@ -49,27 +113,21 @@ def ratio_table(
     ``cases`` with the columns ``throughput_baseline``, ``baseline_runs``, ``speedup`` and its
     interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all rows.
     """
-    expected = pd.DataFrame({"name": name, "at": at, "times": times}, index=cases.index)
     rows: list[Row] = []
     sides: list[Sides | None] = []
-    for number, (named, setting, factor) in zip(
-        cases.index, expected.itertuples(index=False, name=None), strict=True
-    ):
+    for number in cases.index:
         case = inputs.results[number]
         other = inputs.cases.get(base(case.key))
-        reason = _why_no_ratio(case, other, named, setting, refused)
-        speedup, ends = None, None
+        reason = _why_no_ratio(case, other, *named(case), refused)
+        speedup = ends = both = None
         if other and case.throughput is not None and other.throughput and not reason:
             speedup = case.throughput / other.throughput
-            is_itself = other is case
-            ends = (
-                (speedup, speedup)
-                if is_itself
-                else intervals.ratio_interval(other.values, case.values)
-            )
-        scaled = [factor * value for value in other.values] if other else []
-        is_compared = other is not case and not reason
-        sides.append(Sides(scaled, case.values) if is_compared else None)
+            ends = (speedup, speedup)
+            if other is not case:
+                ends = intervals.ratio_interval(other.values, case.values)
+                factor = case.case.devices if is_scaling else 1
+                both = Sides([factor * value for value in other.values], case.values)
+        sides.append(both)
         rows.append({
             "throughput_baseline": other and other.throughput,
             "baseline_runs": other.uncompiled if other else "",
@@ -80,7 +138,7 @@ def ratio_table(
         })  # fmt: skip
     names = ["throughput_baseline", "speedup", *interval_cells("speedup", None)]
     made = pd.DataFrame(rows, cases.index, [*names, "baseline_runs", "reason", "flags"])
-    return cases.assign(**made.astype(dict.fromkeys(names, "float64")), verdict=verdicts(sides))
+    return cases.assign(**made.astype(dict.fromkeys(names, "float64")), verdict=set_verdicts(sides))
 
 
 def _why_no_ratio(
@@ -100,30 +158,101 @@ def _why_no_ratio(
     return refused(base)
 
 
-def verdicts(sides: Sequence[Sides | None]) -> list[str]:
-    """Return the verdict on each comparison, adjusted for all of them.
-
-    It is "" without a comparison or with too few repeats for an interval. The p-value of a case
-    chosen from several is multiplied by their number (Bonferroni)."""
-    tested = {
-        index: (interval, min(1.0, both.choices * intervals.rank_test(both.base, both.values)))
-        for index, both in enumerate(sides)
-        if both and (interval := intervals.ratio_interval(both.base, both.values))
-    }
-    adjusted = dict(zip(tested, intervals.adjusted([p for _, p in tested.values()]), strict=True))
-
-    def text(index: int, both: Sides | None) -> str:
-        if both is None or index not in tested:
-            return ""
-        ratio = descriptive.median(both.values) / descriptive.median(both.base)
-        return verdict(ratio, tested[index][0], adjusted[index])
-
-    return [text(index, both) for index, both in enumerate(sides)]
+# ---- two sets of records, or two variants -------------------------------------------------------
 
 
-def possible(interval: Sequence[float]) -> str:
-    """Return the range that an interval leaves open, for undecided verdicts."""
-    low, high = interval
-    return (
-        f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"
+@dataclass(frozen=True)
+class Matched:
+    """A case on both sides; None where a side does not have it."""
+
+    base: CaseResult | None
+    candidate: CaseResult | None
+
+    @property
+    def either(self) -> CaseResult:
+        """The base, or the candidate without one."""
+        case = self.base or self.candidate
+        assert case is not None, "a case is on one side at least"
+        return case
+
+    @property
+    def both(self) -> tuple[CaseResult, CaseResult] | None:
+        """Return both results if both have positive figures to compare, else None."""
+        if self.base is None or self.candidate is None or self.base.unit != self.candidate.unit:
+            return None
+        positive = all(
+            result.compared is not None and min(result.values) > 0
+            for result in (self.base, self.candidate)
+        )
+        return (self.base, self.candidate) if positive else None
+
+    @property
+    def why_no_ratio(self) -> str:
+        """Why figures on both sides have no ratio."""
+        units = [side.unit for side in (self.base, self.candidate) if side]
+        if len({*units}) > 1:
+            return f"the units differ: {' and '.join(units)}"
+        return "a ratio needs figures above 0"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case with the verdict on its ratio, adjusted for all compared cases.
+
+    ``reason``: why there is no verdict, or what it leaves open."""
+
+    matched: Matched
+    estimate: Estimate | None
+    p_adjusted: float | None
+    verdict: str
+    reason: str
+
+
+def judge(cases: Sequence[Matched], names: Sequence[tuple[str, str]]) -> list[Judged]:
+    """Return the verdict on each case; nothing is rounded.
+
+    ``names``: of base and candidate of each case, for reasons."""
+    count = sum(matched.both is not None for matched in cases)
+    estimates = [_estimate(*matched.both, count) if matched.both else None for matched in cases]
+    return [
+        Judged(matched, one, p_adjusted, *_verdict(matched, one, p_adjusted, sides))
+        for matched, sides, one, p_adjusted in zip(
+            cases, names, estimates, _adjusted(estimates), strict=True
+        )
+    ]
+
+
+def _estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
+    """Estimate the ratio of a case with figures on both sides, one of ``cases`` compared."""
+    order = pairs.order(base.ok, candidate.ok)
+    below, above = (base, candidate) if base.better == "higher" else (candidate, base)
+    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
+    if len(ratios) < signed_rank.pairs_needed(cases):
+        return set_estimate(Sides(below.values, above.values), order)
+    return Estimate(
+        signed_rank.estimate(ratios),
+        signed_rank.interval(ratios),
+        signed_rank.p_value(ratios),
+        len(ratios),
+        order,
     )
+
+
+def _verdict(
+    matched: Matched, estimate: Estimate | None, p_adjusted: float | None, names: tuple[str, str]
+) -> tuple[str, str]:
+    """Return the verdict, and the reason if it is none or leaves something open."""
+    for name, case in zip(names, (matched.base, matched.candidate), strict=True):
+        if case is None:
+            return CANNOT_TELL, f"not in {name}"
+        if case.compared is None:
+            return CANNOT_TELL, f"{name} is {case.why_not_compared}"
+    if estimate is None:
+        return CANNOT_TELL, matched.why_no_ratio
+    if estimate.interval is None or p_adjusted is None:
+        return CANNOT_TELL, f"needs {intervals.REPEATS_FOR_RATIO} repeats on both sides"
+    low, high = estimate.interval
+    verdict = verdicts.verdict(estimate.ratio, estimate.interval, p_adjusted)
+    if verdict == SLOWER and low < 1 - verdicts.THRESHOLD <= high:
+        return SLOWER, f"cannot tell whether by more than {verdicts.THRESHOLD:.1%}"
+    return verdict, possible(estimate.interval) if verdict == CANNOT_TELL else ""

@@ -20,7 +20,7 @@ from ..records.fields.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
 from ..records.verifications import VerificationResult
-from .case_frame import case_frame, typed, with_cells
+from .case_frame import case_frame, with_cells
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .datasheets import Datasheet
 from .formatting import Cell
@@ -91,7 +91,7 @@ class Inputs:
     def made(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table. It is computed once."""
         if table.name not in self._made:
-            self._made[table.name] = typed(table.name, table.columns, table.rows(self))
+            self._made[table.name] = table.frame(table.rows(self))
         made: pd.DataFrame = self._made[table.name]
         return made
 
@@ -164,6 +164,22 @@ class Table:
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+    def frame(self, rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
+        """Return a data frame with the table's columns in their types.
+
+        Raises ValueError if rows lack a column."""
+        found = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
+        if missing := {*self.names} - {*found} if len(found) else ():
+            lacking = ", ".join(sorted(missing))
+            raise ValueError(f"table {self.name}: its rows lack the columns {lacking}")
+        found = found.reindex(columns=[*self.names]).reset_index(drop=True)
+        return pd.DataFrame(
+            {
+                column.name: pd.Series(found[column.name], dtype=column.type)
+                for column in self.columns
+            }
+        )
 
     @cached_property
     def has_records(self) -> bool:

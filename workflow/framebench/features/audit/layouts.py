@@ -24,7 +24,7 @@ from ...commands.reporting import inputs_of
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...records import record_sets
-from ...tables import markdown, view
+from ...tables import frames, view
 from ...tables.columns import Row
 from ...tables.formatting import MISSING, escape
 from .published import PUBLISHED_NAME, read_cells
@@ -85,7 +85,7 @@ def _tables(table: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[str]:
         yield f"## {escape(table['title'].format_map(part[0]))}"
         yield ""
         headings = _headings(table["columns"], part)
-        yield from markdown.grid(
+        yield from frames.grid(
             [escape(heading) for heading, _ in headings],
             (
                 [_cell(heading, spec, some, lookup) for heading, spec in headings]

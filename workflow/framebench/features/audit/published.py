@@ -23,7 +23,7 @@ from core.text import printable
 from ...cases.conditions import CASE
 from ...cases.names import topology
 from ...records.run import RecordsError
-from ...tables import frames, view
+from ...tables import view
 from ...tables.columns import Row as Values
 from ...tables.declared.scaling import WEAK
 from ...tables.results import CaseResults
@@ -119,7 +119,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     causes = read_causes(published_csv.parent)
     known = {_key_of(row): row for row in view.records(Inputs(cases).made(WEAK))}
     rows = [_compared(cell, known, causes) for cell in cells]
-    return frames.frame(TABLE, rows)
+    return TABLE.frame(rows)
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from ...feature_registry import Feature
 def _export(options: argparse.Namespace) -> None:
     from ...config.validation import ConfigError
     from ...config.values import RecordSource
-    from ...tables.judged import grouped
+    from ...tables.grouping import grouped
     from . import registry, transfer
 
     registry.writer(options.format)  # refused before any record is read

@@ -17,7 +17,7 @@ from ...records.run import RecordsError
 from ...runs import snakemake_calls
 from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
-from ...tables.judged import grouped
+from ...tables.grouping import grouped
 from . import decisions, measuring, sides, summary
 from .measuring import AnotherGate, Measuring
 

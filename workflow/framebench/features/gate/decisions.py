@@ -33,9 +33,9 @@ from ...records import pairs
 from ...statistics import sequential, signed_rank
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import frames, measured
+from ...tables import measured
 from ...tables.columns import Row
-from ...tables.matched import Estimate, Matched
+from ...tables.ratios import Estimate, Matched
 from ...tables.results import CaseResult, CaseResults
 from ...tables.table import tables_in
 
@@ -91,7 +91,7 @@ def decide(
 
 def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
     """Return a table row for each decision; nothing is rounded."""
-    return frames.frame(TABLE, [_row(decision, margin) for decision in decisions])
+    return TABLE.frame([_row(decision, margin) for decision in decisions])
 
 
 def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:

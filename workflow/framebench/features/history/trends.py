@@ -20,7 +20,7 @@ from ...comparison import circumstances
 from ...files.problem import Problem
 from ...statistics import change_points, intervals
 from ...statistics.change_points import DRIFT, ChangePoint
-from ...tables import frames, measured
+from ...tables import measured
 from ...tables.columns import Row, interval_cells
 from ...tables.formatting import counted
 from ...tables.results import flags_of
@@ -90,15 +90,14 @@ def tests(every: Sequence[CaseHistory]) -> int:
 
 def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """Return a table row for each case in each set; nothing is rounded."""
-    return frames.frame(POINTS, [row for series in every for row in _point_rows(series)])
+    return POINTS.frame([row for series in every for row in _point_rows(series)])
 
 
 def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """Return a table row for each change."""
     count = tests(every)
-    return frames.frame(
-        CHANGES,
-        [_change_row(series, change, count) for series in every for change in series.changes],
+    return CHANGES.frame(
+        [_change_row(series, change, count) for series in every for change in series.changes]
     )
 
 

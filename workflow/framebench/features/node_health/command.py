@@ -59,8 +59,8 @@ def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -
     nodes = judging.judge(_figures(source), rules, kept)
     folder = results / "tables"
     made = {
-        NODES: frames.frame(NODES, _of_nodes(nodes)),
-        FIGURES: frames.frame(FIGURES, _of_figures(nodes)),
+        NODES: NODES.frame(_of_nodes(nodes)),
+        FIGURES: FIGURES.frame(_of_figures(nodes)),
     }
     write_together(frames.files(made, folder))
     print("\n".join(lines(nodes)))

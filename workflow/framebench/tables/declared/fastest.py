@@ -16,7 +16,7 @@ from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
 from ..columns import COLUMNS, OWN, Row, interval_cells
 from ..contests import ON_MACHINE, Contest
-from ..ratios import Sides, possible, verdicts
+from ..ratios import Sides, possible, set_verdicts
 from ..results import CaseResult, flags_of
 from ..table import Fields, Inputs, declared_table
 
@@ -61,7 +61,7 @@ def judge(found: Sequence[Contest]) -> list[Row]:
     count = sum(contest.pair is not None for contest in found)
     fixed = [contest.error is None for contest in found]
     own, of_order = (
-        verdicts([sides(contest) if is_fixed else None
+        set_verdicts([sides(contest) if is_fixed else None
                   for contest, is_fixed in zip(found, fixed, strict=True)])
         for sides in (_sides, _order_sides)
     )  # fmt: skip

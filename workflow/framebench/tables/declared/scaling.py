@@ -90,8 +90,7 @@ def strong(inputs: Inputs) -> pd.DataFrame:
     series.sort()
     totals = [total for *_, total in series]
     table = inputs.frame.loc[[number for *_, number, _ in series]].assign(total_batch=totals)
-    at = [f" with total batch {total}" for total in totals]
-    return _efficiencies(table, inputs, _base_of_total, at)
+    return _efficiencies(table, inputs, _base_of_total, " with total batch {}")
 
 
 def _base_of_total(key: Key) -> Key:
@@ -100,12 +99,16 @@ def _base_of_total(key: Key) -> Key:
 
 
 def _efficiencies(
-    cases: pd.DataFrame, inputs: Inputs, base: Callable[[Key], Key], at: str | Sequence[str] = ""
+    cases: pd.DataFrame, inputs: Inputs, base: Callable[[Key], Key], at: str = ""
 ) -> pd.DataFrame:
     """Return speed-ups, efficiencies and times of communication.
 
-    ``at``: settings at which the baselines were expected."""
-    table = ratio_table(cases, inputs, base, "1n1g", at, [*cases["devices"]])
+    ``at``: setting at which baselines are expected, with a field for the total batch."""
+
+    def named(result: CaseResult) -> tuple[str, str]:
+        return "1n1g", at.format(result.case.samples_per_step)
+
+    table = ratio_table(cases, inputs, base, named, is_scaling=True)
     for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
         table[name.replace("speedup", "efficiency")] = table[name] / table["devices"]
     lookup = AllReduceLookup(inputs.others)

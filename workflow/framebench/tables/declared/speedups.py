@@ -18,14 +18,16 @@ from ..table import Fields, Inputs, declared_table
 
 def of_precisions(inputs: Inputs) -> pd.DataFrame:
     """Return the cases in a precision with a baseline, with the ratio of their medians."""
-    baselines = inputs.frame["precision"].map(precisions.baseline)
-    cases = inputs.frame[baselines.notna()]
+
+    def named(result: CaseResult) -> tuple[str, str]:
+        case = result.case
+        return str(precisions.baseline(case.precision)), f" at batch {case.batch_per_device}"
+
     table = ratio_table(
-        cases,
+        inputs.frame[inputs.frame["precision"].map(precisions.baseline).notna()],
         inputs,
         lambda key: key.at(precision=precisions.baseline(key.case.precision)),
-        [*baselines.dropna()],
-        [f" at batch {inputs.results[at].case.batch_per_device}" for at in cases.index],
+        named,
     )
     return table.assign(throughput=table["throughput_median"])
 
@@ -36,7 +38,9 @@ def of_compilers(inputs: Inputs) -> pd.DataFrame:
     Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
     compiler have no row."""
     cases = inputs.frame[~inputs.frame["compiler"].isin([UNCOMPILED, ""])]
-    table = ratio_table(cases, inputs, _uncompiled, "uncompiled", refused=_why_refused)
+    table = ratio_table(
+        cases, inputs, _uncompiled, lambda _: ("uncompiled", ""), refused=_why_refused
+    )
     paid: list[int | None] = []
     for at, low in zip(table.index, table["speedup_ci_low"], strict=True):
         case = inputs.results[at]

@@ -12,7 +12,7 @@ from ...records.fields.flags import OWN
 from .. import measured
 from ..columns import COLUMNS, OWN_OF_VARIANT, Row, interval_cells
 from ..contests import ON_MACHINE, principal_results
-from ..matched import Judged, Matched, judge
+from ..ratios import Judged, Matched, judge
 from ..results import CaseResult, flags_of
 from ..table import Fields, Inputs, declared_table
 
