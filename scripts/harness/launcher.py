@@ -27,10 +27,9 @@ from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
-from harness.processes.descendants import adopt_orphans
+from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
 from harness.processes.fork_server import ForkServer
-from harness.processes.parent_death import PARENT_VARIABLE, signal_when_parent_dies
-from harness.provenance import environment, scheduler, software
+from harness.provenance import environment, software
 from harness.provenance.code import computation_digest
 from harness.request.command_line import SKIP, each_check, parse
 
@@ -39,6 +38,8 @@ _OWN_BATCHES = (
     "; make must draw it with the framework's own random numbers, which are seeded for each"
 )
 _CANNOT_DO, _CANNOT_WRITE = 2, 3
+#: Variable with the id of the process that the launcher must not outlive.
+_PARENT = "FRAMEBENCH_DIE_WITH_PARENT"
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def result(setup: Setup) -> record.Measured:
     except Mismatch as error:
         return record.Measured("failed", error_text(error))
     except Interrupted:
-        reached = scheduler.limit_reached(os.environ)
+        reached = environment.limit_reached(os.environ)
         if not reached:
             raise
         return record.Measured("timeout", reached)
@@ -240,7 +241,7 @@ def main(arguments: Sequence[str]) -> int:
     signal N, without a record. Of several checks, the first status but 0."""
     if arguments[:1] == [nodes.AGENT]:
         return nodes.main(arguments[1])
-    parent = os.environ.pop(PARENT_VARIABLE, None)
+    parent = os.environ.pop(_PARENT, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
         if str(os.getppid()) != parent:  # it has ended before the kernel could be asked

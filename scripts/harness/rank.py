@@ -25,12 +25,14 @@ from harness.machine.cores import parse_list
 from harness.measuring.checks import check_all_reduce, check_preloaded
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
-from harness.messages.barrier import Barrier
 from harness.messages.report import Report
 from harness.processes.cleanup import remove_shared
-from harness.processes.parent_death import signal_when_parent_dies
+from harness.processes.descendants import signal_when_parent_dies
 
 _SECONDS_TO_LEAVE = 10
+#: Seconds between two looks for others at a barrier: short against a step, but no load for the
+#: waiting core.
+_BARRIER_SECONDS = 0.001
 
 
 def rank_context_from(
@@ -57,6 +59,26 @@ def independent_context(rank_context: RankContext) -> RankContext:
         RANK="0", WORLD_SIZE="1", MASTER_ADDR=host, MASTER_PORT=port, FRAMEBENCH_ADDRESSES=address
     )
     return replace(rank_context, rank=0, addresses=[address])
+
+
+class Barrier:
+    """Barrier of ``ranks`` processes by empty files in their common ``folder``.
+
+    Each leaves a file and waits until all exist. The launcher ends ranks that wait for one that
+    never comes."""
+
+    def __init__(self, folder: str, rank: int, ranks: int) -> None:
+        self._folder, self._rank, self._ranks = folder, rank, ranks
+        self._passed = 0
+
+    def __call__(self) -> None:
+        """Return when all ranks have called it as often as this one. Raises OSError."""
+        self._passed += 1
+        prefix = f"barrier{self._passed}-"
+        with open(os.path.join(self._folder, f"{prefix}{self._rank}"), "x", encoding="utf-8"):
+            pass
+        while sum(name.startswith(prefix) for name in os.listdir(self._folder)) < self._ranks:
+            time.sleep(_BARRIER_SECONDS)
 
 
 def prefer_for_oom_kill() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 GPU = {
     "uuid": "GPU-a",
     "sm": 1410,
-    "milliwatts": 250_500,
     "temperature": 71,
     "reasons": 0x4,
     "ecc": 1,

@@ -75,7 +75,7 @@ OF_ADAPTERS = {
         "primitives",
         "common_capabilities",
     ),
-    *("machine.interfaces", "processes.parent_death"),
+    *("machine.interfaces", "processes.descendants"),
 }
 
 #: What the folders of ``scripts`` may import, besides themselves and the standard library.
@@ -183,7 +183,10 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
 
 
 def test_the_driver_imports_declarations_of_the_harness_alone() -> None:
-    declarations = ("kind", "kinds", "request.own_model", "learning.amounts", "samples.folder")
+    declarations = (
+        *("kind", "kinds", "request.own_model", "learning.amounts", "samples.folder"),
+        *("machine.cores", "machine.sources"),
+    )
     modules = ROOT.glob("workflow/framebench/**/*.py")
     names = {name for path in modules for name in imported(path.read_text())}
     assert [name for name in names if not name.startswith(declarations)] == []

@@ -17,8 +17,9 @@ def test_each_node_has_a_run_of_its_own_and_one_that_is_down_none(slurm_project:
     assert {record["settings"]["node"] for record in records} == {"n2", "n4"}
     for record in records:
         assert hosts(record) == {record["settings"]["node"]}
-        scheduler = record["environment"]["scheduler"]
-        assert scheduler["exclusive"] is True, "the profile's slurm_extra is lost beside the node"
+        job = record["environment"]["scheduler"]["job"]
+        shown = slurm_project.cluster.command("scontrol", "show", "job", job).stdout
+        assert "OverSubscribe=NO" in shown, "the profile's slurm_extra is lost beside the node"
     plan = slurm_project.run("plan")
     assert "node n3 cannot be measured: SLURM says down, test" in plan.stdout, plan.stdout
     assert "To do: 0 runs" in plan.stdout or "2 ok" in plan.stdout, plan.stdout

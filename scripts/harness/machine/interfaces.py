@@ -5,16 +5,13 @@ from __future__ import annotations
 import fcntl
 import socket
 import struct
-from typing import Any, Dict, Optional
-
-from harness.machine.sources import file_line
+from typing import Optional
 
 _SIOCGIFADDR = 0x8915
 
 
-def addresses() -> Dict[str, str]:
-    """Return the IPv4 address of each interface that has one."""
-    by_interface: Dict[str, str] = {}
+def interface_with(address: str) -> Optional[str]:
+    """Return the name of the interface with this IPv4 ``address``; None without one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
             request = struct.pack("256s", name.encode()[:15])
@@ -22,17 +19,13 @@ def addresses() -> Dict[str, str]:
                 answer = fcntl.ioctl(any_socket.fileno(), _SIOCGIFADDR, request)
             except OSError:
                 continue  # it has none
-            by_interface[name] = socket.inet_ntoa(answer[20:24])
-    return by_interface
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return None
 
 
-def with_address(address: str) -> Dict[str, Any]:
-    """Return name, address and speed (bit/s, as the driver states) of the interface with
-    ``address``; None for unknown values."""
-    name = next((name for name, own in addresses().items() if own == address), None)
-    return {"name": name, "address": address, "bits_per_second": _speed(name) if name else None}
-
-
-def _speed(name: str) -> Optional[int]:
-    megabits = file_line(f"/sys/class/net/{name}/speed") or ""
-    return int(megabits) * 10**6 or None if megabits.isdigit() else None  # -1 where it is unknown
+def address_towards(address: str) -> str:
+    """Return this machine's address on the way to another."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
+        unsent.connect((address, 9))  # sends nothing
+        return str(unsent.getsockname()[0])

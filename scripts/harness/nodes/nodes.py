@@ -38,8 +38,7 @@ from harness.nodes import node as one_node
 from harness.output import partial
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, temporary_folder
-from harness.processes.descendants import adopt_orphans
-from harness.processes.parent_death import signal_when_parent_dies
+from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
 from harness.provenance import software
 from harness.request.command_line import parse
 
@@ -104,7 +103,7 @@ def run_ranks(
     _check_interrupted(results, outcomes)
     entries = []
     for node, result in zip(nodes, results):
-        entry = {key: node[key] for key in ("node", "interface", "hardware")}
+        entry = {key: node[key] for key in ("node", "hardware")}
         last = {key: (result or {}).get(key) for key in ("memory", "watch")}
         entries.append({**entry, **{key: value for key, value in last.items() if value}})
     return [judged for of_node in outcomes for judged in of_node], entries
@@ -260,24 +259,13 @@ def _this_machine() -> str:
     return f"{socket.gethostname()} {file_line('/proc/sys/kernel/random/boot_id')}"
 
 
-def _own_address() -> str:
-    """Return this node's address on the way to that of the launcher."""
-    launcher = os.environ.get(_LAUNCHER)
-    if launcher:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
-            unsent.connect((launcher, 9))  # sends nothing
-            return str(unsent.getsockname()[0])
-    others = [address for name, address in interfaces.addresses().items() if name != "lo"]
-    return [*others, "127.0.0.1"][0]
-
-
 def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
     """Return what the launcher must know of this node before it assigns a share."""
-    options, cores, address = workload.options, cores_of.allowed(), _own_address()
+    options, cores = workload.options, cores_of.allowed()
+    address = interfaces.address_towards(os.environ[_LAUNCHER])
     installed = software.installed(software.search_path(common, "/"))
     return {
         "node": one_node.name(),
-        "interface": interfaces.with_address(address),
         "addresses": launch.free_addresses(workload.case.devices_per_node, address),
         "cores": len(cores),
         "hardware": hardware.hardware(cores),

@@ -7,15 +7,21 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
 from typing import Dict, NamedTuple, Optional, Set
 
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def adopt_orphans() -> None:
     """Become the parent of all descendants whose own parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def signal_when_parent_dies(number: signal.Signals) -> None:
+    """Ask the kernel to send ``number`` to this process at the parent's death."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(number), 0, 0, 0)
 
 
 class ProcessState(NamedTuple):

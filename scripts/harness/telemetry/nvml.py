@@ -96,12 +96,11 @@ class Gpus:
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """Return one sample of all devices; ``ours``: the run's processes.
 
-        The clock is in MHz, power in W, temperature in degrees Celsius, energy in J since some
+        The clock is in MHz, temperature in degrees Celsius, energy in J since some
         moment. Throttle reasons are bits. The processes of others are listed."""
         n = self.library
         quantities: Dict[str, Callable[[Any], Any]] = {
             "sm_mhz": lambda device: n.nvmlDeviceGetClockInfo(device, n.NVML_CLOCK_SM),
-            "watts": lambda device: n.nvmlDeviceGetPowerUsage(device) / 1000,
             "temperature_celsius": lambda device: n.nvmlDeviceGetTemperature(
                 device, n.NVML_TEMPERATURE_GPU
             ),

@@ -235,7 +235,6 @@ def _gpu(prefix: str, samples: Sequence[Sample], inside: Sequence[Sample]) -> Di
     shares = {name: sum(name in some for some in named) / len(named) for name in _union(named)}
     return {
         "sm_mhz": _range(inside, f"{prefix}sm_mhz"),
-        "watts_mean": statistics.mean(values("watts")) if values("watts") else None,
         "temperature_celsius_max": max(values("temperature_celsius"), default=None),
         "throttle_reasons": shares if named else None,
         "other_processes": _union(others) if others else None,

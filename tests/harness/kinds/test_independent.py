@@ -11,7 +11,7 @@ import pytest
 from framebench.records import record_sets
 from harness.adapter import Mismatch
 from harness.kinds.independent import Independent
-from harness.messages.barrier import Barrier
+from harness.rank import Barrier
 
 from ...bench import Bench
 from ..validity import assert_valid

@@ -106,9 +106,6 @@ class FakeNvml(SimpleNamespace):
     def nvmlDeviceGetClockInfo(self, device: dict[str, Any], clock: str) -> int:
         return self._get(device, clock)
 
-    def nvmlDeviceGetPowerUsage(self, device: dict[str, Any]) -> int:
-        return self._get(device, "milliwatts")
-
     def nvmlDeviceGetTemperature(self, device: dict[str, Any], sensor: int) -> int:
         return self._get(device, "temperature")
 

@@ -100,7 +100,6 @@ def test_a_gpu_tells_everything() -> None:
     assert gpus.facts == [{"name": "Example GPU", "uuid": "GPU-a", "ecc": True}]
     assert gpus.read(set()) == {
         "gpu-0_sm_mhz": 1410,
-        "gpu-0_watts": 250.5,
         "gpu-0_temperature_celsius": 71,
         "gpu-0_throttle_reasons": 4,
         "gpu-0_joules": 5.25,

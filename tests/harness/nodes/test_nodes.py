@@ -51,8 +51,6 @@ def assert_nodes(record: Any) -> None:
     """Check what the record has of each node."""
     assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
     for node in record["nodes"]:
-        assert node["interface"]["address"].count(".") == 3
-        assert node["interface"]["name"]
         assert node["hardware"]["cores"] == len(os.sched_getaffinity(0))
         assert node["memory"]["peak_bytes"] > 2**22
         assert node["watch"]["samples"] > 0

@@ -20,7 +20,7 @@ LEAVE_SECONDS = 5.0  # until what has not ended by itself is killed
 CHILD = """
 import os, signal, sys
 sys.path[0] = sys.argv[1]
-from harness.processes.parent_death import signal_when_parent_dies
+from harness.processes.descendants import signal_when_parent_dies
 signal_when_parent_dies(signal.SIGKILL)
 if os.getppid() == int(sys.argv[2]):
     import mxnet

@@ -16,9 +16,8 @@ def join(rank_context: RankContext) -> str:
 
     Paddle reads the variables that its launcher would set."""
     backend = "gloo" if rank_context.accelerator == "cpu" else "nccl"
-    own = interfaces.with_address(rank_context.addresses[rank_context.rank].rpartition(":")[0])[
-        "name"
-    ]
+    address = rank_context.addresses[rank_context.rank].rpartition(":")[0]
+    own = interfaces.interface_with(address)
     if own and backend == "gloo":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", own)  # else wherever the host's name leads
     host, _, port = rank_context.addresses[0].rpartition(":")

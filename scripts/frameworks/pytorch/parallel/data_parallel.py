@@ -50,9 +50,8 @@ def join(device: torch.device, rank_context: RankContext) -> str:
         timeout=default_pg_timeout,
         master_listen_fd=listening,
     )
-    own = interfaces.with_address(rank_context.addresses[rank_context.rank].rpartition(":")[0])[
-        "name"
-    ]
+    address = rank_context.addresses[rank_context.rank].rpartition(":")[0]
+    own = interfaces.interface_with(address)
     if own and device.type != "cuda":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", own)
     backend, device_id = ("nccl", device) if device.type == "cuda" else ("gloo", None)
