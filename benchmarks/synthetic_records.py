@@ -77,7 +77,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
         record["window_seconds"] = sum(seconds)
         throughput = record["samples"] / record["window_seconds"]
         record["metrics"]["throughput"]["value"] = throughput
-        path = results / "runs" / f"{run.name}.json"
+        path = results / "runs" / f"{run.path}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))
     return len(made.pending)

@@ -129,13 +129,13 @@ class Call:
     def run(self, repeat: int) -> Job:
         record = str(self.folder / f"r{repeat}.json")
         return Job(
-            "run", f"toy/toy/c/r{repeat}", 10.0, "toy  training",
-            output=record, log=record.replace(".json", ".log"), software="toy",
+            "run", f"toy/toy/c/r{repeat}", 10.0, record, record.replace(".json", ".log"),
+            label="toy  training", software="toy",
         )  # fmt: skip
 
     @staticmethod
     def environment(name: str) -> Job:
-        return Job("environment", f"{name}-{'0' * 8}", 60.0, f"environment {name}")
+        return Job("environment", f"{name}-{'0' * 8}", 60.0, label=f"environment {name}")
 
     @staticmethod
     def wildcards(repeat: int) -> dict[str, str]:

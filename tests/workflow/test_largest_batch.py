@@ -70,7 +70,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     project.write_suite(MAX)
     limited(project)
     plan = project.run("--cores", "all", "plan")
-    assert "Largest batches to find first: 1 of 1 (Toy), roughly" in plan.stdout, plan.stdout
+    assert "Largest batches to find first: 1 of 1 (Toy), and then" in plan.stdout, plan.stdout
     ran = project.medians(toy=FILL)
     assert ran.returncode == 0, ran.stdout
     (result,) = found(project)

@@ -134,7 +134,7 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
     marker = f"{folder}/{name}/{MARKER}"
     (job,) = JobTable(shared, CATALOG).of_kind("environment")
-    assert not job.is_done
+    assert not job.status
     assert str(shared.software["pytorch"].marker) == marker
     assert shared.software["pytorch"].python == (f"{folder}/{name}/bin/python",)
     assert f"--prefix {folder}/{name} " in commands.origin(shared, CATALOG, "pytorch")

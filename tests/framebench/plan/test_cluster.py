@@ -164,7 +164,7 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
     (peak, *_) = peak_flops.wanted(plan)
     for words in (
         commands.arguments(plan, plan.pending[0]),
-        commands.search_arguments(plan, plan.unsearched[0]),
+        commands.search_arguments(plan, plan.unsearched[0].case),
         verify.arguments(plan, compared, "reference"),
         peak_flops.arguments(plan, peak),
     ):
@@ -221,7 +221,9 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
     with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
         forecast.check_node_hours(plan, asked[:4])
     unbounded = planned(tmp_path)
-    forecast.check_node_hours(unbounded, [asked[0]._replace(nodes=10**6)])
+    forecast.check_node_hours(
+        unbounded, [asked[0]._replace(case=asked[0].case._replace(nodes=10**6))]
+    )
 
 
 def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(

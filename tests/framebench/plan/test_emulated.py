@@ -89,7 +89,7 @@ def test_what_an_earlier_call_recorded_as_emulated_is_measured_when_asked_for(
     run = next(run for run in runs if run.case.precision == "amp")
     record = as_suite_asks(status="unsupported", reason=f"{precisions.EMULATED}no instructions")
     record["case"]["precision"] = "amp"
-    save(tmp_path / "runs" / f"{run.name}.json", record)
+    save(tmp_path / "runs" / f"{run.path}.json", record)
     measured = planned(tmp_path, emulated="measure").runs
-    names = [(Path(run.name).name, run.status) for run in measured if run.case.precision == "amp"]
+    names = [(Path(run.path).name, run.status) for run in measured if run.case.precision == "amp"]
     assert names == [("r1-retry1", ""), ("r2", "")]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan, with_found
+from framebench.plan.planning import Plan, make_plan
 from framebench.records import searches
 from framebench.tables.declared import largest_batch
 from framebench.tables.table import Inputs
@@ -43,7 +43,7 @@ def test_a_plan_asks_for_the_searches_first(tmp_path: Path) -> None:
     assert [str(search.case).split()[-1] for search in plan.unsearched] == ["max", "max"]
     assert {case.batch_per_device for case in plan.cases} == {2, "max"}
     text = describe(plan)
-    assert "Largest batches to find first: 2 of 2 (PyTorch), roughly" in text
+    assert "Largest batches to find first: 2 of 2 (PyTorch), and then" in text
 
 
 def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
@@ -56,13 +56,11 @@ def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
     asked = plan_of(tmp_path, changed(batch_per_device=[2, 24], precision=["fp32", "amp"]))
     assert set(asked.folders.values()) == set(after.folders.values()), "another name for the same"
     both = plan_of(tmp_path, changed(batch_per_device=[2, 24, "max"], precision=["fp32", "amp"]))
-    assert sorted(run.name for run in both.runs) == sorted(run.name for run in asked.runs)
-    updated = with_found(before, CATALOG, HERE)
-    assert [run.name for run in updated.runs[: len(before.runs)]] == [r.name for r in before.runs]
-    assert {run.name for run in updated.runs} == {run.name for run in after.runs}
-    places = [run.position for run in sorted(updated.runs, key=lambda run: run.position)]
-    assert len(set(places)) == len(places)
-    repeats = [run.repeat for run in sorted(updated.runs, key=lambda run: run.position)]
+    assert sorted(run.path for run in both.runs) == sorted(run.path for run in asked.runs)
+    updated = make_plan(before.settings, CATALOG, HERE, None, before)
+    assert {run.path for run in updated.runs} == {run.path for run in after.runs}
+    assert len({run.priority for run in updated.runs}) == len(updated.runs)
+    repeats = [run.repeat for run in sorted(updated.runs, key=lambda run: -run.priority)]
     assert repeats == sorted(repeats)
 
 

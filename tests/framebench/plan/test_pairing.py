@@ -13,7 +13,7 @@ from core.case import Case
 from framebench.config.suite import Suite, load_suite
 from framebench.config.validation import ConfigError
 from framebench.plan import plan_text
-from framebench.plan.pairing import wanted
+from framebench.plan.repeats import wanted_pairs
 from framebench.records.run import Run
 
 from ..made_up_runs import run
@@ -59,7 +59,7 @@ def asked(suite: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) 
             case = Case("toy", "toy", "train", 1, 1, number, "fp32", "none", None, name)
             folders[case] = f"{number}/{name}"
             runs[folders[case]] = side
-    actual = wanted(folders, suite, runs)
+    actual = wanted_pairs(folders, suite, runs)
     numbers = [actual[case] for case in folders]
     assert numbers[::2] == numbers[1::2], "both sides have as many repeats"
     return numbers[::2]

@@ -10,8 +10,7 @@ import pytest
 from core.text import duration
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import labels
-from framebench.plan.job import Job
+from framebench.plan.job import Job, label_cases
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.runs import forecast
@@ -59,7 +58,7 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path, framework=["pytorch"], mode=["train", "inference"], batch_per_device=[1, 2]
     )
-    names = labels.label_cases(plan.folders, {}).values()
+    names = label_cases(plan.folders, {}).values()
     assert sorted(names) == [
         f"pytorch  ResNet-50 v1.5 {mode}  fp32  batch {size}"
         for mode in ("inference", "training")
@@ -68,7 +67,7 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
     one = plan_of(tmp_path, framework=["pytorch"], batch_per_device=[2])
     (case,) = one.folders
     larger = case._replace(batch_per_device=8)
-    assert labels.label_cases([case, larger], {larger: case}) == {
+    assert label_cases([case, larger], {larger: case}) == {
         case: "pytorch  ResNet-50 v1.5 training  fp32",
         larger: "pytorch  ResNet-50 v1.5 training  fp32  batch 8",
     }

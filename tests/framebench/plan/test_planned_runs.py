@@ -59,7 +59,7 @@ def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
     save(tmp_path / "out" / "runs" / folder / "r1.json", content)
     cached = record_sets.load(tmp_path / "out" / "runs")
     (run,) = make_plan(loaded, CATALOG, Machine(2, 0), cached).runs
-    assert run.name == f"{folder}/{name}"
+    assert run.path == f"{folder}/{name}"
 
 
 @pytest.mark.parametrize(

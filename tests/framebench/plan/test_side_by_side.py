@@ -53,7 +53,7 @@ def test_runs_of_one_gpu_go_side_by_side_and_others_alone(tmp_path: Path) -> Non
             assert asked.side_by_side is shares
         for search in plan.unsearched:
             shares = beside and search.case.devices == 1
-            assert ("--side-by-side" in commands.search_arguments(plan, search)) == shares
+            assert ("--side-by-side" in commands.search_arguments(plan, search.case)) == shares
 
 
 @pytest.mark.parametrize("machine", [Machine(64, 0), Machine(64, 1)])

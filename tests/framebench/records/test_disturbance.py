@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from framebench.files.attempt_names import attempt_name
 from framebench.machine.local import Machine
-from framebench.plan.planning import further, make_plan
+from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.records.fields import disturbance
 from framebench.records.fields.disturbance import disturbed
@@ -114,7 +114,7 @@ def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
     runs = tmp_path / "out" / "runs"
     cached = record_sets.load(runs) if runs.is_dir() else None
     plan = make_plan(loaded, CATALOG, Machine(2, 0), cached)
-    return [(Path(run.name).name, run.status) for run in plan.runs]
+    return [(Path(run.path).name, run.status) for run in plan.runs]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_disturbed_run_is_measured_again_in_the_next_round(tmp_path: Path) -> 
         name = attempt_name("r1", attempt)
         content = as_suite_asks(watch=watch(steal=steal))
         save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
-        again, _ = further(plan)
-        plan = plan.with_runs(again)
-        asked.append([Path(run.name).name for run in again])
+        cached = record_sets.load(tmp_path / "out" / "runs")
+        plan = make_plan(loaded, CATALOG, Machine(2, 0), cached, before=plan)
+        asked.append([Path(run.path).name for run in plan.pending])
     assert asked == [["r1-retry1"], ["r1-retry2"], []]

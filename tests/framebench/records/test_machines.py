@@ -38,7 +38,7 @@ def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
 
 
 def names(plan: Plan) -> list[tuple[str, str]]:
-    return [(Path(run.name).name, run.status) for run in plan.runs]
+    return [(Path(run.path).name, run.status) for run in plan.runs]
 
 
 def test_a_record_of_this_machine_is_done(tmp_path: Path) -> None:

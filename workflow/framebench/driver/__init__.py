@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 from .call_state import CallState
 from .handlers import Handlers
 from .lookups import Lookups
-from .rounds import Rounds
 
 config_file = call.config_file
 
@@ -83,10 +81,6 @@ class Driver:
         """State of this call, which measures if Snakemake asks for a record first."""
         return self._state or self._begin()
 
-    @cached_property
-    def rounds(self) -> Rounds:
-        return Rounds(self.state, self._checkpoints)
-
     @property
     def has_begun(self) -> bool:
         """Return whether the call holds the results to measure into them."""
@@ -99,15 +93,15 @@ class Driver:
 
     def records(self, wildcards: Wildcards) -> list[str]:
         """Return all records that the call makes, in all rounds that are decided so far."""
-        return self.rounds.records
+        return self.state.records
 
     def records_before_round(self, wildcards: Wildcards) -> list[str]:
         """Return the records that a round needs before it decides."""
-        return self.rounds.before(wildcards)
+        return self.state.before_round(int(wildcards.number))
 
     def page_before_round(self, wildcards: Wildcards) -> str:
         """Return the command that makes tables and report before a round."""
-        return self.rounds.page(wildcards, self.lookups.driver)
+        return self.state.page_before_round(int(wildcards.number), self.lookups.driver)
 
     def checks(self, wildcards: Wildcards) -> list[str]:
         """Return files for the missing records of small models and peak-FLOPS benchmarks."""
@@ -166,8 +160,9 @@ class Driver:
         again = self.call.is_main_process and self.call.forces_runs
         settings = self.settings.model_copy(update={"measures_again": again})
         self._state = state = CallState(
-            settings, self._catalog, self.call, measures and self.call.measures
-        )
+            settings, self._catalog, self.call, self._checkpoints,
+            measures and self.call.measures,
+        )  # fmt: skip
         if not state.is_locked:
             return state
         self.lookups.prepare()

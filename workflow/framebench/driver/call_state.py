@@ -1,15 +1,19 @@
-"""State of a call: its plan, the table of its jobs, and the lock of its results."""
+"""State of a call: its plan, which grows from round to round, the table of its jobs, and the lock
+of its results."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import shlex
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from snakemake.exceptions import IncompleteCheckpointException
 from snakemake.io import local as with_no_prefix
 
 from ..config.catalog import Catalog
@@ -23,11 +27,11 @@ from ..machine.local import Machine
 from ..plan import noting, planning, targets
 from ..plan.budget import NOTHING_SPENT, Spent
 from ..plan.job import MARKERS, Job, files_of, name_of
-from ..plan.planning import Plan, PlannedRun
+from ..plan.planning import Plan
 from ..records import record_sets
 from ..records.record_sets import RecordsError
 from ..records.spending import Spending
-from ..runs import slurm
+from ..runs import forecast, slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
@@ -36,11 +40,16 @@ class CallState:
     """Plan of this call and the table of its jobs, which grow from round to round."""
 
     def __init__(
-        self, settings: Settings, catalog: Catalog, call: SnakemakeCall, measures: bool
+        self,
+        settings: Settings,
+        catalog: Catalog,
+        call: SnakemakeCall,
+        checkpoints: Any,
+        measures: bool,
     ) -> None:
         """Read the records and make the plan, after locking the results if the call ``measures``.
         Ends the call if there is no plan."""
-        self.catalog, self._call = catalog, call
+        self.catalog, self._call, self._checkpoints = catalog, call, checkpoints
         self.results = str(settings.results)
         self._lock, why_unlocked = _locked(settings) if measures else (None, "")
         #: True if the call shows the jobs of existing records too.
@@ -49,12 +58,12 @@ class CallState:
             if call.is_cluster_job:
                 _check_folder(settings)
             cached = None if call.is_cluster_job else record_sets.load_results(settings.results)
-            machine = self._machine = _machine(settings, call)
-            self.plan = planning.make_plan(settings, catalog, machine, cached)
-            if call.is_cluster_job:  # which may be one of any round
-                self.plan = self.plan.with_runs(self.plan.reserve)
+            self._machine = _machine(settings, call)
+            self.plan = planning.make_plan(settings, catalog, self._machine, cached)
         except (ConfigError, RecordsError) as error:
             refuse(error)
+        if call.is_cluster_job:  # which may be one of any round
+            self.plan = replace(self.plan, runs=[*self.plan.runs, *self.plan.reserve])
         if why_unlocked and (self.plan.pending or self.plan.unsearched):
             refuse(why_unlocked)
         if self.is_locked:
@@ -66,22 +75,22 @@ class CallState:
         forced = call.forced if call.is_main_process else ()
         self._forced = {Path(name).absolute() for name in forced}
         #: Called with the runs that a round adds, and all jobs that it adds.
-        self.on_growth: Callable[[list[PlannedRun], list[Job]], None] = lambda runs, jobs: None
+        self.on_growth: Callable[[list[Job], list[Job]], None] = lambda runs, jobs: None
         started = time.monotonic()
         #: Returns the seconds of the time budget that have passed.
         self.clock: Callable[[], float] = lambda: time.monotonic() - started
-        #: Settled leads and all leads after the latest round, (0, 0) without a time budget.
-        self.leads = (0, 0)
+        # Runs and searches of the first round: of a call that shows files, with their records.
+        self._first = [run.output for run in (self.plan.runs if self.shows else self.plan.pending)]
+        self._searches = [job.output for job in self.table.of_kind("search")]
+        self._added: dict[int, list[str]] = {}
+        #: Whether rounds follow; None until the largest batches are found.
+        self._may_go_on: bool | None = None
+        self._is_checked = False
 
     @property
     def is_locked(self) -> bool:
         """Return whether this call holds the lock of the results."""
         return self._lock is not None
-
-    @property
-    def listed(self) -> list[PlannedRun]:
-        """Runs of the call, with those that have a record if it shows them."""
-        return self.plan.runs if self.shows else self.plan.pending
 
     def check(self, target: str) -> None:
         """End the call if ``target`` cannot measure as it is asked to."""
@@ -97,6 +106,15 @@ class CallState:
         exist on its nodes only."""
         if self._call.is_main_process and not self.shows and not self.plan.settings.cluster:
             checked(software.check_interpreters, needed, self.plan.settings)
+
+    def _check_once(self) -> None:
+        """End the call if what it asks for cannot be measured."""
+        if not (self.shows or self._is_checked):
+            self._is_checked = True
+            self.check("a target that measures")
+            checked(targets.check_runs, self.plan)
+            total = forecast.total(self.plan, self.table.to_do)
+            checked(forecast.check_total, self.plan, total)
 
     def job(self, wildcards: Wildcards) -> Job:
         """Return the job of a rule's wildcards. Ends the call for a file that none of its jobs
@@ -128,32 +146,85 @@ class CallState:
     def missing(self, jobs: Iterable[Job]) -> list[str]:
         """Return the files that a rule asks for to have these jobs done: those of jobs that were
         done before only if the call shows them."""
-        asked = (job for job in jobs if self.shows or not job.is_done)
+        asked = (job for job in jobs if self.shows or not job.status)
         return self.inputs(job.output for job in self.table.made_by(asked))
 
-    def add_further_runs(self) -> list[str]:
-        """Move the runs of the next round from the reserve to the plan; return their records."""
-        runs, self.leads = planning.further(self.plan, self._spent())
-        self.plan = self.plan.with_runs(runs)
-        return self._grown(runs)
+    @property
+    def records(self) -> list[str]:
+        """All records that the call makes.
 
-    def add_runs_with_largest_batch(self) -> list[str]:
-        """Add the runs of cases whose batch search has ended; return their records."""
-        before = {run.name for run in [*self.plan.runs, *self.plan.reserve]}
-        self.plan = planning.with_found(self.plan, self.catalog, self._machine)
-        if self.is_locked:
-            noting.note(self.plan)
-        return self._grown([run for run in self.plan.pending if run.name not in before])
+        These are the planned runs and searches, then the runs with the largest batches. Further
+        rounds follow while a case of ``repeats: auto`` has too wide an interval, one of a
+        performance gate is undecided, or a run was disturbed that is to be repeated.
+        """
+        self._check_once()
+        asked = [*self._first, *self._searches]
+        try:
+            asked += self._added_by(0) if self._searches else []
+            if self._may_go_on is None:
+                plan = self.plan
+                may_add = plan.reserve or plan.settings.rerun_disturbed
+                self._may_go_on = bool((plan.pending or self._searches) and may_add)
+            for number in itertools.count(1) if self._may_go_on else ():
+                added = self._added_by(number)
+                if not added:
+                    break
+                asked += added
+        except IncompleteCheckpointException as waiting:
+            # Known files need not wait for the checkpoint.
+            # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
+            asked.append(str(waiting.targetfile))
+        return self.inputs(asked)
 
-    def _grown(self, runs: list[PlannedRun]) -> list[str]:
-        checks = self.table.grow(self.plan)
-        jobs = [*map(self.table.run, runs)]
-        self.on_growth(runs, [*jobs, *checks])
-        return [job.output for job in jobs]
+    def before_round(self, number: int) -> list[str]:
+        """Return the files that a round needs before it decides.
 
-    def renewed(self) -> Plan:
-        """Return the plan as the next call would make it. Raises ConfigError or RecordsError."""
-        return planning.renewed(self.plan, self.catalog, self._machine)
+        Round 0 needs the batch searches, round 1 the planned runs, later rounds the runs of the
+        round before. With a time budget they need the checks of these runs, too: what these take is
+        spent.
+        """
+        self._check_once()
+        if number == 0:
+            return self.inputs(self._searches)
+        first = self._first if number == 1 else []
+        added = self._added_by(number - 1) if number > 1 or self._searches else []
+        checks = self.missing(self.table.checks) if self.plan.settings.budget else []
+        return [*self.inputs([*first, *added]), *checks]
+
+    def page_before_round(self, number: int, framebench: list[str]) -> str:
+        """Return the command that makes tables and report of the runs so far, before a round.
+
+        Only a call with a time budget makes a page that early; ":" does nothing.
+        """
+        if not self.plan.settings.budget or number == 0:
+            return ":"
+        arguments = [*framebench, "report", "--records", f"{self.results}/runs"]
+        return shlex.join([*arguments, "--results", self.results, "--before-round"])
+
+    def _added_by(self, number: int) -> list[str]:
+        """Return the records that a round adds, decided once when its checkpoint is done: by the
+        largest batches found, and by the intervals and disturbances of the runs so far."""
+        self._checkpoints.round.get(number=number)
+        if number not in self._added:
+            known = {run.path for run in self.plan.runs}
+            self.plan = self.next_plan(self.plan)
+            if self.is_locked and number == 0:
+                noting.note(self.plan)
+            checks = self.table.grow(self.plan)
+            runs = [self.table.run(run) for run in self.plan.pending if run.path not in known]
+            self.on_growth(runs, [*runs, *checks])
+            self._added[number] = [run.output for run in runs]
+        return self._added[number]
+
+    def next_plan(self, before: Plan | None = None) -> Plan:
+        """Return the plan by the records that exist now: as the next call would make it, or that of
+        this call after ``before``. Raises ConfigError or RecordsError."""
+        # The requested retries are done.
+        again = {"retry": frozenset(), "measures_again": False}
+        settings = self.plan.settings if before else self.plan.settings.model_copy(update=again)
+        spent = self._spent() if before else NOTHING_SPENT
+        cached = record_sets.load_results(settings.results)
+        return planning.make_plan(settings, self.catalog, self._machine, cached, before, spent)
 
     def _spent(self) -> Spent:
         """Return what the call has spent of its time budget: node time on a cluster, else wall time

@@ -11,15 +11,16 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core import bounded
 from core.text import printable
 
 from ..config.validation import ConfigError
-from ..plan import call_text, labels, plan_text
-from ..plan.job import Job
-from ..plan.planning import Plan, PlannedRun
+from ..plan import call_text, plan_text
+from ..plan.job import Job, label_cases
+from ..plan.planning import Plan
 from ..records import sidecars
 from ..records.record_sets import RecordsError
 from ..runs import forecast, slurm
@@ -123,19 +124,18 @@ class Handlers:
 
     def _failed(self) -> list[Failed]:
         plan = self._renewed()
-        named = labels.label_cases(plan.cases, plan.larger)
-        runs = plan.settings.results / "runs"
+        named = label_cases(plan.cases, plan.larger)
         return [
             Failed(f"{named[run.case]}  repeat {run.repeat}", run.status, reason)
             for run in plan.runs
             if closing.is_failure(run.status)
-            for reason in [outcome_of(runs / f"{run.name}.json").reason]
+            for reason in [outcome_of(Path(run.output)).reason]
         ]
 
     def _renewed(self) -> Plan:
         """Return the plan with the records that exist now; the old plan if they cannot be read."""
         try:
-            return self._driver.state.renewed()
+            return self._driver.state.next_plan()
         except (ConfigError, RecordsError, OSError) as error:
             warn(str(error))
             return self._driver.state.plan
@@ -233,10 +233,10 @@ class Handlers:
         if plan.settings.each_node:
             slurm.note_nodes(results, plan.capacity.unusable)
 
-    def _show_round(self, runs: Sequence[PlannedRun], jobs: Iterable[Job]) -> None:
+    def _show_round(self, runs: Sequence[Job], jobs: Iterable[Job]) -> None:
         """Show the jobs of a round."""
         if self._view:
-            settled, leads = self._driver.state.leads
+            settled, leads = self._driver.state.plan.leads
             ahead = [f"leads settled: {settled} of {leads}"] * bool(leads)
             ahead.append(f"next: {call_text.next_runs(self._driver.state.plan, runs)}")
             self._view.begin_round(jobs, ahead)

@@ -136,7 +136,7 @@ class Lookups:
         others, of which as many run at a time as there are GPUs."""
         job, plan = self.state.job(wildcards), self.state.plan
         beside = job.kind in ("run", "verification", "checks")
-        if not beside or not plan.is_beside(job.devices * job.nodes):
+        if not beside or not plan.is_beside(job.case.devices):
             return self.cores
         return -(-self._cores_here // plan.capacity.devices_per_node)
 
@@ -150,7 +150,7 @@ class Lookups:
             job = self.state.job(wildcards)
             extra = self._call.default_resource(name, wildcards) if name == "slurm_extra" else ""
             asked = described.resources(
-                job.nodes, job.devices, minutes, self._cuda, job.node, extra
+                job.nodes, job.case.devices_per_node, minutes, self._cuda, job.case.node, extra
             )
             return asked[name]
 

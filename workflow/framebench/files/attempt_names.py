@@ -3,7 +3,11 @@ Runs on any Python that the harness supports, because its importers do."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 _NAME = re.compile(r"(.+?)(?:-retry([0-9]+))?")
 _REPEAT = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?")
@@ -24,3 +28,16 @@ def repeat_and_attempt(stem: str) -> tuple[int, int] | None:
     """Parse the name of a run's record: ``r3-retry2`` -> (3, 2); None for other names."""
     match = _REPEAT.fullmatch(stem)
     return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def newest_attempt(folder: Path, name: str, read: Callable[[Path], Any]) -> tuple[str, Any]:
+    """Return the name of the newest attempt below ``folder`` that counts, less ``.json``, and what
+    ``read`` returns of it; the next free name and None where that is None for all."""
+    attempts = 0
+    while os.path.lexists(folder / f"{attempt_name(name, attempts)}.json"):
+        attempts += 1
+    for attempt in reversed(range(attempts)):
+        tried = attempt_name(name, attempt)
+        if (found := read(folder / f"{tried}.json")) is not None:
+            return tried, found
+    return attempt_name(name, attempts), None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +11,7 @@ from core.batch_search import expected_batches
 from core.case import MAX, Case
 
 from ..config.suite import BatchBounds
-from ..files.attempt_names import attempt_name
+from ..files.attempt_names import newest_attempt
 from ..records.searches import Result, parse
 
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
@@ -39,11 +38,6 @@ class BatchSearch(NamedTuple):
             return None
         return self.case._replace(batch_per_device=self.result.batch)
 
-    @property
-    def failed(self) -> bool:
-        """Return whether the search ended without a batch."""
-        return self.result is not None and self.result.status != "ok"
-
 
 def needed(
     requests: Mapping[Case, Mapping[str, Any]],
@@ -62,31 +56,21 @@ def needed(
     folder : of the results
     retry : statuses; a result with one of them, or an invalid one, is searched again
     """
+
+    def read(path: Path) -> Result | None:
+        try:
+            result = parse(bounded.read_bytes(path))
+        except (OSError, ValueError):
+            return None
+        return None if result.status in retry else result
+
     results = {}
     for case, request in requests.items():
         if case.batch_per_device == MAX:
             asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
             name = case.folder({**asked, **dict(bounds), **memory})
-            results[case] = _search(case, name, folder, retry)
+            results[case] = BatchSearch(case, *newest_attempt(folder, name, read))
     return results
-
-
-def _search(case: Case, name: str, folder: Path, retry: Collection[str]) -> BatchSearch:
-    attempt = 0
-    while True:
-        tried = attempt_name(name, attempt)
-        path = folder / f"{tried}.json"
-        try:
-            result = parse(bounded.read_bytes(path))
-        except (OSError, ValueError):
-            # A dangling link takes the name too.
-            if not os.path.lexists(path):
-                return BatchSearch(case, tried, None)
-            result = None
-        following = folder / f"{attempt_name(name, attempt + 1)}.json"
-        if result and not following.exists() and result.status not in retry:
-            return BatchSearch(case, tried, result)
-        attempt += 1
 
 
 def expected(case: Case, bounds: BatchBounds) -> list[Case]:

@@ -14,7 +14,8 @@ from ..cases.fitting import LeftOut
 from ..environments.software import unbuilt
 from ..records.expected import TOO_SLOW
 from .estimates import ENVIRONMENT_SECONDS
-from .planning import Plan, PlannedRun
+from .job import Job
+from .planning import Plan
 
 
 def left_out(plan: Plan) -> list[str]:
@@ -105,7 +106,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def next_runs(plan: Plan, runs: Sequence[PlannedRun]) -> str:
+def next_runs(plan: Plan, runs: Sequence[Job]) -> str:
     """Return what the runs of a round are, such as ``repeats of PyTorch and JAX (2 of 7)``."""
     if not runs:
         return "tables and report"

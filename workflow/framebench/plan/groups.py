@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.case import Case
 from core.text import duration
 
-from .planning import PlannedRun
+from .job import Job
 
 #: Most values of an axis that are listed; longer lists show first, last and their number.
 _MOST = 4
@@ -16,13 +16,13 @@ _HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state
 
 
 def of_runs(
-    runs: Sequence[PlannedRun], cases: Iterable[Case], named: Mapping[str, frozenset[str]]
+    runs: Sequence[Job], cases: Iterable[Case], named: Mapping[str, frozenset[str]]
 ) -> list[list[str]]:
     """Return header and rows of a table of runs, in the order of the ``cases``.
 
     ``named``: the parameters that the suite sets, by benchmark.
     """
-    grouped: dict[tuple[str, str], list[PlannedRun]] = defaultdict(list)
+    grouped: dict[tuple[str, str], list[Job]] = defaultdict(list)
     order = {case: number for number, case in enumerate(cases)}
     for run in sorted(runs, key=lambda run: order[run.case]):
         grouped[run.case.framework, run.case.model].append(run)
@@ -41,7 +41,7 @@ def table(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _row(
-    framework: str, model: str, runs: Sequence[PlannedRun], named: Mapping[str, frozenset[str]]
+    framework: str, model: str, runs: Sequence[Job], named: Mapping[str, frozenset[str]]
 ) -> list[str]:
     cases = list(dict.fromkeys(run.case for run in runs))
     seconds = sorted(run.seconds for run in runs)

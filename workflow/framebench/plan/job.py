@@ -1,13 +1,16 @@
-"""A job: a row of the table of all that a call executes, see :mod:`runs.job_table`."""
+"""A job: a row of the one table of all that a call executes, see :mod:`runs.job_table`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from ..files.attempt_names import repeat_and_attempt
+from core.case import Case
+
+from ..cases import names
 from ..records.searches import FOLDER as SEARCHES
 
 #: Path of a job by kind, with the wildcards of its rule.
@@ -38,6 +41,8 @@ MARKERS = ("environments/*-????????", "checks/*/*.done", "rounds/*.txt")
 OUTCOME = Path("logs", "outcome")
 #: Priority of jobs before all runs; runs follow in the order of the plan, below it.
 FIRST = 10_000_000
+#: Case of a job that measures none and is never submitted.
+NO_CASE = Case("", "", "", 0, 1, 0, "", "")
 
 
 class Job(NamedTuple):
@@ -45,25 +50,24 @@ class Job(NamedTuple):
     environment or report.
 
     ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected.
-    ``output``, ``log``: files; ``software``: name of what it runs in. ``nodes``, ``devices`` per
-    node and ``node``: asked of a cluster; 0 nodes for a job that is never submitted, "" for any
-    node. ``is_done``: its output was there before. ``waits_for``: files that it needs.
-    ``arguments``: returns those of its program. ``parts``: checks that the job makes, each with its
-    own record; its own output is then a marker.
+    ``output``, ``log``: files. ``case``: what it measures, whose nodes and devices are asked of a
+    cluster; ``repeat``: of a run; ``status``: of the record that exists, "" for a job that is to
+    do. ``software``: name of what it runs in. ``waits_for``: files that it needs. ``arguments``:
+    returns those of its program. ``parts``: checks that the job makes, each with its own record;
+    its own output is then a marker.
     """
 
     kind: str
     path: str
     seconds: float
-    label: str = ""
     output: str = ""
     log: str = ""
+    case: Case = NO_CASE
+    repeat: int = 0
+    status: str = ""
     software: str = ""
-    nodes: int = 0
-    devices: int = 1
-    node: str = ""
+    label: str = ""
     priority: int = 0
-    is_done: bool = False
     waits_for: tuple[str, ...] = ()
     arguments: Callable[[], list[str]] = list
     parts: tuple[Job, ...] = ()
@@ -72,6 +76,11 @@ class Job(NamedTuple):
     def name(self) -> str:
         """Kind and path; the rule alone of a job without a path."""
         return f"{self.kind}/{self.path}" if self.path else self.kind
+
+    @property
+    def nodes(self) -> int:
+        """Nodes that are asked of a cluster; 0 for a job that is never submitted."""
+        return self.case.nodes
 
     @property
     def group(self) -> str:
@@ -86,8 +95,7 @@ class Job(NamedTuple):
     @property
     def title(self) -> str:
         """Label, with the repeat of a run."""
-        named = repeat_and_attempt(Path(self.path).name) if self.kind == "run" else None
-        return f"{self.label}  repeat {named[0]}" if named else self.label
+        return f"{self.label}  repeat {self.repeat}" if self.repeat else self.label
 
 
 def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:
@@ -100,3 +108,34 @@ def files_of(results: str | Path, kind: str, path: str) -> tuple[str, str]:
     """Return output and log of a job."""
     output, log = FILES[kind]
     return f"{results}/{output.format(path)}", f"{results}/{log.format(path)}"
+
+
+def label_cases(cases: Iterable[Case], larger: Mapping[Case, Case]) -> dict[Case, str]:
+    """Return labels such as ``pytorch  ResNet-50 training  fp32``, with the axes that still
+    differ. ``larger``: cases that check another batch, with the case that they check."""
+    alike: dict[str, list[Case]] = defaultdict(list)
+    for case in dict.fromkeys(case for case in cases if case not in larger):
+        parts = (case.framework, names.workload(case), names.in_words(case.precision))
+        alike["  ".join(filter(None, parts))].append(case)
+    results = {}
+    for usual, group in alike.items():
+        words = {case: _further_words(case) for case in group}
+        differing = [
+            name
+            for name in dict.fromkeys(name for entry in words.values() for name in entry)
+            if len({entry.get(name, "") for entry in words.values()}) > 1
+        ]
+        for case, entry in words.items():
+            texts = [entry.get(name, "") for name in differing]
+            results[case] = "  ".join(filter(None, [usual, *texts]))
+    checks = {case: f"{results[of]}  batch {case.batch_per_device}" for case, of in larger.items()}
+    return results | checks
+
+
+def _further_words(case: Case) -> dict[str, str]:
+    """Return the words of all further axes; those of the total batch follow from others."""
+    words = {**case.words(), "topology": names.devices(case) if case.devices else ""}
+    words["compiler"] = "" if case.compiler == "none" else case.compiler
+    return {
+        name: text for name, text in words.items() if name not in ("mode", "precision", "total")
+    }

@@ -137,13 +137,10 @@ def _to_find(plan: Plan) -> list[str]:
     """Return lines on batch searches, with the number of pending ones."""
     if not plan.searches:
         return []
-    to_do = [(search.case, seconds) for search, seconds in plan.searches if not search.result]
-    count = f"Largest batches to find first: {len(to_do)} of {len(plan.searches)}"
-    if not to_do:
-        return ["", count]
-    which = names.listed(names.frameworks(case for case, _ in to_do))
-    seconds = duration(sum(seconds for _, seconds in to_do))
-    return ["", f"{count} ({which}), roughly {seconds}, and then the runs with them"]
+    to_do = names.frameworks(search.case for search in plan.unsearched)
+    count = f"Largest batches to find first: {len(plan.unsearched)} of {len(plan.searches)}"
+    which = f" ({names.listed(to_do)}), and then the runs with them" if to_do else ""
+    return ["", f"{count}{which}"]
 
 
 def _names(plan: Plan) -> list[str]:

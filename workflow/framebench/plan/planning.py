@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from core import inputs, precisions
 from core.case import Case
@@ -23,32 +23,17 @@ from ..environments.software import Software, choose, misfit
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
-from ..records import record_sets, verifications
+from ..records import verifications
 from ..records.fields import disturbance
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
-from . import batch_searches, budget, case_settings, costs, estimates, pairing, repeats
+from . import batch_searches, budget, case_settings, costs, estimates, repeats
 from .batch_searches import BatchSearch
 from .budget import NOTHING_SPENT, Costs, Spent
 from .case_settings import asked_conditions, software
-
-
-class PlannedRun(NamedTuple):
-    """A run of a plan.
-
-    ``name``: path of the record below ``results/runs``, without ``.json``; ``status``: of that
-    record, "" while the run is pending; ``seconds``: expected wall time; ``position``: in the
-    order of all runs.
-    """
-
-    case: Case
-    repeat: int
-    name: str
-    status: str
-    seconds: float
-    position: int
+from .job import FIRST, Job, files_of
 
 
 @dataclass(frozen=True)
@@ -58,16 +43,16 @@ class Plan:
     settings: Settings
     capacity: Capacity
     folders: dict[Case, str]
-    runs: list[PlannedRun]
-    reserve: list[PlannedRun]
+    runs: list[Job]
+    reserve: list[Job]
     """Repeats that run only if the earlier ones leave an interval too wide."""
     left_out: list[LeftOut]
     software: dict[str, Software]
     """Software of the cases by name, see :func:`case_settings.software`."""
     cached: int
     """Number of cached records behind the estimates."""
-    searches: list[tuple[BatchSearch, float]]
-    """Searches for the largest batch, each with its expected seconds."""
+    searches: list[BatchSearch]
+    """Searches for the largest batch."""
     here: Identity
     elsewhere: list[Run]
     """Records of other machines that match the plan; they are kept and measured again here."""
@@ -81,9 +66,11 @@ class Plan:
     """Expected seconds of a run of each case."""
     larger: dict[Case, Case]
     """Cases with a multiple of the batch of another, and that case: see ``batch_check``."""
+    leads: tuple[int, int] = (0, 0)
+    """Settled leads and all leads after a round, (0, 0) without a time budget."""
 
     @property
-    def pending(self) -> list[PlannedRun]:
+    def pending(self) -> list[Job]:
         return [run for run in self.runs if not run.status]
 
     def is_beside(self, devices: int) -> bool:
@@ -98,15 +85,9 @@ class Plan:
         begun = {run.case for run in self.runs}
         return [case for case in self.folders if case in begun]
 
-    def with_runs(self, runs: Sequence[PlannedRun]) -> Plan:
-        """Return the plan with runs of the reserve as planned ones."""
-        names = {run.name for run in runs}
-        reserve = [run for run in self.reserve if run.name not in names]
-        return replace(self, runs=[*self.runs, *runs], reserve=reserve)
-
     @property
     def unsearched(self) -> list[BatchSearch]:
-        return [search for search, _ in self.searches if search.result is None]
+        return [search for search in self.searches if search.result is None]
 
     @property
     def needed(self) -> dict[str, Software]:
@@ -126,7 +107,8 @@ def make_plan(
     catalog: Catalog,
     machine: Machine,
     cached: RecordSet | None,
-    searches_ended: bool = False,
+    before: Plan | None = None,
+    spent: Spent = NOTHING_SPENT,
 ) -> Plan:
     """Expand the suite and compare it with the records on disk.
 
@@ -135,7 +117,8 @@ def make_plan(
     also repeated if the call measures again, if its status is in ``retry``, or if it was disturbed
     and has fewer retries than ``rerun_disturbed``.
 
-    ``searches_ended``: the call has searched already, and repeats no search.
+    ``before``: the plan of this call so far, whose runs and searches are done; of its runs only
+    disturbed ones are repeated. ``spent``: of the time budget.
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
@@ -157,14 +140,12 @@ def make_plan(
     memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
     needs = batch_searches.needed(
         requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
-        () if searches_ended else settings.retry,
+        () if before else settings.retry,
     )  # fmt: skip
     known = {case: needs[case].found if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
     plan = Plan(
-        settings, capacity, folders, [], [], left_out, runs_in, 0,
-        [(search, estimates.search_seconds(search.case, settings, capacity, catalog))
-         for search in needs.values()],
+        settings, capacity, folders, [], [], left_out, runs_in, 0, [*needs.values()],
         machine.identity, [],
         values.from_here(catalog.root / "scripts"),
         len(wanted) == len(everything),
@@ -175,20 +156,24 @@ def make_plan(
     as_asked = _as_asked(plan, cached.runs if cached else ())
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
+    expected = estimates.expected_seconds(folders, settings, capacity, catalog, latest)
     plan = replace(
         plan,
         cached=len(latest),
         elsewhere=[run for run in as_asked if not is_here(run.machine, machine.identity)],
-        seconds=estimates.expected_seconds(folders, settings, capacity, catalog, latest),
+        # The first estimates of a call stay: by them a time budget knows how wrong they are.
+        seconds={**expected, **(before.seconds if before else {})},
     )
-    needed = _needed(plan, runs, costs_of(plan))
+    needed, leads = _needed(plan, runs, costs_of(plan, spent))
     # A single run is enough to record why a case is not measured.
-    once = {search.found for search in needs.values() if search.failed}.difference(cases)
+    failed = (each for each in needs.values() if each.result and each.result.status != "ok")
+    once = {search.found for search in failed}.difference(cases)
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
-    planned: dict[tuple[Case, int], PlannedRun] = {}
-    reserve: dict[tuple[Case, int], PlannedRun] = {}
+    done = {(run.case, run.repeat) for run in before.runs} if before else set()
+    planned: dict[tuple[Case, int], Job] = {}
+    reserve: dict[tuple[Case, int], Job] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
     order = matrix.rounds(cases, most, settings.seed, settings.suite.own_model)
     for number, (asked, repeat) in enumerate(order):
@@ -196,14 +181,19 @@ def make_plan(
         # The largest batch may also be a requested one: both share the same runs.
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
             continue
-        folder = folders[case]
-        name, status = _record_of(folder, repeat, present[folder], latest, settings)
-        run = PlannedRun(case, repeat, name, status, plan.seconds[case], number)
+        path, status = _record_of(
+            folders[case], repeat, present[folders[case]], latest, settings, (case, repeat) in done
+        )
+        output, log = files_of(settings.results, "run", path)
+        run = Job(
+            "run", path, plan.seconds[case], output, log, case, repeat, status,
+            software(asked, settings.suite), priority=FIRST - 1 - number,
+        )  # fmt: skip
         if repeat <= needed[case]:
             planned[case, repeat] = run
         elif case not in once or repeat == 1:
             reserve[case, repeat] = run
-    return replace(plan, runs=[*planned.values()], reserve=[*reserve.values()])
+    return replace(plan, runs=[*planned.values()], reserve=[*reserve.values()], leads=leads)
 
 
 def _with_larger_batch(
@@ -240,75 +230,12 @@ def _unusable(
     return {case: why for case, why in found.items() if why}
 
 
-def with_found(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
-    """Return the plan with the cases of batch searches that ended since, and their runs."""
-    cached = record_sets.load_results(plan.settings.results)
-    now = make_plan(plan.settings, catalog, machine, cached, searches_ended=True)
-
-    def new(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
-        return [run for run in runs if run.case not in plan.folders]
-
-    return replace(
-        plan,
-        stages=now.stages,
-        folders=now.folders,
-        seconds=now.seconds,
-        runs=[*plan.runs, *new(now.runs)],
-        reserve=[*plan.reserve, *new(now.reserve)],
-        searches=now.searches,
-    )
-
-
-def renewed(plan: Plan, catalog: Catalog, machine: Machine) -> Plan:
-    """Return the plan of the same settings with the records that exist now."""
-    cached = record_sets.load_results(plan.settings.results)
-    # The requested retries are done.
-    again = {"retry": frozenset(), "measures_again": False}
-    settings = plan.settings.model_copy(update=again)
-    return make_plan(settings, catalog, machine, cached)
-
-
-def further(plan: Plan, spent: Spent = NOTHING_SPENT) -> tuple[list[PlannedRun], tuple[int, int]]:
-    """Return the runs to measure again, and the next repeats of the cases that need more, by
-    interval, margin or order; and with a time budget the settled leads and all leads, else (0, 0).
-
-    All runs planned so far must have left their records. ``spent``: of the time budget.
-    """
-    record_set = record_sets.load_results(plan.settings.results)
-    as_asked = _as_asked(plan, record_set.runs if record_set else ())
-    runs = [run for run in as_asked if is_here(run.machine, plan.here)]
-    known = costs_of(plan, spent)
-    needed, leads = _needed(plan, runs, known), (0, 0)
-    if plan.settings.budget is not None:
-        leads = budget.leads(_compared(plan, runs), known)
-    folder = plan.settings.results / "runs"
-    more = [
-        run
-        for run in plan.reserve
-        if run.repeat <= needed[run.case] and not Path(folder, f"{run.name}.json").exists()
-    ]
-    return [*_disturbed(plan, runs), *more], leads
-
-
-def _disturbed(plan: Plan, runs: Iterable[Run]) -> list[PlannedRun]:
-    """Return the next attempts of planned runs that were disturbed and have none yet."""
-    planned = {f"{run.name}.json": run for run in plan.runs}
-    disturbed = [run for run in runs if run.origin in planned and _is_to_repeat(run, plan.settings)]
-    again = [
-        planned[run.origin]._replace(
-            name=_name(os.path.dirname(run.origin), run.repeat, run.attempt + 1), status=""
-        )
-        for run in disturbed
-    ]
-    return [run for run in again if f"{run.name}.json" not in planned]
-
-
 def remaining(plan: Plan) -> float:
     """Return the expected seconds until the pending runs are done."""
     return seconds_for(plan, plan.pending)
 
 
-def seconds_for(plan: Plan, runs: Iterable[PlannedRun]) -> float:
+def seconds_for(plan: Plan, runs: Iterable[Job]) -> float:
     """Return the expected seconds of ``runs``; for runs side by side a lower bound."""
     runs = list(runs)
     beside = [run.seconds for run in runs if plan.is_beside(run.case.devices)]
@@ -340,23 +267,24 @@ def costs_of(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
     return costs.costs(plan.stages, plan.seconds, plan.settings, plan.capacity, plan.larger, spent)
 
 
-def _needed(plan: Plan, runs: Iterable[Run], known: Costs) -> dict[Case, int]:
-    """Return the number of repeats that each case should have, given its runs."""
-    present, suite = pairing.by_folder(runs), plan.settings.suite
+def _needed(
+    plan: Plan, runs: Sequence[Run], known: Costs
+) -> tuple[dict[Case, int], tuple[int, int]]:
+    """Return the number of repeats that each case should have, given its runs; and with a time
+    budget the settled leads and all leads, else (0, 0)."""
+    present, suite = repeats.by_folder(runs), plan.settings.suite
     if suite.repeats.margin is not None:
-        return pairing.wanted(plan.folders, suite, present)
+        return repeats.wanted_pairs(plan.folders, suite, present), (0, 0)
     if plan.settings.budget is None:
         of_case = {case: present[folder] for case, folder in plan.folders.items()}
-        return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}
-    return budget.wanted(_compared(plan, runs), known, suite.repeats.at_most)
-
-
-def _compared(plan: Plan, runs: Iterable[Run]) -> dict[Case, Sequence[Run]]:
-    """Return the runs of each case, without those that take part in no comparison."""
-    present = pairing.by_folder(runs)
+        return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}, (0, 0)
+    # Figures that take part in no comparison decide nothing.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)
-    return {case: without_excluded(present[folder], flags) for case, folder in plan.folders.items()}
+    compared: dict[Case, Sequence[Run]] = {
+        case: without_excluded(present[folder], flags) for case, folder in plan.folders.items()
+    }
+    return budget.wanted(compared, known, suite.repeats.at_most), budget.leads(compared, known)
 
 
 def _record_of(
@@ -365,17 +293,25 @@ def _record_of(
     attempts: dict[int, list[int]],
     latest: dict[str, Run],
     settings: Settings,
+    is_done: bool,
 ) -> tuple[str, str]:
-    """Return name and status of a repeat's valid record; else the first free name and ""."""
+    """Return path and status of a repeat's valid record; else the first free path and "".
+
+    ``is_done``: this call has measured the repeat. A record of it that cannot be read is a failure
+    then, which the next call measures again.
+    """
     present = attempts.get(repeat, [])
     for attempt in sorted(present, reverse=True):
-        name = _name(folder, repeat, attempt)
-        run = latest.get(f"{name}.json")
-        if run and not _run_again(run, settings):
-            return name, run.status
+        path = f"{folder}/{attempt_name(f'r{repeat}', attempt)}"
+        run = latest.get(f"{path}.json")
+        again = _is_to_repeat if is_done else _run_again
+        if run and not again(run, settings):
+            return path, run.status
         if run:
             break
-    return _name(folder, repeat, max(present, default=-1) + 1), ""
+        if is_done:
+            return path, "failed"
+    return f"{folder}/{attempt_name(f'r{repeat}', max(present, default=-1) + 1)}", ""
 
 
 def _run_again(run: Run, settings: Settings) -> bool:
@@ -392,10 +328,6 @@ def _run_again(run: Run, settings: Settings) -> bool:
 def _is_to_repeat(run: Run, settings: Settings) -> bool:
     is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
     return is_disturbed and run.attempt < settings.rerun_disturbed
-
-
-def _name(folder: str, repeat: int, attempt: int) -> str:
-    return f"{folder}/{attempt_name(f'r{repeat}', attempt)}"
 
 
 def _attempts(folder: Path) -> dict[int, list[int]]:

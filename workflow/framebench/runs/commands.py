@@ -10,11 +10,10 @@ from core.case import Case
 from ..config.catalog import Catalog
 from ..config.values import bytes_of
 from ..plan import batch_searches, repeats
-from ..plan.batch_searches import BatchSearch
 from ..plan.case_settings import data_of, steps_of, variables
 from ..plan.estimates import run_limit
 from ..plan.job import Job
-from ..plan.planning import Plan, PlannedRun
+from ..plan.planning import Plan
 from ..records.searches import KIND
 
 #: Steps of the step breakdown, after the timed region of a training run.
@@ -42,7 +41,7 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
     return f"{shlex.join(method)} --prefix {prefix} --pin {shlex.quote(pin)}"
 
 
-def arguments(plan: Plan, run: PlannedRun) -> list[str]:
+def arguments(plan: Plan, run: Job) -> list[str]:
     """Return the arguments of the harness for a run."""
     case, suite = run.case, plan.settings.suite
     named = {
@@ -69,9 +68,9 @@ def check_arguments(checks: Sequence[Job]) -> list[str]:
     return [*variables, *options]
 
 
-def search_arguments(plan: Plan, search: BatchSearch) -> list[str]:
-    """Return the arguments of the harness for a search for the largest batch."""
-    case, bounds = search.case, plan.settings.suite.largest_batch
+def search_arguments(plan: Plan, case: Case) -> list[str]:
+    """Return the arguments of the harness for a search for the largest batch of a case."""
+    bounds = plan.settings.suite.largest_batch
     named = {
         **axis_options(plan, case),
         "kind": KIND,

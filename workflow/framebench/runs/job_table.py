@@ -13,9 +13,9 @@ from core.case import Case
 from ..config import own_model
 from ..config.catalog import Catalog
 from ..environments.soundness import is_sound
-from ..plan import case_settings, estimates, labels
-from ..plan.job import FIRST, Job, files_of
-from ..plan.planning import Plan, PlannedRun
+from ..plan import case_settings, estimates
+from ..plan.job import FIRST, NO_CASE, Job, files_of, label_cases
+from ..plan.planning import Plan
 from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
 from .verify import Verification
@@ -38,7 +38,8 @@ class JobTable:
         self.checks: list[Job] = []
         self.full: list[Job] = []
         self._rows: dict[str, Job] = {}
-        self._runs: dict[str, PlannedRun] = {}
+        #: Runs of the plan, whose rows are completed when they are asked for.
+        self._runs: dict[str, Job] = {}
         #: Verifications and peak-FLOPS benchmarks with a row: each is made once in a call.
         self._known: set[Verification | Case] = set()
         #: Job that makes a check together with others, by the name of the check.
@@ -50,14 +51,23 @@ class JobTable:
         pending = plan.pending if plan.settings.budget else []
         self._early = min(pending, key=lambda run: run.seconds, default=None)
         self._add_environments()
-        self._add_searches()
+        for search in plan.searches:
+            if search.result is None:
+                # Before all runs, so that those with the largest batches are interleaved.
+                self._add(
+                    "search", search.name,
+                    estimates.search_seconds(search.case, plan.settings, plan.capacity, catalog),
+                    f"largest batch of {self._label(search.case)}", search.case,
+                    case_settings.software(search.case, plan.settings.suite),
+                    partial(commands.search_arguments, plan, search.case), FIRST,
+                )  # fmt: skip
         log = f"{plan.settings.results}/logs/tables.log"
-        self._add(Job("tables", "", TABLES_SECONDS, "tables and report", log=log))
+        self._rows["tables"] = Job("tables", "", TABLES_SECONDS, log=log, label="tables and report")
         self.grow(plan)
 
     def grow(self, plan: Plan) -> list[Job]:
         """Add what a later plan has more; return the jobs that make its new checks."""
-        if plan.folders is not self.plan.folders:
+        if plan.folders.keys() != self.plan.folders.keys():
             vars(self).pop("_labels", None)
         self.plan = plan
         self._runs.update((run.name, run) for run in [*plan.runs, *plan.reserve])
@@ -67,22 +77,20 @@ class JobTable:
 
     def find(self, name: str) -> Job | None:
         """Return the job of a name; None if the call has none."""
-        kind, _, path = name.partition("/")
-        if kind == "run" and path in self._runs and name not in self._rows:
-            return self.run(self._runs[path])
-        return self._rows.get(name)
+        return self.run(self._runs[name]) if name in self._runs else self._rows.get(name)
 
-    def run(self, run: PlannedRun) -> Job:
-        """Return the job of a run."""
-        if job := self._rows.get(f"run/{run.name}"):
+    def run(self, run: Job) -> Job:
+        """Return the complete row of a run of the plan."""
+        if job := self._rows.get(run.name):
             return job
-        case, is_early = run.case, self._early is not None and run.name == self._early.name
-        job = self._measuring(
-            "run", run.name, run.seconds, self._label(case), case,
-            case_settings.software(case, self.plan.settings.suite),
-            partial(commands.arguments, self.plan, run),
-        )  # fmt: skip
-        return self._add(job._replace(priority=FIRST + 2 if is_early else FIRST - 1 - run.position))
+        is_early = self._early is not None and run.name == self._early.name
+        job = run._replace(
+            label=self._label(run.case),
+            waits_for=self._environment_of(run),
+            priority=FIRST + 2 if is_early else run.priority,
+            arguments=partial(commands.arguments, self.plan, run),
+        )
+        return self._rows.setdefault(job.name, job)
 
     def made_by(self, jobs: Iterable[Job]) -> list[Job]:
         """Return the jobs that make these: one for checks that share a process."""
@@ -97,15 +105,12 @@ class JobTable:
         """Jobs of a call for the plan, but for runs that depend on a pending search; [] if nothing
         is to be measured."""
         jobs = [*self.of_kind("search"), *map(self.run, self.plan.pending)]
-        jobs += [job for job in self.checks if not job.is_done]
+        jobs += [job for job in self.checks if not job.status]
         files = {file for job in jobs for file in job.waits_for}
-        first = [job for job in self._rows.values() if job.output in files and not job.is_done]
+        first = [job for job in self._rows.values() if job.output in files and not job.status]
         return [*first, *jobs, self._rows["tables"]] if jobs else []
 
-    def _add(self, job: Job) -> Job:
-        return self._rows.setdefault(job.name, job)
-
-    def _measuring(
+    def _add(
         self,
         kind: str,
         path: str,
@@ -114,23 +119,32 @@ class JobTable:
         case: Case,
         software: str,
         arguments: Callable[[], list[str]],
+        priority: int = 0,
+        reference: str = "",
     ) -> Job:
-        """Return a job of the harness."""
+        """Add a job, and return its row. It is done if its output exists; else it waits for its
+        environment and for the ``reference``."""
         output, log = files_of(self.plan.settings.results, kind, path)
-        is_done, built = os.path.exists(output), self._built.get(software)
-        return Job(
-            kind, path, seconds, label, output, log, software,
-            case.nodes, case.devices_per_node, case.node, is_done=is_done,
-            waits_for=(built,) if built and not is_done else (), arguments=arguments,
+        status = "ok" if os.path.exists(output) else ""
+        job = Job(
+            kind, path, seconds, output, log, case, 0, status, software, label, priority,
+            arguments=arguments,
         )  # fmt: skip
+        if not status:
+            references = (reference,) if reference else ()
+            job = job._replace(waits_for=(*self._environment_of(job), *references))
+        return self._rows.setdefault(job.name, job)
+
+    def _environment_of(self, job: Job) -> tuple[str, ...]:
+        """Return the file that says that the environment of a job is built; () if none is to be."""
+        return () if job.status else tuple(filter(None, [self._built.get(job.software)]))
 
     def _add_environments(self) -> None:
         """Add a job for each environment that we build. They come before all runs, because those of
         a framework whose environment comes later would not be interleaved; that of the early run
         comes first."""
         plan, early = self.plan, self._early
-        name = early and case_settings.software(early.case, plan.settings.suite)
-        first = plan.software[name].file if name is not None else None
+        first = plan.software[early.software].file if early else None
         hashes = [] if plan.settings.require_hashes else ["--without-hashes"]
         for key, software in plan.software.items():
             file, marker = software.file, software.marker
@@ -139,26 +153,15 @@ class JobTable:
             words = ["--file", str(file.path), "--marker", str(marker), *hashes]
             output, log = files_of(plan.settings.results, "environment", file.name)
             job = Job(
-                "environment", file.name, estimates.ENVIRONMENT_SECONDS,
-                f"environment {file.name.rpartition('-')[0]}", output, log,
+                "environment", file.name, estimates.ENVIRONMENT_SECONDS, output, log,
+                status="ok" if is_sound(marker) else "",
+                label=f"environment {file.name.rpartition('-')[0]}",
                 priority=FIRST + (3 if first and first.name == file.name else 1),
-                is_done=is_sound(marker), arguments=partial(list, words),
+                arguments=partial(list, words),
             )  # fmt: skip
-            self._add(job)
-            if not job.is_done:
+            self._rows.setdefault(job.name, job)
+            if not job.status:
                 self._built[key] = output
-
-    def _add_searches(self) -> None:
-        """Add pending searches. They come before all runs, so that those with the largest batches
-        are interleaved with the others."""
-        for search, seconds in self.plan.searches:
-            if search.result is None:
-                job = self._measuring(
-                    "search", search.name, seconds, f"largest batch of {self._label(search.case)}",
-                    search.case, case_settings.software(search.case, self.plan.settings.suite),
-                    partial(commands.search_arguments, self.plan, search),
-                )  # fmt: skip
-                self._add(job._replace(priority=FIRST))
 
     def _add_checks(self) -> None:
         """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Those on one device
@@ -180,46 +183,36 @@ class JobTable:
             what = case._replace(model="", sequence_length=None)
             if what not in self._known:
                 self._known.add(what)
-                job = self._measuring(
+                new.append(self._add(
                     "peak_flops", name, estimates.peak_seconds(case.framework, plan.capacity),
                     peak_flops.label(case), case, case.framework,
                     partial(peak_flops.arguments, plan, case),
-                )  # fmt: skip
-                new.append(self._add(job))
+                ))  # fmt: skip
                 if case.devices == 1:
-                    together[case.framework, ()].append(job)
+                    together[case.framework, ()].append(new[-1])
         self.checks += new
         if not plan.settings.cluster:
             for jobs in together.values():
-                self._share([job for job in jobs if not job.is_done])
+                self._share([job for job in jobs if not job.status])
 
     def _verification(self, name: str, verification: Verification) -> Job:
         """Add a verification, and the reference that it needs."""
-        plan, folder = self.plan, ""
+        plan, reference = self.plan, ""
         if verification.scale != own_model.SCALE:
-            folder = self._reference(verification).output
-        job = self._measuring(
+            model, seed = verification.case.model, plan.settings.seed
+            digest = verify.reference_digest(self._catalog, model, seed)
+            reference = self._add(
+                "reference", f"{verification.reference}-{digest}",
+                REFERENCE_SECONDS * estimates.slowness(plan.capacity),
+                f"reference of {verification.reference}", NO_CASE._replace(nodes=1), "",
+                partial(verify.reference_arguments, plan, verification),
+                FIRST + 3,  # before environments: the early run waits for its reference
+            ).output  # fmt: skip
+        return self._add(
             "verification", name, verify.seconds_of(plan, verification),
             f"verification of {verification}", verification.case, verification.software,
-            partial(verify.arguments, plan, verification, folder),
+            partial(verify.arguments, plan, verification, reference), reference=reference,
         )  # fmt: skip
-        if folder and not job.is_done:
-            job = job._replace(waits_for=(*job.waits_for, folder))
-        return self._add(job)
-
-    def _reference(self, verification: Verification) -> Job:
-        plan, model = self.plan, verification.case.model
-        digest = verify.reference_digest(self._catalog, model, plan.settings.seed)
-        path = f"{verification.reference}-{digest}"
-        output, log = files_of(plan.settings.results, "reference", path)
-        # Before environments: the early run waits for its reference.
-        job = Job(
-            "reference", path, REFERENCE_SECONDS * estimates.slowness(plan.capacity),
-            f"reference of {verification.reference}", output, log, nodes=1, priority=FIRST + 3,
-            is_done=os.path.exists(output),
-            arguments=partial(verify.reference_arguments, plan, verification),
-        )  # fmt: skip
-        return self._add(job)
 
     def _share(self, jobs: Sequence[Job]) -> None:
         """Let checks share processes, as many as their number asks for."""
@@ -236,7 +229,7 @@ class JobTable:
                     waits_for=tuple(sorted({file for part in parts for file in part.waits_for})),
                     arguments=partial(commands.check_arguments, parts), parts=parts,
                 )  # fmt: skip
-                self._add(job)
+                self._rows.setdefault(job.name, job)
                 self._shared.update(dict.fromkeys((part.name for part in parts), job))
 
     def _label(self, case: Case) -> str:
@@ -244,4 +237,4 @@ class JobTable:
 
     @cached_property
     def _labels(self) -> dict[Case, str]:
-        return labels.label_cases(self.plan.cases, self.plan.larger)
+        return label_cases(self.plan.cases, self.plan.larger)

@@ -19,7 +19,7 @@ from ..config import own_model
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
-from ..files.attempt_names import attempt_name
+from ..files.attempt_names import newest_attempt
 from ..machine.identities import identity, is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables
@@ -294,31 +294,25 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
 
 
 def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
-    """Return ``name``, or the first name of its attempts that is free or has a valid record.
+    """Return the name of the newest attempt with a valid record, or the first free one.
 
     A valid record has this ``kind``, this machine, and a status that is neither in ``retry`` nor
     ``repeated``. ``where``: folder in the results.
     """
-    folder, attempt = plan.settings.results / where, 0
-    retried = ("", *plan.settings.retry, *repeated)
-    while True:
-        tried = attempt_name(name, attempt)
-        path = folder / f"{tried}.json"
-        if not path.exists() or _status(path, kind, plan) not in retried:
-            return tried
-        attempt += 1
+    retried = (*plan.settings.retry, *repeated)
 
+    def read_status(path: Path) -> str | None:
+        try:
+            record = read(path, kind)
+        except (OSError, ValueError):
+            return None
+        is_skipped = record["reason"].startswith(precisions.EMULATED)
+        is_wanted = plan.settings.emulated == MEASURE and is_skipped
+        if is_wanted or not is_here(identity(record["environment"]), plan.here):
+            return None
+        return None if record["status"] in retried else str(record["status"])
 
-def _status(path: Path, kind: str, plan: Plan) -> str:
-    """Return the status of a valid record of this machine; "" if there is none."""
-    try:
-        record = read(path, kind)
-    except (OSError, ValueError):
-        return ""
-    is_skipped = record["reason"].startswith(precisions.EMULATED)
-    if is_skipped and plan.settings.emulated == MEASURE:
-        return ""
-    return str(record["status"]) if is_here(identity(record["environment"]), plan.here) else ""
+    return newest_attempt(plan.settings.results / where, name, read_status)[0]
 
 
 def _codes(catalog: Catalog, *folders: str) -> list[str]:
