@@ -98,10 +98,10 @@ def test_lines_wrap_and_lose_nothing(columns: int) -> None:
 
 def test_a_log_has_a_status_line_a_minute_at_most() -> None:
     stream = io.StringIO()
-    shown = Screen(stream, False, False, lambda: "status")
+    shown = Screen(stream, False, lambda: "status")
     now = time.time()
     for second in range(0, 150, 10):
-        shown.say(f"{second}", is_red=True)
+        shown.say(f"{second}")
         shown.show_status(now + second)
     shown.close()
     said = stream.getvalue().splitlines()
@@ -124,7 +124,7 @@ class Call:
         budget = view.pop("budget", None)
         now = lambda: NOW + self.seconds  # noqa: E731
         self.view = ProgressView(jobs, "results", budget, 1.0, here, now)
-        self.view.attach(self.stream, False, False)
+        self.view.attach(self.stream, False)
 
     def run(self, repeat: int) -> Job:
         record = str(self.folder / f"r{repeat}.json")

@@ -31,7 +31,7 @@ def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project:
         stdin=below,
         stdout=below,
         stderr=below,
-        env={**os.environ, "TERM": "xterm", "FRAMEBENCH_TOY": "", "NO_COLOR": "1"},
+        env={**os.environ, "TERM": "xterm", "FRAMEBENCH_TOY": ""},
     )
     os.close(below)
     parts: list[bytes] = []
@@ -53,7 +53,6 @@ def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project:
     assert len(LINE.findall("\n".join(shown))) == CASES, written
     assert not [line for line in shown if " left" in line], "a status line was left behind"
     assert re.search(rf"1 of {CASES} runs[^\r]*now: toy  Toy", written), "no status line"
-    assert "\033[3" not in written, "a colour, against NO_COLOR"
     assert shown[-2] == "report: results/report.html", "the answers are not the end"
     assert max(len(line) for line in re.findall(r"\033\[K(\d[^\r\n]*)\r", written)) <= 79
 

@@ -10,7 +10,8 @@ from core.case import Case
 from ..config.catalog import Catalog
 from ..config.values import bytes_of
 from ..plan import batch_searches, repeats
-from ..plan.case_settings import data_of, steps_of, variables
+from ..plan.case_settings import data_of, steps_of
+from ..plan.case_settings import variables as variables_of
 from ..plan.estimates import run_limit
 from ..plan.job import Job
 from ..plan.planning import Plan
@@ -44,16 +45,22 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
 def arguments(plan: Plan, run: Job) -> list[str]:
     """Return the arguments of the harness for a run."""
     case, suite = run.case, plan.settings.suite
-    named = {
-        **axis_options(plan, case),
-        **steps_of(case, suite),
-        "repeat": run.repeat,
-        **common(plan, case.devices),
-    }
     parameters = dict(case.parameters)
     if repeats.has_breakdown(case, run.repeat, suite):
         parameters["breakdown_steps"] = BREAKDOWN_STEPS
-    return words(named) + of_kind(parameters) + variant_options(plan, case)
+    return harness_options(plan, case, parameters, {**steps_of(case, suite), "repeat": run.repeat})
+
+
+def search_arguments(plan: Plan, case: Case) -> list[str]:
+    """Return the arguments of the harness for a search for the largest batch of a case."""
+    parameters = {"mode": case.mode, **dict(plan.settings.suite.largest_batch)}
+    own = {
+        "kind": KIND,
+        "batch_per_device": None,
+        "warmup_steps": batch_searches.WARMUP_STEPS,
+        "timed_steps": batch_searches.TIMED_STEPS,
+    }
+    return harness_options(plan, case, parameters, own)
 
 
 def check_arguments(checks: Sequence[Job]) -> list[str]:
@@ -68,19 +75,55 @@ def check_arguments(checks: Sequence[Job]) -> list[str]:
     return [*variables, *options]
 
 
-def search_arguments(plan: Plan, case: Case) -> list[str]:
-    """Return the arguments of the harness for a search for the largest batch of a case."""
-    bounds = plan.settings.suite.largest_batch
+def harness_options(
+    plan: Plan,
+    case: Case,
+    parameters: Mapping[str, object],
+    own: Mapping[str, object],
+    variables: Iterable[tuple[str, str]] | None = None,
+) -> list[str]:
+    """Return the arguments of the harness for a measurement of a case.
+
+    Parameters
+    ----------
+    parameters : of the benchmark
+    own : further options by name, or others than those of the case; None for an absent one
+    variables : of the ranks; None for those of the case's variant
+    """
+    settings, capacity, memory = plan.settings, plan.capacity, plan.settings.memory_limit
+    if settings.cluster and memory and memory.endswith("%"):
+        memory = f"{bytes_of(memory, settings.cluster.memory_mib * 2**10)}KiB"
     named = {
-        **axis_options(plan, case),
-        "kind": KIND,
-        "batch_per_device": None,
-        "warmup_steps": batch_searches.WARMUP_STEPS,
-        "timed_steps": batch_searches.TIMED_STEPS,
-        **common(plan, case.devices),
+        "kind": case.mode,
+        "kinds": settings.kinds if not case.is_step else None,
+        **case.arguments(),
+        "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
+        "model": model_of(plan, case.model) if case.model else None,
+        "variant": case.variant or None,
+        **data_of(case, settings),
+        "node": case.node or None,
+        "accelerator": capacity.accelerator,
+        "emulated": settings.emulated if capacity.accelerator == "cpu" else None,
+        "cores_per_device": capacity.cores_per_device,
+        "time_limit": run_limit(settings),
+        "memory_limit": memory,
+        "cores": capacity.cores,
+        "side_by_side": plan.is_beside(case.devices) or None,
+        "seed": settings.seed,
+        **own,
     }
-    parameters = of_kind({"mode": case.mode, **dict(bounds)})
-    return [*words(named), *parameters, *variant_options(plan, case)]
+    words: list[str] = []
+    for key, value in named.items():
+        if value is not None:
+            words += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
+    for name, value in parameters.items():
+        words += ["--parameter", f"{name}={value}"]
+    if variables is None:
+        given = variables_of(case, settings.suite, capacity.accelerator, capacity.vendor)
+        variables = given.items()
+    for name, value in variables:
+        words += [VARIABLE, f"{name}={value}"]
+    return words
 
 
 def model_of(plan: Plan, name: str) -> str:
@@ -88,65 +131,3 @@ def model_of(plan: Plan, name: str) -> str:
     model."""
     sources = {own_model.name: own_model.source for own_model in plan.settings.own_models}
     return sources.get(name, f"{plan.scripts}/models/{name}.json")
-
-
-def axis_options(plan: Plan, case: Case) -> dict[str, object]:
-    """Return arguments of the harness for benchmark, axes, variant and data of a case, by name."""
-    return {
-        "kind": case.mode,
-        "kinds": plan.settings.kinds if not case.is_step else None,
-        **case.arguments(),
-        "framework": f"{plan.scripts}/frameworks/{case.framework}" if case.framework else None,
-        "model": model_of(plan, case.model) if case.model else None,
-        "variant": case.variant or None,
-        **data_of(case, plan.settings),
-        "node": case.node or None,
-    }
-
-
-def common(plan: Plan, devices: int) -> dict[str, object]:
-    """Return arguments of the harness for every measurement, by name; None for an absent one.
-
-    ``devices``: of the measurement.
-    """
-    settings, memory = plan.settings, plan.settings.memory_limit
-    if settings.cluster and memory and memory.endswith("%"):
-        memory = f"{bytes_of(memory, settings.cluster.memory_mib * 2**10)}KiB"
-    return {
-        "accelerator": plan.capacity.accelerator,
-        "emulated": settings.emulated if plan.capacity.accelerator == "cpu" else None,
-        "cores_per_device": plan.capacity.cores_per_device,
-        "time_limit": run_limit(settings),
-        "memory_limit": memory,
-        "cores": plan.capacity.cores,
-        "side_by_side": plan.is_beside(devices) or None,
-        "seed": settings.seed,
-    }
-
-
-def words(named: Mapping[str, object]) -> list[str]:
-    """Return options of a command line: without a value for True, none for None."""
-    result: list[str] = []
-    for key, value in named.items():
-        if value is not None:
-            result += [f"--{key.replace('_', '-')}", *([] if value is True else [str(value)])]
-    return result
-
-
-def of_kind(parameters: Mapping[str, object]) -> list[str]:
-    """Return options for the parameters of a benchmark."""
-    return [
-        word for name, value in parameters.items() for word in ("--parameter", f"{name}={value}")
-    ]
-
-
-def variant_options(plan: Plan, case: Case) -> list[str]:
-    """Return options for the variables that a variant sets for the ranks."""
-    suite, capacity = plan.settings.suite, plan.capacity
-    variables_of = variables(case, suite, capacity.accelerator, capacity.vendor)
-    return given(variables_of.items())
-
-
-def given(named: Iterable[tuple[str, str]]) -> list[str]:
-    """Return options for environment variables of the ranks."""
-    return [word for name, value in named for word in (VARIABLE, f"{name}={value}")]

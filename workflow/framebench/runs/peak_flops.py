@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any
 
 from core.case import Case
 
 from ..plan.case_settings import request
 from ..plan.planning import Plan
 from ..records.device_peaks import KIND
-from .commands import common, model_of, words
+from .commands import harness_options
 from .verify import free_name
 
 
@@ -57,13 +56,4 @@ def names(plan: Plan) -> dict[str, Case]:
 
 def arguments(plan: Plan, case: Case) -> list[str]:
     """Return the arguments of the harness for a benchmark."""
-    named: dict[str, Any] = {
-        "kind": KIND,
-        "framework": f"{plan.scripts}/frameworks/{case.framework}",
-        "model": model_of(plan, case.model),
-        "sequence_length": case.sequence_length,
-        "precision": case.precision,
-        "devices_per_node": case.devices,
-        **common(plan, case.devices),
-    }
-    return words(named)
+    return harness_options(plan, case, {}, {"kinds": None, "nodes": None}, ())

@@ -27,7 +27,7 @@ from ..plan.planning import Plan
 from ..records import verifications
 from ..records.record_files import read
 from ..records.verifications import FULL, SMALL
-from .commands import axis_options, common, given, model_of, of_kind, words
+from .commands import harness_options, model_of
 
 #: Rough seconds of a verification of a full-size model.
 FULL_SECONDS = 60.0
@@ -280,17 +280,15 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
         has_dropout = model_config["hyperparameters"].get("dropout")
         with_dropout = verification.dropout or (has_dropout and case.mode != axes.TRAIN)
         model = f"{reference}/{'model_config-dropout' if with_dropout else 'model_config'}.json"
-    named: dict[str, Any] = {
-        **axis_options(plan, case),
+    own = {
         "kind": verifications.KIND,
         "model": model,
         "batch_per_device": model_config["verification"]["batch_per_device"],
-        **common(plan, case.devices),
     }
     parameters = {"mode": case.mode, "scale": verification.scale}
     parameters |= {"reference": reference} if reference else {}
     parameters |= {"labels": "soft"} if verification.soft_labels else {}
-    return words(named) + of_kind(parameters) + given(verification.variables)
+    return harness_options(plan, case, parameters, own, verification.variables)
 
 
 def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:

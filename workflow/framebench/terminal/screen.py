@@ -14,7 +14,6 @@ from typing import Any, TextIO
 #: each takes a line and follows only a result.
 EVERY_ON_TERMINAL, EVERY_IN_LOG = 10.0, 60.0
 _CLEAR = "\r\033[K"
-_RED, _PLAIN = "\033[31m", "\033[0m"
 
 
 def columns_of(stream: TextIO) -> int:
@@ -41,23 +40,18 @@ class Screen:
     """Writer of lines and of a status line. ``status``: returns the status line. Times are those
     of ``time.time()``."""
 
-    def __init__(
-        self, stream: TextIO, is_terminal: bool, is_coloured: bool, status: Callable[[], str]
-    ) -> None:
-        self._stream, self._is_terminal, self._is_coloured = stream, is_terminal, is_coloured
-        self._status = status
+    def __init__(self, stream: TextIO, is_terminal: bool, status: Callable[[], str]) -> None:
+        self._stream, self._is_terminal, self._status = stream, is_terminal, status
         self._lock = threading.RLock()
         self._closed = threading.Event()
         self._shown_at = time.time()
         if is_terminal:
             threading.Thread(target=self._refresh, daemon=True).start()
 
-    def say(self, text: str, is_red: bool = False) -> None:
+    def say(self, text: str) -> None:
         """Write one or more lines above the status line."""
         if self._is_terminal:
             text = wrapped(text, self._columns())
-        if self._is_coloured and is_red:
-            text = f"{_RED}{text}{_PLAIN}"
         with self._lock:
             self._write(f"{text}\n")
 

@@ -120,9 +120,9 @@ class ProgressView:
 
     # Called by the logger plugin, from the one thread that prints.
 
-    def attach(self, stream: TextIO, is_terminal: bool, is_coloured: bool) -> None:
+    def attach(self, stream: TextIO, is_terminal: bool) -> None:
         """Set the output stream."""
-        self._screen = Screen(stream, is_terminal, is_coloured, self.status)
+        self._screen = Screen(stream, is_terminal, self.status)
 
     def say(self, text: str) -> None:
         """Print a message of Snakemake."""
@@ -254,7 +254,7 @@ class ProgressView:
         repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
         lines = [status_lines.result(self.clock(), job.label, outcome, repeats)]
         lines += end_of_log(Path(job.log)) if is_bad and job.log else []
-        self._screen.say("\n".join(lines), is_bad)
+        self._screen.say("\n".join(lines))
 
     def _show(self, now: float) -> None:
         if self._screen:

@@ -46,7 +46,6 @@ _NOISE = (
     "Warning: the following output files of rule",  # the page of an earlier round
     "Will exit after finishing currently running jobs",
 )
-_RED, _PLAIN = "\033[31m", "\033[0m"
 
 
 class LogHandler(LogHandlerBase):
@@ -60,8 +59,6 @@ class LogHandler(LogHandlerBase):
         self._all = bool(asked.dryrun or asked.verbose or asked.debug_dag)
         self._view: Any = None
         self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
-        without = asked.nocolor or os.environ.get("NO_COLOR")
-        self._is_coloured = self._is_terminal and not without
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print the visible part of a record. A vanished terminal stops no measurement."""
@@ -78,14 +75,12 @@ class LogHandler(LogHandlerBase):
         if view := getattr(record, VIEW, None):
             self._view = None if self._all else view
             if self._view:
-                self._view.attach(self._stream, self._is_terminal, self._is_coloured)
+                self._view.attach(self._stream, self._is_terminal)
         elif self._view and self._view.takes(event, record):
             return
         text = self._text(event, record)
         if not text:
             return
-        if self._is_coloured and record.levelno >= logging.ERROR:
-            text = f"{_RED}{text}{_PLAIN}"
         if self._view:
             self._view.say(text)
         else:
