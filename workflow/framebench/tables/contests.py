@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -27,6 +28,8 @@ from .table import Inputs
 
 #: Column of the machine's label, where the set has several.
 ON_MACHINE = "on_machine"
+#: What a suite requests at a setting.
+Asked = tuple[Case, Conditions]
 
 
 @dataclass(frozen=True)
@@ -34,33 +37,36 @@ class Contest:
     """All cases of one setting.
 
     ``setting``: key without the fields OWN. ``machine``: label; "" if all cases are from one.
-    ``entrants``: fastest case of each framework with a figure that is not excluded, fastest first.
-    ``figures``: number of such cases behind each entrant. ``without``: a case of each other
-    framework. ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest
-    is unknown. ``error``: probability of a wrong winner here, where a time budget decided the
-    repeats; None for fixed numbers of repeats. ``left_out``: why a plan leaves out a framework, by
+    ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest is unknown.
+    ``error``: probability of a wrong winner here, where a time budget decided the repeats; None for
+    fixed numbers of repeats. ``left_out``: why a plan leaves out a framework without a case, by
     name. ``other_batch``: who is faster with the batch that checks this one; "" for the same."""
 
     setting: Key
     machine: str
     results: Sequence[CaseResult]
-    entrants: Sequence[CaseResult]
-    figures: Sequence[int]
-    without: Sequence[CaseResult]
     missing: Sequence[str]
     error: float | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     other_batch: str = ""
 
-    @property
-    def tried(self) -> int:
-        """Number of frameworks with a measured case."""
-        return len(self.entrants) + len(self.without)
+    @cached_property
+    def entrants(self) -> list[CaseResult]:
+        """Fastest case of each framework with a figure that is not excluded, fastest first."""
+        return [*_first_of_each(ranked(self.results)).values()]
+
+    @cached_property
+    def without(self) -> list[CaseResult]:
+        """A case of each other framework."""
+        compared = {entrant.case.framework for entrant in self.entrants}
+        first = _first_of_each(self.results)
+        return [result for name, result in first.items() if name not in compared]
 
     @property
-    def excluded(self) -> str:
-        """The excluded cases with the reason of each, as text; "" for none."""
-        return "; ".join(map(exclusion, filter(attrgetter("excluded"), self.results)))
+    def choices(self) -> int:
+        """Number of cases that the fastest entrant was chosen from."""
+        first = self.entrants[0].case.framework
+        return sum(result.case.framework == first for result in ranked(self.results))
 
     @property
     def pair(self) -> tuple[CaseResult, CaseResult] | None:
@@ -82,43 +88,38 @@ def find_contests(inputs: Inputs) -> list[Contest]:
         if case.model not in inputs.own_models and (case.framework or not inputs.own_models):
             settings[_setting(result.key), result.runs[0].machine].append(result)
     several = len({machine for _, machine in settings}) > 1
-    missing = _missing(inputs, [result for some in settings.values() for result in some])
-    left_out: dict[tuple[Case, Conditions], dict[str, str]] = defaultdict(dict)
+    present = (os.path.dirname(run.origin)
+               for some in settings.values() for result in some for run in result.runs)  # fmt: skip
+    missing: dict[Asked, set[str]] = defaultdict(set)
+    for lacking in unmeasured(inputs.expected, present):
+        missing[_asked(lacking.case, lacking.conditions)].add(lacking.case.framework)
+    left_out: dict[Asked, dict[str, str]] = defaultdict(dict)
     for lacking in inputs.left_out:
         asked = _asked(lacking.case, lacking.conditions)
         left_out[asked][lacking.case.framework] = lacking.left_out
-    known_cases = inputs.expected
-    budgeted = {_asked(case.case, case.conditions) for case in known_cases if case.is_budgeted}
+    expected = {_asked(case.case, case.conditions) for case in inputs.expected}
+    budgeted = {_asked(case.case, case.conditions) for case in inputs.expected if case.is_budgeted}
     found = []
     for key, machine in sorted(settings, key=_place):
         results = settings[key, machine]
         asked = _asked(key.case, key.conditions)
-        entrants = _first_of_each(ranked(results))
-        figures = Counter(result.case.framework for result in ranked(results))
-        first = _first_of_each(results)
+        measured = {result.case.framework for result in results}
         # Within a time budget one case of a framework is enough: others, with a compiler, follow.
-        present = {result.case.framework for result in results}
-        enough = present if asked in budgeted else set()
-        not_yet = sorted(missing.get(asked, set()) - enough)
-        known = present.union(not_yet)
+        not_yet = missing.get(asked, set()) - (measured if asked in budgeted else set())
+        out = left_out.get(asked, {})
         contest = Contest(
             key,
             machine_label(machine) if several and machine.hardware else "",
             results,
-            [*entrants.values()],
-            [figures[name] for name in entrants],
-            [result for name, result in first.items() if name not in entrants],
-            not_yet,
+            sorted(not_yet),
             FALSE_WINNERS / len(budgeted) if asked in budgeted else None,
-            {name: why for name, why in left_out.get(asked, {}).items() if name not in known},
+            {name: why for name, why in out.items() if name not in measured | not_yet},
         )
         found.append(contest)
-    return _with_batch_checks(found, {_asked(case.case, case.conditions) for case in known_cases})
+    return _with_batch_checks(found, expected)
 
 
-def _with_batch_checks(
-    found: Sequence[Contest], expected: Collection[tuple[Case, Conditions]]
-) -> list[Contest]:
+def _with_batch_checks(found: Sequence[Contest], expected: Collection[Asked]) -> list[Contest]:
     """Return the contests without those that check the batch of another, which names the outcome.
 
     No suite expects them: ``expected`` has the settings of all suites. Within a time budget the two
@@ -128,30 +129,29 @@ def _with_batch_checks(
         case = contest.setting.case._replace(batch_per_device=0)
         return contest.setting._replace(case=case), contest.machine
 
-    budgeted = {rest(contest): contest for contest in found if contest.error is not None}
-    results = []
-    checks: dict[tuple[Key, str], Contest] = {}
-    for contest in found:
-        case, base = contest.setting.case, budgeted.get(rest(contest))
-        is_larger = base and case.batch_per_device > base.setting.case.batch_per_device
-        if is_larger and _asked(case, contest.setting.conditions) not in expected:
-            checks[rest(contest)] = contest
-        else:
-            results.append(contest)
+    batches = {rest(contest): contest.setting.case.batch_per_device
+               for contest in found if contest.error is not None}  # fmt: skip
+
+    def is_check(contest: Contest) -> bool:
+        batch = contest.setting.case.batch_per_device
+        asked = _asked(contest.setting.case, contest.setting.conditions)
+        return batch > batches.get(rest(contest), batch) and asked not in expected
+
+    checks = {rest(contest): contest for contest in found if is_check(contest)}
     return [
         replace(contest, other_batch=_changed(contest, checks.get(rest(contest))))
         if contest.error is not None
         else contest
-        for contest in results
+        for contest in found
+        if not is_check(contest)
     ]
 
 
 def _changed(contest: Contest, check: Contest | None) -> str:
     """Return who is faster with the batch of ``check``, if another framework is."""
-    pair = check.pair if check else None
-    if not check or not pair or not contest.entrants:
+    if not (check and check.pair and contest.entrants):
         return ""
-    first, second = pair
+    first, second = check.pair
     if first.case.framework == contest.entrants[0].case.framework:
         return ""
     ratio = (first.throughput or 0) / (second.throughput or 1)
@@ -159,17 +159,6 @@ def _changed(contest: Contest, check: Contest | None) -> str:
         f"with batch {check.setting.case.batch_per_device}: {first.case.framework} "
         f"{ratio:.2f}x {second.case.framework}, {formatting.counted(len(first.values), 'repeat')}"
     )
-
-
-def _missing(
-    inputs: Inputs, results: Iterable[CaseResult]
-) -> dict[tuple[Case, Conditions], set[str]]:
-    """Return the frameworks with unmeasured cases by what the suites request."""
-    present = (os.path.dirname(run.origin) for result in results for run in result.runs)
-    missing: dict[tuple[Case, Conditions], set[str]] = defaultdict(set)
-    for lacking in unmeasured(inputs.expected, present):
-        missing[_asked(lacking.case, lacking.conditions)].add(lacking.case.framework)
-    return missing
 
 
 def principal_results(*sets: CaseResults) -> Iterator[CaseResult]:
@@ -185,7 +174,7 @@ def _setting(key: Key) -> Key:
     return key._replace(case=key.case.setting, conditions=conditions)
 
 
-def _asked(case: Case, conditions: Conditions) -> tuple[Case, Conditions]:
+def _asked(case: Case, conditions: Conditions) -> Asked:
     """Return what a suite requests at a setting, without fields that only records have."""
     source = inputs_.without_identity(conditions.input)
     return case.setting, replace(conditions.without_variant.unlabelled, input=source)
@@ -200,7 +189,12 @@ def _place(contest: tuple[Key, Identity]) -> tuple[Any, ...]:
 
 def ranked(results: Sequence[CaseResult]) -> list[CaseResult]:
     """Return results with a figure that is not excluded, fastest first."""
-    return sorted((result for result in results if result.compared is not None), key=_speed)
+
+    def speed(result: CaseResult) -> float:
+        value = result.compared or 0.0
+        return -value if result.better == "higher" else value
+
+    return sorted((result for result in results if result.compared is not None), key=speed)
 
 
 def _first_of_each(results: Sequence[CaseResult]) -> dict[str, CaseResult]:
@@ -219,10 +213,9 @@ def exclusion(result: CaseResult) -> str:
     return f"{framework}, {case.model} {mode}, {case.precision}: {result.excluded}"
 
 
-def _speed(result: CaseResult) -> float:
-    """Return a sort key that puts the fastest of cases with figures first."""
-    value = result.compared or 0.0
-    return -value if result.better == "higher" else value
+def exclusions(results: Sequence[CaseResult]) -> str:
+    """Return the excluded cases with the reason of each, as text; "" for none."""
+    return "; ".join(map(exclusion, filter(attrgetter("excluded"), results)))
 
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from itertools import chain
 
@@ -29,18 +29,12 @@ from . import contests, formatting, view
 from .columns import Row
 from .contests import Contest
 from .declared import efficiency, own_model
-from .declared.fastest import OPEN, ORDER_SURE, SURE, judge, open_order, too_few
+from .declared.fastest import OPEN, SURE, judge, open_order, too_few
 from .declared.variants import VARIANTS
 from .first_sentence import ahead, answer_sentence, interval_of_lead, lead_size
 from .origin import Origin, coverage
 from .results import CaseResult
-from .setting_answers import (
-    EACH_FASTEST,
-    Entrant,
-    FirstScreen,
-    NextStep,
-    SettingAnswer,
-)
+from .setting_answers import EACH_FASTEST, Entrant, FirstScreen, NextStep, SettingAnswer
 from .setting_names import (
     contest_name,
     precision_words,
@@ -58,6 +52,8 @@ _MOST_MODELS = 3
 _AXES = ("framework", "compiler", "precision")
 #: Command of the next call where no call is known.
 _COMMAND = "snakemake --cores all"
+#: Pairs of framework and precision.
+Lacking = Collection[tuple[str, str]]
 
 
 def first_screen(
@@ -81,17 +77,13 @@ def first_screen(
         Path of the report, "" if there is none.
     """
     found = _in_order_of_suites(inputs.once(contests.find_contests), inputs)
-    families = _families(found)
-    every = [contest for family in families for contest in family.shown]
-    rows = judge(every)
+    cannot, why_not, lacking = _cannot(found)
+    shown = _shown(found)
+    rows = judge([contest for contest, _ in shown])
     label = setting_labels(rows)
-    is_slow = {id(result): efficiency.relate_to_peak(inputs, result)[1]
-               for contest in found for result in contest.entrants}  # fmt: skip
-    each = {id(family.each_fastest) for family in families}
-    cannot, why_not, hidden = _cannot(found)
     settings = [
-        _setting(contest, row, label(row), is_slow, id(contest) in each, hidden)
-        for contest, row in zip(every, rows, strict=True)
+        _setting(inputs, contest, row, label(row), is_each_fastest, lacking)
+        for (contest, is_each_fastest), row in zip(shown, rows, strict=True)
     ]
     settings.sort(key=lambda setting: not setting.state)
     settings += _variants(view.rows_of(tables, VARIANTS))
@@ -107,32 +99,12 @@ def first_screen(
         [*(f"{titled(text)}." for text in coverage(inputs, True)), *_careful(results)],
         [titled(text) for text in efficiency.slow_libraries(tables)],
         about_own,
-        _next(found, provenance.command),
+        _next(found, provenance.command or _COMMAND),
         page,
     )
 
 
-# ---- settings -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Contests that differ in their precision alone, those of baselines first."""
-
-    contests: Sequence[Contest]
-    each_fastest: Contest | None
-
-    @property
-    def shown(self) -> list[Contest]:
-        """Contests of baselines, then the one of each framework's fastest precision, which has
-        all figures of the others that matter; all contests without it."""
-        if self.each_fastest is None:
-            return [*self.contests]
-        return [*filter(_is_baseline, self.contests), self.each_fastest]
-
-
-def _is_baseline(contest: Contest) -> bool:
-    return precisions.baseline(contest.setting.case.precision) is None
+# ---- which settings -----------------------------------------------------------------------------
 
 
 def _in_order_of_suites(found: Sequence[Contest], inputs: Inputs) -> list[Contest]:
@@ -140,81 +112,81 @@ def _in_order_of_suites(found: Sequence[Contest], inputs: Inputs) -> list[Contes
     place: dict[str, int] = {}
     for at, case in enumerate(inputs.expected):
         place.setdefault(case.folder, at)
-    last = len(place)
 
     def first(contest: Contest) -> int:
         runs = (run for result in contest.results for run in result.runs)
-        return min(place.get(os.path.dirname(run.origin), last) for run in runs)
+        return min(place.get(os.path.dirname(run.origin), len(place)) for run in runs)
 
     return sorted(found, key=first)
 
 
-def _families(found: Sequence[Contest]) -> list[_Family]:
-    """Return the contests by setting without precision, in their order."""
+def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
+    """Return the contests to show, and whether each is that of everyone's fastest precision.
+
+    Contests that differ in precision alone stand together, baselines first. If baselines and others
+    have figures, one contest of the fastest precision of each framework replaces the others."""
     families: dict[object, list[Contest]] = defaultdict(list)
     for contest in found:
         case = contest.setting.case._replace(precision="")
         families[contest.setting._replace(case=case), contest.machine].append(contest)
-    made = []
-    for some in families.values():
-        ordered = sorted(some, key=lambda contest: not _is_baseline(contest))
-        apart = {_is_baseline(contest) for contest in some if contest.entrants}
-        made.append(_Family(ordered, _merged(ordered) if len(apart) == 2 else None))
-    return made
+    shown: list[tuple[Contest, bool]] = []
+    for family in families.values():
+        others = [contest for contest in family if _has_baseline(contest.setting.case.precision)]
+        baselines = [contest for contest in family if contest not in others]
+        shown += [(contest, False) for contest in baselines]
+        if all(any(contest.entrants for contest in some) for some in (baselines, others)):
+            shown.append((_merged([*others, *baselines], others[-1]), True))
+        else:
+            shown += [(contest, False) for contest in others]
+    return shown
 
 
-def _merged(some: Sequence[Contest]) -> Contest:
-    """Return the contest in which each framework has its fastest case in any precision."""
+def _has_baseline(precision: str) -> bool:
+    return precisions.baseline(precision) is not None
+
+
+def _merged(some: Sequence[Contest], last: Contest) -> Contest:
+    """Return the contest of all cases of several, with the setting of ``last``."""
     results = [result for contest in some for result in contest.results]
-    entrants: dict[str, CaseResult] = {}
-    for result in contests.ranked(results):
-        entrants.setdefault(result.case.framework, result)
-    figures: Counter[str] = Counter()
-    for contest in some:
-        for entrant, count in zip(contest.entrants, contest.figures, strict=True):
-            figures[entrant.case.framework] += count
-    without = {result.case.framework: result for contest in some for result in contest.without}
     missing = sorted({name for contest in some for name in contest.missing})
-    out = {name: why for contest in some for name, why in contest.left_out.items()}
-    known = {*entrants, *without, *missing}
-    errors = [contest.error for contest in some]
+    known = {*missing, *(result.case.framework for result in results)}
+    left_out = {name: why for contest in some for name, why in contest.left_out.items()}
     return replace(
-        some[-1],
+        last,
         results=results,
-        entrants=[*entrants.values()],
-        figures=[figures[name] for name in entrants],
-        without=[result for name, result in without.items() if name not in entrants],
         missing=missing,
-        error=None if None in errors else errors[-1],
-        left_out={name: why for name, why in out.items() if name not in known},
+        error=None if any(contest.error is None for contest in some) else last.error,
+        left_out={name: why for name, why in left_out.items() if name not in known},
     )
 
 
+# ---- one setting --------------------------------------------------------------------------------
+
+
 def _setting(
+    inputs: Inputs,
     contest: Contest,
     row: Row,
     name: tuple[str, str],
-    is_slow: Mapping[int, bool],
     is_each_fastest: bool,
-    hidden: Collection[tuple[str, str]],
+    lacking: Lacking,
 ) -> SettingAnswer:
-    """Return the answer of one contest. ``hidden``: frameworks and precisions that another line
-    says cannot take part."""
+    """Return the answer of one contest. ``lacking``: who cannot take part, as another line says."""
     title, details = name
+    shown, others = contest.entrants, []
     if is_each_fastest:
         precision = precision_words(contest.setting.case.precision)
         details = details.replace(precision, EACH_FASTEST, 1)
-    first = contest.entrants[0] if contest.entrants else None
-    top = first.throughput if first else None
-    shown, others = _apart(contest, is_each_fastest)
-    entrants = [
-        _entrant(result, top or 1.0, is_each_fastest, is_slow.get(id(result), False))
-        for result in shown
-    ]
-    aside = [f"as in {precision_words(others[0].case.precision)}: "
-             f"{titles(contest_name(result) for result in others)}"] if others else []  # fmt: skip
+        # Whoever is slower than all in other precisions than a baseline is as in the row above.
+        own = [at for at, result in enumerate(shown) if _has_baseline(result.case.precision)]
+        last = max(own[-1] + 1 if own else len(shown), 2)
+        shown, others = shown[:last], shown[last:]
+    aside = []
+    if others:
+        names = titles(contest_name(result) for result in others)
+        aside = [f"as in {precision_words(others[0].case.precision)}: {names}"]
+    top = (contest.entrants[0].throughput if contest.entrants else None) or 1.0
     verdict, between, state = _verdict(contest, row)
-    leader = title_of(first) if first and row["lead"] is not None else ""
     return SettingAnswer(
         title,
         details,
@@ -223,40 +195,22 @@ def _setting(
         verdict,
         between,
         state,
-        leader,
+        title_of(contest.entrants[0]) if row["lead"] is not None else "",
         row["lead"],
-        entrants,
-        [*aside, *_aside(contest, hidden)],
+        [_entrant(inputs, result, top, is_each_fastest) for result in shown],
+        [*aside, *_aside(contest, lacking)],
         row,
         is_each_fastest,
     )
 
 
-def _apart(
-    contest: Contest, is_each_fastest: bool
-) -> tuple[Sequence[CaseResult], Sequence[CaseResult]]:
-    """Return the entrants to show, and those that are the same as in the baseline's setting.
-
-    Whoever is faster than an entrant in another precision is shown, too."""
-    entrants = contest.entrants
-    if not is_each_fastest:
-        return entrants, ()
-    own = [precisions.baseline(result.case.precision) is not None for result in entrants]
-    last = len(own) - own[::-1].index(True) if any(own) else len(own)
-    last = max(last, 2)
-    return entrants[:last], entrants[last:]
-
-
-def _entrant(result: CaseResult, top: float, with_precision: bool, is_slow: bool) -> Entrant:
+def _entrant(inputs: Inputs, result: CaseResult, top: float, with_precision: bool) -> Entrant:
     value = result.throughput or 0.0
     part = value / top if result.better == "higher" else top / value if value else 0.0
     precision = precision_words(result.case.precision).removesuffix(" precision")
-    notes = [precision] if with_precision else []
-    notes += result.variation
-    repeats = len(result.values)
-    notes += [] if result.interval else [formatting.counted(repeats, "repeat")]
-    notes += ["slow library"] if is_slow else []
-    notes += result.official_code
+    notes = [*[precision] * with_precision, *result.variation]
+    notes += [] if result.interval else [formatting.counted(len(result.values), "repeat")]
+    notes += ["slow library"] * efficiency.has_slow_library(inputs, result)
     return Entrant(
         result.case.framework,
         title_of(result),
@@ -266,8 +220,7 @@ def _entrant(result: CaseResult, top: float, with_precision: bool, is_slow: bool
         value,
         round(100 * part),
         result.interval,
-        repeats,
-        notes,
+        [*notes, *result.official_code],
         {name: getattr(result.case, name) for name in _AXES},
     )
 
@@ -288,52 +241,49 @@ def _verdict(contest: Contest, row: Row) -> tuple[str, str, str]:
     if row["verdict"] == NO_DIFFERENCE:
         between.append("more repeats would not settle it")
         return f"No difference between {first} and {second}", "; ".join(between), row["certainty"]
-    if row["certainty"] == OPEN:
-        between.append(_why_open(contest, row))
-    elif row["certainty"] == ORDER_SURE:
-        between.append(_why_unsure(row))
-    if contest.other_batch:
-        between.append(titled(contest.other_batch))
+    between += [_why_unsure(contest, row), titled(contest.other_batch)]
     verdict = f"{first}, {ahead(row['lead'])} {second}"
     return verdict, "; ".join(filter(None, between)), row["certainty"]
 
 
-def _why_open(contest: Contest, row: Row) -> str:
-    order = open_order(contest)
-    if order:
-        rivals = [title_of(result) for result in order.contenders[1:]]
-        return f"not settled against {listed(rivals)}"
-    if too_few(row):
-        return f"too few repeats: needs {row['repeats_to_show']}"
-    return "not significant"
-
-
-def _why_unsure(row: Row) -> str:
+def _why_unsure(contest: Contest, row: Row) -> str:
+    """Return what keeps a lead from being sure; "" for one that is."""
+    if row["certainty"] == OPEN:
+        if order := open_order(contest):
+            rivals = [title_of(result) for result in order.contenders[1:]]
+            return f"not settled against {listed(rivals)}"
+        few = f"too few repeats: needs {row['repeats_to_show']}"
+        return few if too_few(row) else "not significant"
+    if row["certainty"] == SURE:
+        return ""
     if not (row["lead_ci_low"] or 0) > 1:
         return "size of the lead not yet"
-    flags = {*row["flags"].split()}
-    return "other programs disturbed it" if disturbance.FLAG in flags else "its figures vary"
+    is_disturbed = disturbance.FLAG in row["flags"].split()
+    return "other programs disturbed it" if is_disturbed else "its figures vary"
 
 
-def _aside(contest: Contest, hidden: Collection[tuple[str, str]]) -> list[str]:
+def _aside(contest: Contest, lacking: Lacking) -> list[str]:
     """Return who has no figure, a line for each reason."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for name, why in contest.left_out.items():
         if why.startswith(TOO_SLOW):
             budget = why.removeprefix(TOO_SLOW).partition(";")[0]
             reasons[f"too slow for {budget}"].append(name)
-        elif (name, contest.setting.case.precision) not in hidden:
+        elif (name, contest.setting.case.precision) not in lacking:
             reasons["cannot"].append(name)
     for result in contest.without:
-        name, case = contest_name(result), result.case
+        name, standing = contest_name(result), result.standing
         if result.excluded:
             reasons["excluded"].append(name)
-        elif result.standing != "unsupported":
-            words = statuses.FAILURES.get(result.standing)
-            reasons[words.words if words else result.standing].append(name)
-        elif (name, case.precision) not in hidden:
+        elif standing != "unsupported":
+            failure = statuses.FAILURES.get(standing)
+            reasons[failure.words if failure else standing].append(name)
+        elif (name, result.case.precision) not in lacking:
             reasons["cannot"].append(name)
     return [f"{reason}: {titles(names)}" for reason, names in reasons.items()]
+
+
+# ---- variants of a suite ------------------------------------------------------------------------
 
 
 def _variants(rows: Sequence[Row]) -> Iterator[SettingAnswer]:
@@ -357,90 +307,85 @@ def _variants(rows: Sequence[Row]) -> Iterator[SettingAnswer]:
 def _variants_of(name: str, rows: Sequence[Row]) -> SettingAnswer:
     base = rows[0]["base_suite_variant"]
     measured = [row for row in rows if row["speedup"] is not None]
-    best = max(measured, key=lambda row: float(row["speedup"]), default=None)
+    measured.sort(key=lambda row: -float(row["speedup"]))
     top = max([1.0, *(row["speedup"] for row in measured)])
-    entrants = [_variant(row, top) for row in measured]
-    entrants.sort(key=lambda entrant: -entrant.value)
-    verdict, between, state = "No ratio", "", ""
-    if best:
-        ratio, low, high = (best[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
-        size = lead_size(ratio) if ratio >= 1 else f"{100 * (1 - ratio):.0f} %"
-        word = "faster" if ratio >= 1 else "slower"
-        verdict = (
-            f"{best['suite_variant']}, {size} {'as fast as' if ratio >= 2 else word + ' than'}"
-        )
-        verdict += f" {base}"
+    title, _, rest = name.partition(", ")
+    verdict, between, state, leader, lead = "No ratio", "", "", base, None
+    if measured:
+        best = measured[0]
+        lead, low, high = _ratio(best)
+        word = "faster than" if lead >= 1 else "slower than"
+        size = f"{lead_size(lead) if lead >= 1 else f'{100 * (1 - lead):.0f} %'}"
+        size += " as fast as" if lead >= 2 else f" {word}"
+        verdict = f"{best['suite_variant']}, {size} {base}"
         between = f"ratio between {low:.2f} and {high:.2f}" if low is not None else best["reason"]
         state = SURE if best["verdict"] in (FASTER, SLOWER) else OPEN
-    aside = [f"{row['suite_variant']}: {row['reason']}" for row in rows if row not in measured]
-    first, _, rest = name.partition(", ")
-    details = f"{rest}, against {base}"
-    leader = best["suite_variant"] if best and best["speedup"] > 1 else base
+        leader = best["suite_variant"] if lead > 1 else base
     return SettingAnswer(
-        first, details, f"against {base}", "higher", verdict, between, state, leader,
-        best["speedup"] if best else None, entrants, aside, rows[0], is_variants=True,
+        title, f"{rest}, against {base}", f"against {base}", "higher", verdict, between, state,
+        leader, lead, [_variant(row, top) for row in measured],
+        [f"{row['suite_variant']}: {row['reason']}" for row in rows if row not in measured],
+        rows[0], is_variants=True,
     )  # fmt: skip
 
 
 def _variant(row: Row, top: float) -> Entrant:
-    ratio, low, high = (row[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high"))
-    interval = None if low is None else (low, high)
+    ratio, low, high = _ratio(row)
+    interval = None if low is None or high is None else (low, high)
     notes = [] if interval else [formatting.counted(row["repeats"], "repeat")]
     return Entrant(
         row["framework"], row["suite_variant"], precision_words(row["precision"]),
         f"{ratio:.2f}\N{MULTIPLICATION SIGN}", "", ratio, round(100 * ratio / top), interval,
-        row["repeats"], notes, {name: row[name] for name in _AXES},
+        notes, {name: row[name] for name in _AXES},
     )  # fmt: skip
+
+
+def _ratio(row: Row) -> tuple[float, float | None, float | None]:
+    return row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]
+
+
+# ---- lines about all settings -------------------------------------------------------------------
 
 
 def _what(runs: Sequence[Run], provenance: Origin) -> list[str]:
     models = [model_title(name) for name in dict.fromkeys(run.case.model for run in runs) if name]
-    days = [_day(text) for text in dict.fromkeys([provenance.first, provenance.last]) if text]
+    ends = dict.fromkeys([provenance.first, provenance.last])
+    days = [date.fromisoformat(text) for text in ends if text]
     took = f" in {provenance.took}" if provenance.took else ""
     parts = [
         ", ".join(provenance.suites),
         listed(models) if len(models) <= _MOST_MODELS else f"{len(models)} models",
         "; ".join(provenance.machines) or "machine not recorded",
-        " to ".join(days),
+        " to ".join(f"{day.day} {day:%b %Y}" for day in days),
         formatting.counted(len(runs), "run") + took,
     ]
     return [*filter(None, parts)]
 
 
-def _day(text: str) -> str:
-    """Return an ISO date in words."""
-    day = date.fromisoformat(text)
-    return f"{day.day} {day:%b %Y}"
-
-
-def _cannot(
-    found: Sequence[Contest],
-) -> tuple[list[str], list[tuple[str, str]], set[tuple[str, str]]]:
+def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]], Lacking]:
     """Return who cannot take part in a precision at all: sentences, reasons by framework, and pairs
     of framework and precision."""
-    lacking: dict[str, dict[str, str]] = defaultdict(dict)
-    measured: dict[str, set[str]] = defaultdict(set)
+    reasons: dict[str, dict[str, str]] = defaultdict(dict)
+    measured: set[tuple[str, str]] = set()
     for contest in found:
         precision = contest.setting.case.precision
-        measured[precision] |= {result.case.framework for result in contest.entrants}
-        measured[precision] |= {*contest.missing}
-        for result in contest.without:
-            if result.standing == "unsupported":
-                lacking[precision].setdefault(contest_name(result), result.reason)
-        for name, why in contest.left_out.items():
-            if not why.startswith(TOO_SLOW):
-                lacking[precision].setdefault(name, why)
-    lines, why_not, hidden = [], [], set()
-    for precision, reasons in lacking.items():
-        names = [name for name in reasons if name not in measured[precision]]
-        if not names:
-            continue
-        verb = "has" if len(names) == 1 else "have"
-        what = precision_words(precision) if precision else "this benchmark"
-        lines.append(f"{listed([*map(titled, sorted(names))])} {verb} no {what} here.")
-        why_not += [(titled(name), titled(reasons[name])) for name in names]
-        hidden |= {(name, precision) for name in names}
-    return lines, why_not, hidden
+        names = [*contest.missing, *(result.case.framework for result in contest.entrants)]
+        measured |= {(name, precision) for name in names}
+        why = {contest_name(result): result.reason for result in contest.without
+               if result.standing == "unsupported"}  # fmt: skip
+        why |= {name: text for name, text in contest.left_out.items()
+                if not text.startswith(TOO_SLOW)}  # fmt: skip
+        reasons[precision] = {**why, **reasons[precision]}
+    lines, why_not, lacking = [], [], set()
+    for precision, known in reasons.items():
+        names = [name for name in known if (name, precision) not in measured]
+        if names:
+            verb = "has" if len(names) == 1 else "have"
+            what = precision_words(precision) if precision else "this benchmark"
+            lines.append(f"{listed([*map(titled, sorted(names))])} {verb} no {what} here.")
+            why_not += [(titled(name), titled(known[name])) for name in names]
+            lacking |= {(name, precision) for name in names}
+    return lines, why_not, lacking
 
 
 def _excluded(results: Iterable[CaseResult]) -> list[str]:
@@ -475,7 +420,6 @@ def _careful(results: Iterable[CaseResult]) -> list[str]:
 
 def _next(found: Sequence[Contest], command: str) -> NextStep | None:
     """Return what the next call settles; None if nothing is open."""
-    command = command or _COMMAND
     missing = [*dict.fromkeys(name for contest in found for name in contest.missing)]
     if missing:
         return NextStep(f"to measure {titles(missing)}", None, command)

@@ -30,7 +30,6 @@ class Entrant:
     value: float
     percent: int
     interval: tuple[float, float] | None
-    repeats: int
     notes: Sequence[str]
     axes: Mapping[str, str]
 
@@ -95,7 +94,3 @@ class FirstScreen:
     own_model: Sequence[str]
     next: NextStep | None
     page: str
-
-    @property
-    def each_fastest(self) -> list[SettingAnswer]:
-        return [setting for setting in self.settings if setting.is_each_fastest]

@@ -117,19 +117,12 @@ def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str
     return ""
 
 
-def relate_to_peak(inputs: Inputs, result: CaseResult) -> tuple[str, bool]:
-    """Return how steps relate to their framework's peak, and whether that is slow; "" if unknown.
-
-    One device of the case is compared with one device."""
-    if not result.case.is_step:
-        return "", False
+def has_slow_library(inputs: Inputs, result: CaseResult) -> bool:
+    """Return whether the framework's peak on a device of a case is below SLOW of the best."""
     run = result.runs[0]
     own, best = inputs.peaks.for_run(run, run.case.framework), inputs.peaks.for_run(run)
-    if not (own and best and own.tflops and best.tflops):
-        return "", False
-    achieved, share = tflops_per_device(result, inputs.models), own.tflops / best.tflops
-    text = f"{achieved / own.tflops:.0%} of its own peak, which is" if achieved else "own peak:"
-    return f"{text} {share:.0%} of the best", share < SLOW
+    share = _part(own.tflops if own else None, best)
+    return result.case.is_step and share is not None and share < SLOW
 
 
 def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:

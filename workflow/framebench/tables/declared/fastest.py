@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.text import duration
 
@@ -20,23 +19,10 @@ from ..ratios import Sides, possible, set_verdicts
 from ..results import CaseResult, flags_of
 from ..table import Fields, Inputs, declared_table
 
-#: Verdicts that do not need more repeats.
-DECIDED = (FASTER, NO_DIFFERENCE)
 #: How certain a lead is: its order and size, its order alone, or neither.
 SURE, ORDER_SURE, OPEN = "sure", "order sure", "open"
 #: Flags that say more than sampling does: the size of a lead with one is not sure.
 _UNSURE = frozenset({disturbance.FLAG, "noisy"})
-
-
-class _Judged(NamedTuple):
-    """Cases by which the order of a setting is judged.
-
-    ``leaders``: of the fastest framework, the fastest first, chosen from ``choices``. ``others``:
-    one of each other framework, the fastest first."""
-
-    leaders: Sequence[CaseResult]
-    others: Sequence[CaseResult]
-    choices: int
 
 
 def rows(inputs: Inputs) -> list[Row]:
@@ -59,24 +45,36 @@ def rows(inputs: Inputs) -> list[Row]:
 def judge(found: Sequence[Contest]) -> list[Row]:
     """Return the row of each contest, see :func:`rows`."""
     count = sum(contest.pair is not None for contest in found)
-    fixed = [contest.error is None for contest in found]
     own, of_order = (
-        set_verdicts([sides(contest) if is_fixed else None
-                  for contest, is_fixed in zip(found, fixed, strict=True)])
+        set_verdicts([sides(contest) if contest.error is None else None for contest in found])
         for sides in (_sides, _order_sides)
-    )  # fmt: skip
+    )
     made: list[Row] = []
     for at, contest in enumerate(found):
-        row = {**_figures(contest, count), "verdict": own[at]}
-        if of_order[at] == FASTER:
-            row["verdict"] = FASTER
+        row = _figures(contest, count)
+        row |= {"verdict": FASTER if of_order[at] == FASTER else own[at]}
         if not row["reason"]:
-            row |= {"reason": _undecided(row)} if fixed[at] else _within_budget(contest)
-        row["certainty"] = _certainty(row)
+            is_fixed = contest.error is None
+            row |= {"reason": _undecided(row)} if is_fixed else _within_budget(contest)
+        row |= {"certainty": _certainty(row)}
         if row["verdict"] == FASTER and not (row["lead_ci_low"] or 0) > 1:
-            row["reason"] = "other cases show the order; the size of the lead is open"
+            row |= {"reason": "other cases show the order; the size of the lead is open"}
         made.append(row)
     return made
+
+
+# ---- fixed numbers of repeats -------------------------------------------------------------------
+
+
+class _Judged(NamedTuple):
+    """Cases by which the order of a setting is judged.
+
+    ``leaders``: of the fastest framework, the fastest first, chosen from ``choices``. ``others``:
+    one of each other framework, the fastest first."""
+
+    leaders: Sequence[CaseResult]
+    others: Sequence[CaseResult]
+    choices: int
 
 
 def _judged(contest: Contest, fewest: int) -> _Judged:
@@ -87,21 +85,25 @@ def _judged(contest: Contest, fewest: int) -> _Judged:
     does not unsettle an order. Its fastest cases are judged if none has so many, or if a repeat of
     another framework's faster case contradicts the order."""
     first, *rest = contest.entrants
-    fastest = _Judged([first], rest, contest.figures[0])
     enough: dict[str, list[CaseResult]] = defaultdict(list)
     for result in contests.ranked(contest.results):
         if len(result.values) >= fewest and min(result.values) > 0:
             enough[result.case.framework].append(result)
     leaders = enough[first.case.framework]
     others = [next(iter(enough[entrant.case.framework]), entrant) for entrant in rest]
-    judged = {id(result) for result in others}
-    faster = [entrant for entrant in rest if id(entrant) not in judged]
-    if not leaders or contests.ranked([leaders[0], *others])[0] is not leaders[0]:
-        return fastest
-    middle = descriptive.median(_ascending(leaders[0]))
-    if any(max(_ascending(entrant)) >= middle for entrant in faster):
-        return fastest
-    return _Judged(leaders, contests.ranked(others), len(leaders))
+    if leaders and contests.ranked([leaders[0], *others])[0] is leaders[0]:
+        middle = descriptive.median(_ascending(leaders[0]))
+        if not any(
+            entrant is not judged and max(_ascending(entrant)) >= middle
+            for entrant, judged in zip(rest, others, strict=True)
+        ):
+            return _Judged(leaders, contests.ranked(others), len(leaders))
+    return _Judged([first], rest, contest.choices)
+
+
+def _sides(contest: Contest) -> Sides | None:
+    """Return the sides of the lead; None without two."""
+    return _sides_of(*contest.pair, contest.choices) if contest.pair else None
 
 
 def _order_sides(contest: Contest) -> Sides | None:
@@ -113,6 +115,27 @@ def _order_sides(contest: Contest) -> Sides | None:
     return min(sides, key=lambda both: intervals.rank_test(both.base, both.values))
 
 
+def _sides_of(first: CaseResult, second: CaseResult, choices: int) -> Sides:
+    """Return two cases as sides whose ratio is above 1 where the first one is better."""
+    sides = (second, first) if first.better == "higher" else (first, second)
+    return Sides(sides[0].values, sides[1].values, choices)
+
+
+def _undecided(row: Row) -> str:
+    """Return why a lead is not significant; "" if the verdict needs no explanation."""
+    if row["verdict"] in (FASTER, NO_DIFFERENCE):
+        return ""
+    if too_few(row):
+        return f"too few repeats: needs {row['repeats_to_show']}"
+    is_open = row["verdict"] == CANNOT_TELL
+    return possible((row["lead_ci_low"], row["lead_ci_high"])) if is_open else ""
+
+
+def too_few(row: Row) -> bool:
+    """Return whether a row has too few repeats for significance, even as the only comparison."""
+    return bool(min(row["repeats"], row["next_repeats"]) < (row["repeats_to_show"] or 0))
+
+
 def _certainty(row: Row) -> str:
     """Return how certain the lead is; "" without one."""
     if row["lead"] is None:
@@ -121,6 +144,9 @@ def _certainty(row: Row) -> str:
         return OPEN
     is_shown = (row["lead_ci_low"] or 0) > 1
     return SURE if is_shown and not _UNSURE & {*row["flags"].split()} else ORDER_SURE
+
+
+# ---- repeats that a time budget decided ---------------------------------------------------------
 
 
 class OpenOrder(NamedTuple):
@@ -135,70 +161,15 @@ class OpenOrder(NamedTuple):
     seconds: float
 
 
-def _budgeted_orders(contest: Contest) -> Sequence[Order | None]:
+def _budgeted_orders(contest: Contest, error: float) -> Sequence[Order | None]:
     """Return the order of each entrant to the fastest, by the cases that show it best."""
-    assert contest.error is not None, "asked for only within a time budget"
     judged = _judged(contest, repeated_intervals.FIRST_LOOK)
-    orders = _orders(contest.entrants, contest.error / contest.figures[0])
+    orders = _orders(contest.entrants, error / contest.choices)
     for leader in judged.leaders if Order.OPEN in orders else ():
-        found = _orders([leader, *judged.others], contest.error / judged.choices)
+        found = _orders([leader, *judged.others], error / judged.choices)
         if not {Order.OPEN, Order.NO_DIFFERENCE} & {*found}:
             return found
     return orders
-
-
-def open_order(contest: Contest) -> OpenOrder | None:
-    """Return what settles the order of a contest within a time budget; None if it is settled, or
-    nothing can be compared."""
-    if contest.error is None or contest.pair is None:
-        return None
-    return _open_order(contest, _budgeted_orders(contest))
-
-
-def _open_order(contest: Contest, orders: Sequence[Order | None]) -> OpenOrder | None:
-    def those(asked: Order) -> list[CaseResult]:
-        pairs = zip(contest.entrants, orders, strict=True)
-        return [entrant for entrant, order in pairs if order is asked]
-
-    if not (open_ := those(Order.OPEN)):
-        return None
-    contenders = [contest.entrants[0], *open_]
-    count = repeated_intervals.next_look(min(len(contender.values) for contender in contenders))
-    seconds = [
-        (count - len(contender.values)) * descriptive.median(took)
-        for contender in contenders
-        if (took := [run.wall_seconds for run in contender.ok if run.wall_seconds])
-    ]
-    return OpenOrder(contenders, those(Order.SLOWER), count, sum(seconds))
-
-
-def _within_budget(contest: Contest) -> Row:
-    """Return the cells of a setting whose repeats a time budget decided."""
-    both = _sides(contest)
-    assert both is not None, "asked for only where there are two"
-    ends = repeated_intervals.ratio_interval(both.base, both.values)
-    repeats = min(len(both.base), len(both.values))
-    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
-    orders = _budgeted_orders(contest)
-    open_ = _open_order(contest, orders)
-    if open_ is None:
-        equal = Order.NO_DIFFERENCE in orders
-        return {**cells, "verdict": NO_DIFFERENCE if equal else FASTER, "reason": ""}
-    names = ", ".join(contender.case.framework for contender in open_.contenders)
-    slower = ", ".join(result.case.framework for result in open_.slower)
-    behind = f" ({slower} significantly slower)" if slower else ""
-    within = _within(open_.contenders)
-    first = open_.contenders[0].case.framework
-    so_far = f"within {percent(within)} of {first}, " if within else ""
-    reason = f"{so_far}not settled between {names}{behind}: {open_.repeats} repeats of each"
-    reason += f", about {duration(open_.seconds)}"
-    return {
-        **cells,
-        "verdict": CANNOT_TELL if ends else "",
-        "repeats_to_show": repeated_intervals.next_look(repeats),
-        "within": within,
-        "reason": reason,
-    }
 
 
 def _orders(cases: Sequence[CaseResult], error: float) -> list[Order | None]:
@@ -207,18 +178,49 @@ def _orders(cases: Sequence[CaseResult], error: float) -> list[Order | None]:
     return orders if leader == 0 else [None, *[Order.OPEN] * (len(cases) - 1)]
 
 
-def _within(contenders: Sequence[CaseResult]) -> float | None:
-    """Return the largest difference between the first contender and any other that the 95 %
-    interval of each ratio leaves, as a fraction; None while one has no interval."""
-    first, *others = map(_ascending, contenders)
-    ends = [repeated_intervals.ratio_interval(other, first) for other in others]
-    known = [end for end in ends if end and end[0] > 0]
-    return max(max(high, 1 / low) for low, high in known) - 1 if len(known) == len(ends) else None
+def open_order(contest: Contest) -> OpenOrder | None:
+    """Return what settles the order of a contest within a time budget; None if it is settled, or
+    nothing can be compared."""
+    if contest.error is None or contest.pair is None:
+        return None
+    found: dict[Order | None, list[CaseResult]] = defaultdict(list)
+    orders = _budgeted_orders(contest, contest.error)
+    for entrant, order in zip(contest.entrants, orders, strict=True):
+        found[order].append(entrant)
+    if not found[Order.OPEN]:
+        return None
+    contenders = [contest.entrants[0], *found[Order.OPEN]]
+    count = repeated_intervals.next_look(min(len(contender.values) for contender in contenders))
+    seconds = [
+        (count - len(contender.values)) * descriptive.median(took)
+        for contender in contenders
+        if (took := [run.wall_seconds for run in contender.ok if run.wall_seconds])
+    ]
+    return OpenOrder(contenders, found[Order.SLOWER], count, sum(seconds))
 
 
-def percent(within: float) -> str:
-    """Format a largest difference, rounded up."""
-    return f"{math.ceil(100 * within)} %"
+def _within_budget(contest: Contest) -> Row:
+    """Return the cells of a setting with a lead whose repeats a time budget decided."""
+    both = _sides(contest)
+    assert both is not None
+    assert contest.error is not None
+    ends = repeated_intervals.ratio_interval(both.base, both.values)
+    cells = {**interval_cells("lead", ends), "repeats_to_show": repeated_intervals.FIRST_LOOK}
+    open_ = open_order(contest)
+    if open_ is None:
+        is_equal = Order.NO_DIFFERENCE in _budgeted_orders(contest, contest.error)
+        return {**cells, "verdict": NO_DIFFERENCE if is_equal else FASTER, "reason": ""}
+    names, slower = (", ".join(result.case.framework for result in some)
+                     for some in (open_.contenders, open_.slower))  # fmt: skip
+    behind = f" ({slower} significantly slower)" if slower else ""
+    repeats = min(len(both.base), len(both.values))
+    return {
+        **cells,
+        "verdict": CANNOT_TELL if ends else "",
+        "repeats_to_show": repeated_intervals.next_look(repeats),
+        "reason": f"not settled between {names}{behind}: {open_.repeats} repeats of each, about "
+        f"{duration(open_.seconds)}",
+    }
 
 
 def _ascending(result: CaseResult) -> list[float]:
@@ -226,67 +228,54 @@ def _ascending(result: CaseResult) -> list[float]:
     return [*result.values] if result.better == "higher" else [1 / value for value in result.values]
 
 
-def _first_two(contest: Contest) -> tuple[CaseResult | None, CaseResult | None]:
+# ---- cells --------------------------------------------------------------------------------------
+
+
+def _figures(contest: Contest, count: int) -> dict[str, Any]:
+    """Return a row without its verdict. ``count``: number of settings with a comparison."""
     entrants = () if contest.missing else contest.entrants[:2]
     first, second = (*entrants, None, None)[:2]
-    return first, second
-
-
-def _sides(contest: Contest) -> Sides | None:
-    if contest.pair is None:
-        return None
-    return _sides_of(*contest.pair, contest.figures[0])
-
-
-def _sides_of(first: CaseResult, second: CaseResult, choices: int) -> Sides:
-    """Return two cases as sides whose ratio is above 1 where the first one is better."""
-    sides = (second, first) if first.better == "higher" else (first, second)
-    return Sides(sides[0].values, sides[1].values, choices)
-
-
-_MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
-
-
-def _figures(contest: Contest, count: int) -> Row:
-    """Return a row without its verdict. ``count``: number of settings with a comparison."""
-    first, second = _first_two(contest)
     key = first.key if first else contest.setting
-    cells, own = key.row, dict.fromkeys(OWN) | (second.key.row if second else {})
+    own = second.key.row if second else {}
     lead = ends = needed = None
     if both := _sides(contest):
         lead = descriptive.median(both.values) / descriptive.median(both.base)
         ends = intervals.ratio_interval(both.base, both.values)
         needed = intervals.repeats_for_comparison(1 - LEVEL / (count * both.choices))
     return {
-        **cells,
+        **key.row,
         ON_MACHINE: contest.machine,
         "parameters": measured.parameters_text(key.case),
         "metric": key.metric,
         "median": first and first.throughput,
         "unit": contest.setting.unit,
         "repeats": len(first.values) if first else 0,
-        **{f"next_{name}": own[name] if own[name] is not None else _MISSING[name] for name in OWN},
+        **{f"next_{name}": missing if own.get(name) is None else own[name]
+           for name, missing in _MISSING.items()},
         "next_median": second and second.throughput,
         "next_repeats": len(second.values) if second else 0,
         "lead": lead,
         **interval_cells("lead", ends),
         "repeats_to_show": needed,
-        "within": None,
         "compared": len(contest.entrants),
-        "tried": contest.tried,
+        "tried": len(contest.entrants) + len(contest.without),
         "missing": ", ".join(contest.missing),
         "reason": _incomparable(contest),
-        "excluded": contest.excluded,
+        "excluded": contests.exclusions(contest.results),
         "other_batch": contest.other_batch,
         "flags": flags_of(first, second),
-    }
+    }  # fmt: skip
+
+
+_MISSING = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN}
 
 
 def _incomparable(contest: Contest) -> str:
     """Return why nothing is compared; "" if two frameworks are."""
     if contest.missing:
         return f"not measured yet: {', '.join(contest.missing)}"
-    ends = _ends(contest)
+    counts = Counter(result.standing for result in contest.without)
+    ends = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     if not contest.entrants:
         return f"no figure: {ends}"
     if not contest.entrants[0].case.framework:
@@ -294,26 +283,6 @@ def _incomparable(contest: Contest) -> str:
     if len(contest.entrants) == 1:
         return "no other framework has a figure" + (f": {ends}" if ends else "")
     return "" if contest.pair else "a ratio needs figures above 0"
-
-
-def _undecided(row: Row) -> str:
-    """Return why a lead is not significant; "" if the verdict needs no explanation."""
-    if row["verdict"] not in DECIDED and too_few(row):
-        return f"too few repeats: needs {row['repeats_to_show']}"
-    if row["verdict"] == CANNOT_TELL:
-        return possible((row["lead_ci_low"], row["lead_ci_high"]))
-    return ""
-
-
-def too_few(row: Row) -> bool:
-    """Return whether a row has too few repeats for significance, even as the only comparison."""
-    return bool(min(row["repeats"], row["next_repeats"]) < (row["repeats_to_show"] or 0))
-
-
-def _ends(contest: Contest) -> str:
-    """Count the statuses of frameworks without a figure to compare."""
-    ends = Counter(result.standing for result in contest.without)
-    return ", ".join(f"{count} {status}" for status, count in sorted(ends.items()))
 
 
 def excluded_sentences(rows: Sequence[Row]) -> list[str]:
