@@ -42,6 +42,11 @@ class SingleOperations(Capability):
         """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of ``arrays``."""
         return self.primitives().operation(name, arrays)
 
+    def matmul_in(self, dtype: str, arrays: Sequence[Any]) -> Operation:
+        """Prepare the matmul of two arrays in ``float64`` or ``int8``, in which no model here
+        trains."""
+        return self.primitives().matmul_in(dtype, arrays)
+
     def layer_matmul(self, left: Any, right: Any) -> Operation:
         """Prepare the matmul of two matrices, by the function that the framework has for its
         layers."""

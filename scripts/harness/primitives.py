@@ -119,6 +119,9 @@ class Primitives(ABC):
         made = self.in_place(function, [self.tensor(array) for array in arrays])
         return Operation(made.run, lambda: self.to_numpy(made.held()), self.name_of(made.held()))
 
+    def matmul_in(self, dtype: str, arrays: Sequence[Any]) -> Operation:
+        raise Unsupported(f"matmuls in {dtype} are measured in PyTorch alone")
+
     def layer_matmul(self, left: Any, right: Any) -> Operation:
         return self.operation(MATMUL, [left, right])
 

@@ -75,7 +75,22 @@ def test_operations_run_on_a_gpu(run: ForkServer) -> None:
     (actual,) = run("gpu.measure_all", benchmarks=ALONE)
     for name, rank in zip(ALONE, actual["ranks"], strict=True):
         assert rank["blocks"], name
+        if name == "launch":
+            (block,) = rank["blocks"]
+            has_events = [seconds is not None for seconds in block["event_seconds"]]
+            assert has_events == [run.framework == "pytorch"] * len(block["seconds"])
     assert (actual["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8"])
+def test_pytorch_multiplies_in_what_no_model_trains_in(
+    fork_servers: ForkServers, dtype: str
+) -> None:
+    """Fail if a result differs from that of float64, which the benchmark checks itself."""
+    shapes = {**SHAPES, "shapes": "32x16x24", "dtype": dtype}
+    (rank,) = fork_servers("pytorch")("gpu.measure", 1, benchmark="matmul", **shapes)
+    assert rank["matmul_dtypes"] == {dtype: 1}
+    assert rank["blocks"][0]["error"] <= 1e-12
 
 
 def test_inference_attention_and_peak_run_on_a_gpu(run: ForkServer) -> None:

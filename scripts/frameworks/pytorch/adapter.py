@@ -243,6 +243,17 @@ class PyTorchAdapter(
     def wait(self, mark: Any) -> None:
         mark.synchronize()
 
+    def device_seconds(self, run: Callable[[], Any], count: int) -> Optional[float]:
+        if not self._cuda:
+            return None
+        first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        first.record()
+        for _ in range(count):
+            run()
+        last.record()
+        last.synchronize()
+        return float(first.elapsed_time(last)) / 1e3
+
     def accelerator_name(self) -> str:
         return str(torch.cuda.get_device_name(self._device))
 

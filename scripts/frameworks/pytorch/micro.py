@@ -73,6 +73,15 @@ class Primitives(InPlace):
         held = function(*operands).fill_(math.nan)  # which is seen where nothing is written
         return Repeated(lambda: function(*operands, out=held), lambda: held)
 
+    def matmul_in(self, dtype: str, arrays: Sequence[Any]) -> Operation:
+        operands = [torch.from_numpy(a).to(self.device, getattr(torch, dtype)) for a in arrays]
+        multiply = torch._int_mm if dtype == "int8" else torch.matmul
+        try:
+            made = self.repeated(multiply, operands)
+        except RuntimeError as error:  # cuBLASLt has some shapes and devices alone
+            raise Unsupported(f"PyTorch: {error}") from None
+        return Operation(made.run, lambda: made.held().cpu().numpy(), dtype)
+
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         options: Dict[str, Any] = {
             "stride": shape.stride, "padding": shape.padding, "groups": shape.groups,

@@ -9,7 +9,7 @@ import operator
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Dict, Optional, Sequence
+from typing import Any, Callable, ClassVar, Dict, Optional, Sequence
 
 from core.case import Case as Case
 
@@ -158,6 +158,11 @@ class Adapter(ABC):
 
         By default later steps are waited for as well: the framework never runs ahead."""
         self.synchronize()
+
+    def device_seconds(self, run: Callable[[], Any], count: int) -> Optional[float]:
+        """Return the seconds of ``count`` runs between two events in the device's queue; None for
+        a device or framework without events that tell the time."""
+        return None
 
     def version(self) -> str:
         """Return the version string of the imported framework."""

@@ -12,7 +12,7 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.collectives import check_result
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
+from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second
 from harness.operations import PairTransfers
 
 _ITEM = 4  # bytes of a float32
@@ -32,7 +32,11 @@ class DevicePairs(Sweep):
         Parameter("bytes", at_least(_ITEM), "bytes", "of each array", 2**28),
         *blocks.parameters("a pair", 0.02),
     )
-    summaries = (("slowest_bandwidth", "bandwidth", min),)
+    summaries = (
+        ("slowest_bandwidth", "bandwidth", min),
+        ("fastest_bandwidth", "bandwidth", max),
+        ("mean_bandwidth", "bandwidth", mean),
+    )
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         every = range(workload.case.devices_per_node)

@@ -2,15 +2,16 @@
 
 The operation adds small arrays, of one element by default; with no element, only the framework's
 own work per call is left. Calls come from Python as users make them, one after the other, and the
-last is waited for. Standard library and numpy.
+last is waited for. Where the framework has events of a GPU, the time between one before and one
+after the calls is measured, too. Standard library and numpy.
 """
 
 from __future__ import annotations
 
-from typing import Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from harness.common_capabilities import SingleOperations
-from harness.kind import Context, Parameter, Workload, at_least
+from harness.kind import Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.samples import check_elements
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
@@ -38,6 +39,11 @@ class Launch(Sweep):
             "operations_per_second": PointFigure("1/s", "higher", "min", per_second(1)),
         }
 
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        whole = super().metrics(workload)
+        of_device = whole["time"]._replace(of_rank=_event_time, optional=True)
+        return {**whole, "event_time": of_device}
+
     def run(self, context: Context, subject: int) -> Iterator[Block]:
         import numpy as np
 
@@ -45,4 +51,14 @@ class Launch(Sweep):
         added = context.adapter.operation(ADD, [first, second])
         taken = blocks.measure(context, added)
         check_elements(ADD, np.asarray(added.result()), first + second, added.dtype)
-        yield taken
+        count = taken["operations"]
+        events = [context.adapter.device_seconds(added.run, count) for _ in taken["seconds"]]
+        yield {**taken, "event_seconds": events}
+
+
+def _event_time(rank: Mapping[str, Any]) -> Optional[float]:
+    """Return the microseconds of an operation between two events of the device; None without."""
+    (block,) = rank["blocks"]
+    if None in block["event_seconds"]:
+        return None
+    return scaled(1e6)({**block, "seconds": block["event_seconds"]})

@@ -12,16 +12,26 @@ from typing import Dict, Iterator, List
 from core.matmuls import MatmulShape
 
 from harness.common_capabilities import SingleOperations
-from harness.kind import Context, Parameter, Workload
+from harness.kind import Context, Parameter, Workload, one_of
 from harness.measuring import blocks
-from harness.measuring.micro.matmuls import check_matmul, operands, shapes, shapes_of
+from harness.measuring.micro.matmuls import (
+    check_matmul,
+    operands,
+    shapes,
+    shapes_of,
+    whole_numbers,
+)
 from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL
 
+#: Dtypes of the operands: that of the case's precision, and those that no model here trains in.
+OF_PRECISION, INT8 = "precision", "int8"
+OTHERS = ("float64", INT8)
+
 
 class Matmul(Sweep):
-    """Matmuls alone: FLOP/s of each shape, in the dtype of the case's precision."""
+    """Matmuls alone: FLOP/s of each shape, in the dtype of the case's precision or another."""
 
     needs = SingleOperations
     axes = ("framework", "nodes", "devices_per_node", "precision")
@@ -29,6 +39,11 @@ class Matmul(Sweep):
         Parameter(
             "shapes", shapes, "", "m x k x n of each product, or batch x m x k x n",
             "256x256x256 1024x1024x1024 16x256x64x256",
+        ),
+        Parameter(
+            "dtype", one_of(OF_PRECISION, *OTHERS), "",
+            "of the operands; float64 and int8, whose sums are int32, in PyTorch alone",
+            OF_PRECISION,
         ),
         *blocks.parameters("a shape"),
     )  # fmt: skip
@@ -46,8 +61,16 @@ class Matmul(Sweep):
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         random = blocks.random_of(context)
         first, second = operands(subject, random)
-        product = context.adapter.operation(MATMUL, [first, second])
-        dtype = rounding.check_ran_in(context, product.dtype)
+        asked = context.workload.parameters["dtype"]
+        if asked == OF_PRECISION:
+            product = context.adapter.operation(MATMUL, [first, second])
+            dtype = rounding.check_ran_in(context, product.dtype)
+        else:
+            if asked == INT8:
+                first, second = whole_numbers(first), whole_numbers(second)
+            product = context.adapter.matmul_in(asked, [first, second])
+            dtype = product.dtype
+            context.fields["matmul_dtypes"] = {dtype: 1}
         timing = blocks.measure(context, product)
         error = check_matmul(product.result(), first, second, dtype, random)
         yield {**timing, "error": error}

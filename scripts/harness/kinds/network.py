@@ -25,9 +25,13 @@ from harness.measuring.checks import check_cores
 DIRECTIONS: Dict[str, Tuple[str, ...]] = {"forward": (), "reverse": ("--reverse",)}
 #: Seconds to wait for the other rank, beyond the duration of its work, and between two attempts.
 PATIENCE, _AGAIN = 60.0, 0.05
-#: What iperf3 says until its server is ready.
-_NOT_YET = ("Connection refused", "Connection reset", "server is busy")
+#: What a client says until its server is ready.
+_NOT_YET = ("Connection refused", "Connection reset", "server is busy", "Couldn't connect")
 Address = Tuple[str, int]
+LOOPBACK = Parameter(
+    "loopback", one_of("no", "yes"), "",
+    "whether two devices of one node will do: then it is no network", "no",
+)  # fmt: skip
 
 
 class Network(Kind):
@@ -37,11 +41,8 @@ class Network(Kind):
     parameters = (
         Parameter("seconds", above_zero, "s", "how long iperf3 sends in each direction", 5.0),
         Parameter("connections", at_least(1), "", "that are made and closed", 10),
-        Parameter(
-            "loopback", one_of("no", "yes"), "",
-            "whether two devices of one node will do: then it is no network", "no",
-        ),
-    )  # fmt: skip
+        LOOPBACK,
+    )
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         return {
@@ -51,29 +52,46 @@ class Network(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        fields, here, case = context.fields, context.rank_context, context.workload.case
-        parameters = context.workload.parameters
-        if case.devices != 2:
-            raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
-        if case.nodes == 1 and parameters["loopback"] == "no":
-            raise Unsupported(
-                "one node has no network between its devices; loopback: yes measures what its "
-                "kernel does instead"
-            )
-        if shutil.which("iperf3") is None:
-            raise Unsupported(
-                "there is no iperf3 here: install it (Debian: apt-get install iperf3)"
-            )
-        context.report.enter("timed window")
-        hosts = [address.rpartition(":") for address in here.addresses]
-        (local, _), remote = ((host, int(port)) for host, _, port in hosts)
-        start = time.perf_counter()
-        if here.rank == 0:
-            fields["network"] = ask(local, remote, parameters)
-        else:
-            answer(remote, parameters)
-        fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
-        fields["cores"] = check_cores(context.cores)
+        needs_two_nodes(context, "iperf3", "iperf3")
+        between_nodes(context, "network", ask, answer)
+
+
+def needs_two_nodes(context: Context, program: str, package: str) -> None:
+    """Raise Unsupported without two ranks, without a network between them that counts, or without
+    the ``program`` of a Debian ``package``."""
+    case = context.workload.case
+    if case.devices != 2:
+        raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
+    if case.nodes == 1 and context.workload.parameters["loopback"] == "no":
+        raise Unsupported(
+            "one node has no network between its devices; loopback: yes measures what it does "
+            "instead"
+        )
+    if shutil.which(program) is None:
+        raise Unsupported(
+            f"there is no {program} here: install it (Debian: apt-get install {package})"
+        )
+
+
+def between_nodes(
+    context: Context,
+    name: str,
+    ask: Callable[[str, Address, Mapping[str, Any]], Any],
+    answer: Callable[[Address, Mapping[str, Any]], None],
+) -> None:
+    """Let rank 0 ask rank 1 by the parameters of the workload; what it learns is ``name`` in its
+    report. Both get the address at which rank 1 listens, rank 0 its own host, too."""
+    fields, here, parameters = context.fields, context.rank_context, context.workload.parameters
+    context.report.enter("timed window")
+    hosts = [address.rpartition(":") for address in here.addresses]
+    (local, _), remote = ((host, int(port)) for host, _, port in hosts)
+    start = time.perf_counter()
+    if here.rank == 0:
+        fields[name] = ask(local, remote, parameters)
+    else:
+        answer(remote, parameters)
+    fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
+    fields["cores"] = check_cores(context.cores)
 
 
 def _bandwidth(direction: str, rank: Mapping[str, Any]) -> float:
@@ -93,14 +111,14 @@ def ask(local: str, remote: Address, parameters: Mapping[str, Any]) -> Dict[str,
             connection.bind((local, 0))
             return elapsed(lambda: connection.connect(remote))
 
-    seconds = [_retried(connect_seconds) for _ in range(parameters["connections"])]
+    seconds = [retried(connect_seconds) for _ in range(parameters["connections"])]
     results: Dict[str, Any] = {"connect_seconds": seconds}
     for direction, options in DIRECTIONS.items():
         arguments = [
             "--client", remote[0], "--port", str(remote[1]), "--bind", local, "--json",
             "--time", str(max(1, round(parameters["seconds"]))), *options,
         ]  # fmt: skip
-        text = _retried(partial(_iperf3, parameters["seconds"], *arguments))
+        text = retried(partial(output_of, "iperf3", *arguments, seconds=parameters["seconds"]))
         results[direction] = parse_iperf3(text)
     return results
 
@@ -113,7 +131,7 @@ def answer(own: Address, parameters: Mapping[str, Any]) -> None:
             server.accept()[0].close()
     for _ in DIRECTIONS:
         arguments = ("--server", "--one-off", "--bind", own[0], "--port", str(own[1]))
-        _iperf3(parameters["seconds"], *arguments)
+        output_of("iperf3", *arguments, seconds=parameters["seconds"])
 
 
 def parse_iperf3(text: str) -> Dict[str, Any]:
@@ -132,7 +150,7 @@ def parse_iperf3(text: str) -> Dict[str, Any]:
     return results
 
 
-def _retried(work: Callable[[], Any]) -> Any:
+def retried(work: Callable[[], Any]) -> Any:
     """Return what ``work`` returns once the other rank listens. Raises Mismatch where it never
     does."""
     end = time.monotonic() + PATIENCE
@@ -145,16 +163,16 @@ def _retried(work: Callable[[], Any]) -> Any:
             time.sleep(_AGAIN)
 
 
-def _iperf3(seconds: float, *arguments: str) -> str:
-    """Return what iperf3 says. Raises ConnectionError until its server listens, Mismatch where it
-    takes much longer than ``seconds``."""
+def output_of(program: str, *arguments: str, seconds: float) -> str:
+    """Return what a program says. Raises ConnectionError until its server listens, Mismatch where
+    it takes much longer than ``seconds``."""
     try:
         text = subprocess.run(
-            ["iperf3", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             timeout=seconds + PATIENCE, encoding="utf-8", errors="replace",
         ).stdout  # fmt: skip
     except subprocess.TimeoutExpired:
-        raise Mismatch(f"iperf3 took more than {seconds + PATIENCE:g} s") from None
+        raise Mismatch(f"{program} took more than {seconds + PATIENCE:g} s") from None
     if any(words in text for words in _NOT_YET):
         raise ConnectionError(" ".join(text.split()))
     return text

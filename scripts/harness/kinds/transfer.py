@@ -9,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import os
 from functools import partial
+from operator import itemgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
+from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of, point
 from harness.machine import cores
 from harness.measuring import blocks
 from harness.measuring.micro.collectives import check_result
@@ -37,7 +38,7 @@ def host_node(text: str) -> str:
 class Transfer(Sweep):
     """Copies of host and device: GB/s each way, at the largest size and at each; link to the host.
 
-    Several devices copy at the same time, and the slowest counts."""
+    Several devices copy at the same time: the slowest counts, and each has a figure of its own."""
 
     needs = Transfers
     unsupported_on_host = "the device is the host"
@@ -69,6 +70,10 @@ class Transfer(Sweep):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         metrics = super().metrics(workload)
+        for way in DIRECTIONS:
+            for number in range(workload.case.devices):
+                of_device = metrics[way]._replace(combine=itemgetter(number))
+                metrics.update([point(way, {"device": f"gpu-{number}"}, of_device)])
         for name, unit in nvml.LINK_UNITS.items():
             metrics[name] = Metric(unit, "higher", "min", partial(_of_link, name))
         return metrics

@@ -6,6 +6,7 @@ for, those of a stream of its own when another stream waits for it."""
 import contextlib
 import importlib.util
 import os
+import time
 from types import SimpleNamespace
 
 import torch
@@ -40,8 +41,15 @@ class Devices(type):
 
 
 class Event:
-    def __init__(self):
+    def __init__(self, enable_timing=False):
+        self.record()
+
+    def record(self):
         QUEUE.note(self)
+        self._at = max(QUEUE.done, time.monotonic())
+
+    def elapsed_time(self, later):
+        return 1e3 * (later._at - self._at)
 
     def synchronize(self):
         waits.append("event")
@@ -137,6 +145,7 @@ def _set_device(device):
 current = [Stream()]
 torch.device = Devices("device", (), {})
 torch.zeros_like = _zeros_like
+torch.cuda.Event = Event
 torch.Tensor.copy_, torch.Tensor.to = _copy, _to
 torch.Tensor.pin_memory, torch.Tensor.clone = torch.Tensor.clone, _clone
 torch.Tensor.record_stream = lambda tensor, stream: None

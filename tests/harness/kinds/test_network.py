@@ -21,10 +21,10 @@ from ..validity import assert_valid
 SHORT = {"seconds": 1, "connections": 3}
 
 
-def tried(toy: Bench, path: str = "", devices: int = 2, **parameters: object) -> Any:
+def tried(toy: Bench, path: str = "", devices: int = 2, kind: str = "network", **given: Any) -> Any:
     """Return the record of a run on devices of one node; ``path``: PATH of programs."""
-    options: dict[str, Any] = {**WITHOUT_FRAMEWORK, "kind": "network", "devices_per_node": devices}
-    settings = {**SHORT, "loopback": "yes", **parameters}
+    options: dict[str, Any] = {**WITHOUT_FRAMEWORK, "kind": kind, "devices_per_node": devices}
+    settings = {**(SHORT if kind == "network" else {}), "loopback": "yes", **given}
     variables = {"PATH": path} if path else {}
     return toy.run("", **options, parameters=settings, variables=variables).record
 
@@ -52,18 +52,19 @@ def test_the_figures_are_iperf3_s_own_and_medians(toy: Bench, iperf3: str) -> No
     assert metrics["connect_time"] == 1e6 * np.median(first["connect_seconds"])
 
 
-def program(folder: Path, client: str) -> str:
-    """Return a folder with a double of iperf3; ``client``: code of its client."""
+def program(folder: Path, client: str, name: str = "iperf3", server: str = "*--server*") -> str:
+    """Return PATH with a double of a program. ``client``: code of its client; ``server``: pattern
+    of a server's arguments."""
     place = folder / "bin"
     place.mkdir()
     script = f"""#!/bin/sh
 case "$*" in
-  *--server*) echo 'Server listening on 5201'; exec sleep 1;;
+  {server}) echo 'Server listening on 5201'; exec sleep 1;;
 esac
 {client}
 """
-    (place / "iperf3").write_text(script)
-    (place / "iperf3").chmod(0o755)
+    (place / name).write_text(script)
+    (place / name).chmod(0o755)
     return f"{place}:{os.environ['PATH']}"
 
 
@@ -105,3 +106,42 @@ def test_without_iperf3_it_is_unsupported_with_what_to_install(toy: Bench) -> No
     record = tried(toy, "/nowhere")
     assert record["status"] == "unsupported"
     assert "apt-get install iperf3" in record["reason"]
+
+
+# ---- RDMA ----------------------------------------------------------------------------------------
+
+#: What ib_write_bw 6.20 prints with --report_gbits, shortened.
+TABLE = """
+                    RDMA_Write BW Test
+ Number of qps   : 1            Transport type : IB
+---------------------------------------------------------------------------------------
+ #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
+ 8388608    5000             197.52             196.80               0.002933
+---------------------------------------------------------------------------------------
+"""
+
+
+def test_rdma_is_what_ib_write_bw_says(toy: Bench, tmp_path: Path) -> None:
+    """Fail if peak and mean are swapped or not converted, or the server is asked for the table."""
+    (tmp_path / "said").write_text(TABLE)
+    client = f"cat {tmp_path}/said"
+    path = program(tmp_path, client, "ib_write_bw", server='*"--report_gbits"')
+    record = tried(toy, path, kind="rdma")
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    values = {name: metric["value"] for name, metric in record["metrics"].items()}
+    assert values == pytest.approx({"mean_bandwidth": 24.6, "peak_bandwidth": 24.69})
+
+
+def test_rdma_that_fails_is_quoted(toy: Bench, tmp_path: Path) -> None:
+    client = "echo 'Unable to find the Infiniband/RoCE device'; exit 1"
+    path = program(tmp_path, client, "ib_write_bw", server='*"--report_gbits"')
+    record = tried(toy, path, kind="rdma")
+    assert record["status"] == "failed"
+    assert "ib_write_bw failed: Unable to find the Infiniband/RoCE device" in record["reason"]
+
+
+def test_without_ib_write_bw_it_is_unsupported(toy: Bench) -> None:
+    record = tried(toy, "/nowhere", kind="rdma")
+    assert record["status"] == "unsupported"
+    assert "apt-get install perftest" in record["reason"]

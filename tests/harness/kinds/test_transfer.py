@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,26 @@ def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -
     )
     assert metrics["pcie_lanes"].of_rank(fields) is None
     assert "nvidia-ml-py" in fields["absent"]["gpu-0 pcie_lanes"]
+
+
+@pytest.mark.usefixtures("exact_clock")
+def test_each_device_has_a_figure_and_the_slowest_counts(tmp_path: Path) -> None:
+    kind, workload, fast = copied(tmp_path)
+    slow = {
+        **fast, "blocks": [{**b, "seconds": [2 * s for s in b["seconds"]]} for b in fast["blocks"]]
+    }  # fmt: skip
+    two = replace(workload, case=workload.case._replace(devices_per_node=2))
+    metrics = kind.metrics(two)
+    of_devices = [
+        combined(metrics[name], [fast, slow])
+        for name in (
+            "host_to_device at device gpu-0",
+            "host_to_device at device gpu-1",
+            "host_to_device",
+        )
+    ]
+    assert of_devices[0] == pytest.approx(2 * (of_devices[1] or 0))
+    assert of_devices[2] == of_devices[1]
 
 
 def test_the_link_to_the_host_is_what_nvml_reports_it(
@@ -190,8 +211,13 @@ def test_each_pair_is_copied_alone_and_the_slowest_is_reported(tmp_path: Path) -
     for pair, value in values.items():
         exact = 1e-9 * SIZE / COPY_SECONDS / (SLOWER if {*pair} == {"gpu-0", "gpu-2"} else 1)
         assert value == pytest.approx(exact, rel=0.01), pair
-    slowest = combined(metrics["slowest_bandwidth"], ranks)
-    assert slowest == min(value for value in values.values() if value is not None)
+    every = [value for value in values.values() if value is not None]
+    for name, expected in (
+        ("slowest", min(every)),
+        ("fastest", max(every)),
+        ("mean", sum(every) / 6),
+    ):
+        assert combined(metrics[f"{name}_bandwidth"], ranks) == pytest.approx(expected), name
 
 
 @pytest.mark.parametrize(

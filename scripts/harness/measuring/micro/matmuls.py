@@ -15,7 +15,7 @@ from harness.measuring.micro import samples
 
 #: Largest relative error, by norm and dtype; "" is half precision. Rounding alone is a tenth of it:
 #: in float32, with the 11 bits of TF32, and with the eight bits of half-precision operands.
-ROUNDING = {"float32": 1e-4, "tf32": 4e-3, "": 3e-2}
+ROUNDING = {"float64": 1e-6, "int8": 0.0, "float32": 1e-4, "tf32": 4e-3, "": 3e-2}
 
 
 def shape(text: str) -> MatmulShape:
@@ -60,6 +60,13 @@ def operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
     left = random.standard_normal((*batch, shape.m, shape.k)) / math.sqrt(shape.k)
     right = random.standard_normal((*batch, shape.k, shape.n))
     return left.astype(np.float32), right.astype(np.float32)
+
+
+def whole_numbers(array: Any) -> Any:
+    """Return random whole numbers from -127 to 127 in the order of ``array``'s values."""
+    import numpy as np
+
+    return np.rint(array * (127 / np.abs(array).max()))
 
 
 def check_matmul(result: Any, first: Any, second: Any, dtype: str, random: Any) -> float:

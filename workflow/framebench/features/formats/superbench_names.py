@@ -11,14 +11,19 @@ from typing import Any, NamedTuple
 from ...tables.results import CaseResult
 
 #: Our names of element types -> SuperBench's.
-_DTYPES = {"float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16"}
+_DTYPES = {
+    "float64": "fp64", "float32": "fp32", "float16": "fp16", "bfloat16": "bf16", "int8": "int8",
+}  # fmt: skip
 _OPERATIONS = {
     "all_reduce": "allreduce", "all_gather": "allgather", "reduce_scatter": "reducescatter",
     "broadcast": "broadcast", "reduce": "reduce", "all_to_all": "alltoall",
 }  # fmt: skip
 _COLLECTIVE = {"time": "time", "algorithm_bandwidth": "algbw", "bus_bandwidth": "busbw"}
 _COLLECTIVES = {"inner": "allreduce", "columns": "allgather"}
-_PEAKS = {"fp64": "fp64", "fp32": "fp32", "tf32": "tf32_tc", "fp16": "fp16_tc", "bf16": "bf16_tc"}
+_PEAKS = {
+    "fp64": "fp64_flops", "fp32": "fp32_flops", "tf32": "tf32_tc_flops", "fp16": "fp16_tc_flops",
+    "bf16": "bf16_tc_flops", "int8": "int8_tc_iops",
+}  # fmt: skip
 #: Default m, k, n of SuperBench's matmul and sharding-matmul.
 _WHOLE = (16000, 12288, 12288)
 #: Defaults of its computation-communication-overlap; its metric names contain the kernel only.
@@ -31,6 +36,7 @@ _COPIES = {
     "device_to_host": ("d2h", 1),
     "device_to_device": ("d2d", 2),
 }
+_LAUNCHES = {"time": "wall_time", "event_time": "event_time"}
 _JOBS = {
     "sequential_read": "seq_read_read", "sequential_write": "seq_write_write",
     "sequential_mixed_read": "seq_readwrite_read", "sequential_mixed_write": "seq_readwrite_write",
@@ -60,8 +66,8 @@ def names_of(result: CaseResult) -> Iterator[Name]:
     given = {**dict(case.parameters), **dict(result.key.point)}
     operation, is_whole = str(given.get("operation")), _sizes(given) == _WHOLE
     match case.mode:
-        case "launch" if metric == "time":
-            yield Name("kernel-launch", "wall_time", 1e-3)
+        case "launch" if metric in _LAUNCHES:
+            yield Name("kernel-launch", _LAUNCHES[metric], 1e-3)
         case "matmul" | "peak_flops":
             yield from _matmul(result, given)
         case "sharded_matmul" if metric == "both_time" and is_whole:
@@ -81,7 +87,8 @@ def names_of(result: CaseResult) -> Iterator[Name]:
             yield Name("cpu-stream", f"{metric}_throughput", 1000)
         case "transfer" if metric in _COPIES:
             name, factor = _COPIES[metric]
-            yield Name("mem-bw", f"{name}_bw", factor)
+            rank = str(given.get("device", "")).replace("gpu-", ":")
+            yield Name("mem-bw", f"{name}_bw{rank}", factor)
         case "storage":
             job, _, percentile = metric.partition("_latency_p")
             if percentile in _PERCENTILES and job in _JOBS:
@@ -94,7 +101,7 @@ def names_of(result: CaseResult) -> Iterator[Name]:
 def _matmul(result: CaseResult, given: Mapping[str, Any]) -> Iterator[Name]:
     dtype, metric, batch = _dtype(result), result.key.metric, given.get("batch", 1)
     if metric in ("highest_rate", "peak") and dtype in _PEAKS:
-        yield Name("gemm-flops", f"{_PEAKS[dtype]}_flops", 1000)
+        yield Name("gemm-flops", _PEAKS[dtype], 1000)
     if metric == "rate" and dtype and all(given.get(name) for name in "mkn"):
         # SuperBench writes batch 0 for a single matmul.
         size = f"{0 if batch == 1 else batch}_{given['m']}_{given['n']}_{given['k']}"
@@ -112,6 +119,9 @@ def _sizes(given: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _dtype(result: CaseResult) -> str:
     """Return the element type of the matmuls; "" if unknown or not unique."""
+    asked = str(dict(result.case.parameters).get("dtype", "precision"))
+    if asked != "precision":
+        return _DTYPES[asked]
     precision = result.case.precision
     if precision and not precision.startswith("amp"):
         return precision
