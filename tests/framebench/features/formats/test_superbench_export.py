@@ -58,6 +58,21 @@ def test_models_have_superbenchs_names(model: str, theirs: str) -> None:
         assert name == "node" or meaning_of(benchmark, metric.rpartition("/")[2])
 
 
+def test_megatron_has_the_rate_of_all_devices_and_the_peak_memory() -> None:
+    """Fail if a rate is that of a device, as of SuperBench's other models: 8 devices with 2
+    sequences and 128 micro-steps make 2048 sequences an update."""
+    one = timed(
+        *[64.0, 64.0], model="gpt_6.7b", precision="bf16", devices_per_node=8, batch_per_device=2,
+        accumulation=128,
+    )  # fmt: skip
+    actual = summary(replace(one, peak_device_memory=3 * 2**30))
+    names = {"step_time": 64000, "throughput": 2048 / 64, "max_mem_allocated": 3}
+    expected = {f"megatron-gpt/megatron-gpt/bf16_train_{name}": n for name, n in names.items()}
+    code = {"megatron-gpt/megatron-gpt/return_code": 0}
+    assert actual == {"node": "framebench", **code, **expected}
+    assert all(meaning_of("megatron-gpt", name.rpartition("/")[2]) for name in expected)
+
+
 def test_inference_has_percentiles_as_superbench_takes_them() -> None:
     seconds = np.random.default_rng(3).uniform(0.01, 0.09, 6636)
     actual = summary(timed(*seconds.tolist(), mode="inference"))

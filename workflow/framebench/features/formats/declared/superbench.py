@@ -32,8 +32,8 @@ CLEAN = "model-benchmarks"
 NODE = "framebench"
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
 _OURS = {theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()}
-#: Benchmark whose throughput is that of all devices.
-_GLOBAL = "megatron-gpt"
+#: Benchmark whose throughput is that of all devices, and the name of its model here.
+_GLOBAL, _MEGATRON = "megatron-gpt", "gpt_6.7b"
 _MONITOR = "the state of a machine, not a result of a benchmark"
 _SETTING = "a setting of its benchmark, not a result"
 _UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
@@ -106,6 +106,9 @@ def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repea
     """Yield each benchmark that a case is in SuperBench, with its figures."""
     if case.case.is_step:
         model = series_of_model(case.case.model)
+        if model == _MEGATRON:
+            yield f"{_GLOBAL}:{annotation}/{_GLOBAL}", _steps(case)
+            return
         if model.startswith(f"{SUPERBENCH}_"):
             model = model.removeprefix(f"{SUPERBENCH}_").replace("_", "-")
         yield f"{CLEAN}:{annotation}/{case.case.framework}-{model}", _steps(case)
@@ -123,8 +126,11 @@ def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repea
 
 
 def _steps(case: CaseResult) -> _Repeats:
-    """Return step times in ms and rates of steps per device, of repeats that have step times."""
+    """Return step times in ms and rates of steps per device, of repeats that have step times; of
+    Megatron's model the rate of all devices, and the peak memory in GiB."""
     own, repeats = case.case, list[dict[str, float]]()
+    is_global = series_of_model(own.model) == _MEGATRON
+    samples = own.samples_per_step if is_global else own.samples_of_replica
     for run in case.ok:
         steps = [seconds for seconds in run.waited_seconds if seconds > 0]
         if not steps:
@@ -132,7 +138,7 @@ def _steps(case: CaseResult) -> _Repeats:
         figures = {}
         for what, values in (
             ("step_time", [1000 * seconds for seconds in steps]),
-            ("throughput", [own.samples_of_replica / seconds for seconds in steps]),
+            ("throughput", [samples / seconds for seconds in steps]),
         ):
             metric = superbench_metric(own.precision, own.mode, what)
             figures[metric] = sum(values) / len(values)
@@ -142,6 +148,9 @@ def _steps(case: CaseResult) -> _Repeats:
                     # Same as numpy's method "nearest", which SuperBench uses.
                     nearest = round((len(values) - 1) * fraction)
                     figures[f"{metric}_{text}"] = sorted(values)[nearest]
+        if is_global and run.peak_device_memory:
+            memory = superbench_metric(own.precision, own.mode, "max_mem_allocated")
+            figures[memory] = run.peak_device_memory / 2**30
         repeats.append(figures)
     return repeats
 
