@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from framebench.records import verifications
 
@@ -12,17 +12,6 @@ from .fork_server import ForkServer
 
 #: Model config with the model's own dropout.
 DROPOUT = "model_config-dropout"
-#: End of the name of a comparison with a planted mistake.
-MISTAKEN = ", mistaken"
-
-
-class Mistake(NamedTuple):
-    """Mistake planted in the framework's definition of the model of a ``folder``, which is then
-    compared: a text, and its replacement."""
-
-    folder: Path
-    right: str
-    wrong: str
 
 
 #: Errors by computation: its precision, and the findings.
@@ -33,22 +22,18 @@ def compared(
     run: ForkServer,
     folders: Sequence[Path],
     precisions: Sequence[str] = ("fp32",),
-    mistake: Mistake | None = None,
     modes: Sequence[str] = ("train", "inference"),
     training_only: Collection[Path] = (),
 ) -> Errors:
     """Compare training and inference of the model in each folder, with dropout if it has some.
     ``modes``: which of both; ``training_only``: folders compared only in training without dropout.
-    Then training with the ``mistake`` is compared, whose name ends with :data:`MISTAKEN`."""
-    computations: list[tuple[Any, ...]] = [
-        (str(folder), name, mode, precision, None)
+    """
+    computations = [
+        (str(folder), name, mode, precision)
         for folder in folders
         for name, mode in _compared(folder, modes, folder in training_only)
         for precision in precisions
     ]
-    if mistake:
-        code = (mistake.right, mistake.wrong)
-        computations.append((str(mistake.folder), "model_config", "train", precisions[0], code))
     (actual,) = run("comparing.compare_all", computations=computations)
     errors: Errors = actual["errors"]
     assert len(errors) == len(computations)

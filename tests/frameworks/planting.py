@@ -11,7 +11,6 @@ from typing import NamedTuple
 from core.parallelism import DATA
 
 from ..conftest import ROOT
-from ..planting import Change, change
 from .comparing import Errors
 from .fork_server import ForkServer
 
@@ -35,12 +34,15 @@ class Computation(NamedTuple):
 FP32_TRAINING = Computation()
 
 
-def plant(folder: Path, mistakes: Iterable[Change]) -> Path:
-    """Copy PyTorch's adapter to ``folder`` with ``mistakes``. Raises AssertionError where a text
-    does not stand in its file."""
+def plant(folder: Path, mistakes: Iterable[tuple[str, str, str]]) -> Path:
+    """Copy PyTorch's adapter to ``folder`` with ``mistakes``: file, text and its replacement.
+    Raises AssertionError where a text does not stand in its file."""
     adapter = folder / PYTORCH.name
     shutil.copytree(PYTORCH, adapter)
-    change(adapter, mistakes)
+    for file, right, wrong in mistakes:
+        text = (adapter / file).read_text()
+        assert right in text, f"cannot be planted: {file} has no {right!r}"
+        (adapter / file).write_text(text.replace(right, wrong))
     return adapter
 
 

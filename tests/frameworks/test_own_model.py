@@ -253,17 +253,9 @@ FLAX = ("flax==0.12.12", "msgpack", "rich", "PyYAML", "typing_extensions", "tree
 def flax(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Install Flax for JAX's environment, without what only its checkpoints import."""
     settings, folder = uv.pip_settings(), tmp_path_factory.mktemp("flax")
-    arguments = [
-        "pip",
-        "install",
-        "-q",
-        "--python",
-        build_environment("jax"),
-        "--target",
-        str(folder),
-    ]
+    place = ("--python", build_environment("jax"), "--target", str(folder), "--no-deps")
     subprocess.run(
-        [uv.executable(), *arguments, "--no-deps", *uv.arguments(settings), *FLAX],
+        [uv.executable(), "pip", "install", "-q", *place, *uv.arguments(settings), *FLAX],
         check=True,
         env=uv.variables(settings),
     )

@@ -3,7 +3,7 @@
 from harness.kinds.verification import ReferenceFolder, compare
 
 from . import prelude
-from .prelude import FRAMEWORK, load_model_config, module_of, planted
+from .prelude import FRAMEWORK, load_model_config, module_of
 
 if FRAMEWORK == "tensorflow":
     import tensorflow
@@ -34,17 +34,15 @@ def started(model_config, mode="train", precision="fp32", **options):
 
 
 def compare_all(computations):
-    """Compare each of several small models, right or with a planted mistake."""
+    """Compare each of several small models."""
     errors = {}
-    for folder, name, mode, precision, code in computations:
+    for folder, name, mode, precision in computations:
         model_config = load_model_config(folder, name)
         reference = ReferenceFolder(folder)
         adapter = started(model_config, mode, precision)
-        with planted(adapter._definition, *([code] if code else ())):
-            adapter.build(reference.prepare(adapter))
-            mistaken = ", mistaken" if code else ""
-            key = f"{model_config['name']}, {name}, {mode}, {precision}{mistaken}"
-            errors[key] = [precision, compare(adapter, reference, print)]
+        adapter.build(reference.prepare(adapter))
+        key = f"{model_config['name']}, {name}, {mode}, {precision}"
+        errors[key] = [precision, compare(adapter, reference, print)]
         adapter.stop()
     return {"errors": errors}
 

@@ -1,9 +1,7 @@
 """Common part of the programs of adapters' tests, which run in the environment of ``FRAMEWORK``."""
 
-import contextlib
 import functools
 import importlib
-import inspect
 import json
 import os
 import socket
@@ -91,26 +89,6 @@ def judged(adapter, action):
         action()
     except Exception as error:
         return adapter.out_of_memory(error)
-
-
-@contextlib.contextmanager
-def planted(module, *mistakes):
-    """Plant mistakes (text, replacement) in ``module`` within the context."""
-    source = wrong = inspect.getsource(module)
-    for right, other in mistakes:
-        assert wrong.count(right) == 1, right
-        wrong = wrong.replace(right, other)
-
-    def run(text):
-        exec(compile(text, module.__file__, "exec"), module.__dict__)
-
-    if mistakes:
-        run(wrong)
-    try:
-        yield
-    finally:
-        if mistakes:
-            run(source)
 
 
 def own_processes():

@@ -8,9 +8,9 @@ from .prelude import started
 from .small import model_config_of
 
 
-def learn(folder, length, batch, micro_steps, parameters):
+def learn(length, batch, micro_steps, parameters):
     model_config = model_config_of("topics_electra")
-    adapter = started(model_config, batch=batch, steps=micro_steps, folder=folder, sequence=length)
+    adapter = started(model_config, batch=batch, steps=micro_steps, sequence=length)
     given = {parameter.name: parameter.default for parameter in Converge.parameters}
     given.update(parameters)
     workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)

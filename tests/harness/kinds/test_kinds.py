@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from framebench.records import record_sets
 from harness import kinds
 from harness.kind import Metric, combined
 
@@ -54,20 +53,6 @@ def test_a_kind_from_another_folder_needs_no_framework(toy: Bench, devices: int)
     assert record["framework_version"] == ""
     assert "ok: bandwidth " in done.stdout
     assert {tuple(rank["phases"]) for rank in record["ranks"]} == {("fill_seconds",)}
-
-
-def test_its_record_is_a_run_like_any_other(toy: Bench) -> None:
-    toy.run("", **COPY)
-    other = Bench(toy.folder, toy.python, toy.marker)
-    toy.output.rename(toy.output.with_name("copy.json"))
-    assert other.run("").record["status"] == "ok"
-    loaded = record_sets.load(toy.output.parent)
-    assert not loaded.problems
-    copy, step = loaded.runs
-    assert (copy.case.mode, step.case.mode) == ("memory_copy", "train")
-    assert [metric.name for metric in copy.metrics] == ["bandwidth", "longest_copy"]
-    assert copy.case.parameters == (("copies", 10), ("size", 2**20))
-    assert (copy.case.framework, copy.case.batch_per_device) == ("", 0)
 
 
 @pytest.mark.parametrize(
