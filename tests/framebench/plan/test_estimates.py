@@ -12,12 +12,12 @@ from framebench.config.catalog import Catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import noting
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import Plan, costs_of, make_plan
 from framebench.records import expected
 from framebench.runs import forecast
 from framebench.runs.job_table import JobTable
 
-from ..settings import CATALOG, CONFIG
+from ..settings import CATALOG, CONFIG, SUITE, settings
 
 AVX2 = frozenset({"avx2", "fma"})
 SAPPHIRE_RAPIDS = AVX2 | {"avx512f", "avx512_bf16", "amx_bf16"}
@@ -99,3 +99,18 @@ def test_seconds_of_a_slow_framework_follow_its_rate(tmp_path: Path) -> None:
     slower = {case for case in usual if slow[case] > 5 * usual[case]}
     assert slower
     assert {(case.framework, case.mode) for case in slower} == {("mxnet", "train")}
+
+
+def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
+    """Fail if fp32 is paid for twice where amp is verified beside it, or once per batch."""
+
+    def checks(**axes: list[Any]) -> float:
+        suite = {"time_budget": 600, "axes": {**SUITE["axes"], **axes}}
+        plan = make_plan(settings(tmp_path, suite), CATALOG, Machine(2, 0), None)
+        return sum(costs_of(plan).checks.values())
+
+    alone, both = checks(precision=["fp32"]), checks(precision=["amp", "fp32"])
+    assert both > alone
+    assert checks(precision=["amp"]) == pytest.approx(both)
+    assert checks(precision=["amp"], batch_per_device=[2, 4]) == pytest.approx(both)
+    assert checks(precision=["fp32"], batch_per_device=[2, 4]) == pytest.approx(alone)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from core import precisions
+from core import inputs, precisions
 from core.case import Case
 from core.text import minutes
 
@@ -70,21 +70,8 @@ def costs(
     """
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
-    # Cases share the first start of their framework, and on GPUs its peak in their precision. A
-    # case is verified in the baseline of its precision, too, unless another case pays for that.
     own = [case for case in stages if case not in larger]  # others have the checks of these
-    cases = Counter(case.framework for case in own)
-    in_precision = Counter((case.framework, case.precision) for case in own)
-    checks = dict.fromkeys(stages, 0.0)
-    for case in own:
-        baseline = precisions.baseline(case.precision)
-        is_alone = baseline is not None and case._replace(precision=baseline) not in stages
-        first_start = estimates.first_start_seconds(case.framework, capacity)
-        checks[case] = estimates.check_seconds(case, capacity) * (1 + is_alone)
-        checks[case] += first_start / cases[case.framework]
-        if capacity.accelerator != "cpu":
-            peak = estimates.peak_seconds(case.framework, capacity)
-            checks[case] += peak / in_precision[case.framework, case.precision]
+    checks = dict.fromkeys(stages, 0.0) | _check_seconds(own, capacity)
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs
         return Costs(stages, seconds, checks, left, 0.0, larger)
@@ -92,3 +79,40 @@ def costs(
     around = AROUND * slowness if spent.around is None else spent.around
     page = PAGE_SECONDS * slowness if spent.page is None else spent.page
     return Costs(stages, seconds, checks, left - CLOSING * page, around, larger)
+
+
+def _check_seconds(cases: Sequence[Case], capacity: Capacity) -> dict[Case, float]:
+    """Return the seconds of what the first repeat of each case brings along.
+
+    Cases share the first start of their framework, and on GPUs its peak in their precision. Each
+    verification is paid for once, by the first case that needs it: that in the precision of the
+    case, and that in its baseline."""
+    of_framework = Counter(case.framework for case in cases)
+    in_precision = Counter((case.framework, case.precision) for case in cases)
+    verified: set[Case] = set()
+    results = {}
+    for case in sorted(cases, key=lambda case: precisions.baseline(case.precision) is not None):
+        names = {case.precision, precisions.baseline(case.precision) or case.precision}
+        needed = {_verification(case._replace(precision=name)) for name in names} - verified
+        verified |= needed
+        seconds = estimates.check_seconds(case, capacity) * len(needed)
+        seconds += (
+            estimates.first_start_seconds(case.framework, capacity) / of_framework[case.framework]
+        )
+        if capacity.accelerator != "cpu":
+            peak = estimates.peak_seconds(case.framework, capacity)
+            seconds += peak / in_precision[case.framework, case.precision]
+        results[case] = seconds
+    return results
+
+
+def _verification(case: Case) -> Case:
+    """Return what is the same for all cases that share a verification, see
+    :func:`runs.verify.full_size`."""
+    return case._replace(
+        nodes=1,
+        devices_per_node=2 if case.devices > 1 and case.mode == "train" else 1,
+        batch_per_device=0,
+        accumulation=min(case.accumulation, 2),
+        input=inputs.SYNTHETIC,
+    )
