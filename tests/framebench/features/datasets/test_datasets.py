@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.features.datasets import folders, pictures, token_file
-from framebench.features.datasets.folders import MANIFEST
-from framebench.features.datasets.image_folder import make, names
+from framebench.features.datasets import pictures
+from framebench.features.datasets.data_folders import (
+    MANIFEST,
+    SPLITS,
+    image_names,
+    make_images,
+    make_tokens,
+)
 from harness.samples import folder, masking, tokens
 
 
@@ -18,13 +23,13 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def test_the_same_call_makes_the_same_bytes(tmp_path: Path) -> None:
-    made = make(tmp_path / "one", 12, seed=5)
+    made = make_images(tmp_path / "one", 12, seed=5)
     first = contents(tmp_path / "one")
     assert (made["train"], made["val"], made["classes"]) == (11, 1, 1)
     assert made["bytes"] == sum(len(c) for name, c in first.items() if name != MANIFEST)
     actual = folder.scan(str(tmp_path / "one"), "train")
     assert len(actual.paths) == 11, "the harness reads what is made here"
-    assert make(tmp_path / "again", 12, seed=5) == made
+    assert make_images(tmp_path / "again", 12, seed=5) == made
     assert contents(tmp_path / "again") == first
     other = pictures.make(6, 0)
     assert other != first["train/n00000000/n00000000_0.JPEG"]
@@ -41,22 +46,22 @@ def test_a_folder_with_anything_else_is_left_alone(
 
 def test_every_class_has_images_in_both_splits() -> None:
     for images in (2, 19, 64, 2000):
-        actual = list(names(images))
+        actual = list(image_names(images))
         assert len({*actual}) == images
         classes = {
             split: {name.split("/")[1] for name in actual if name.startswith(split)}
-            for split in folders.SPLITS
+            for split in SPLITS
         }
         assert classes["train"] == classes["val"]
 
 
 def test_tokens_are_the_same_each_time_and_suffice_for_bert(tmp_path: Path) -> None:
-    first = token_file.make(tmp_path / "first", 3000, seed=5)
-    assert token_file.make(tmp_path / "again", 3000, seed=5) == first
+    first = make_tokens(tmp_path / "first", 3000, seed=5)
+    assert make_tokens(tmp_path / "again", 3000, seed=5) == first
     assert contents(tmp_path / "first") == contents(tmp_path / "again")
-    assert token_file.make(tmp_path / "other", 3000, seed=6)["digest"] != first["digest"]
+    assert make_tokens(tmp_path / "other", 3000, seed=6)["digest"] != first["digest"]
     lengths = {}
-    for split in folders.SPLITS:
+    for split in SPLITS:
         actual = tokens.scan(str(tmp_path / "first"), split)
         masking.check(actual, masking.MaskingPlan(masking.BERT, 128, 20), {})
         lengths[split] = actual.length

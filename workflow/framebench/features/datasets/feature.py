@@ -11,13 +11,13 @@ from ...feature_registry import Feature
 
 
 def _make_data(options: argparse.Namespace) -> None:
-    from . import image_folder, token_file
+    from . import data_folders
 
     if options.images:
-        made = image_folder.make(options.folder, options.images, options.seed)
+        made = data_folders.make_images(options.folder, options.images, options.seed)
         rest = f"images in {made['classes']} classes; {made['bytes'] / 1e6:.0f} MB in all"
     else:
-        made = token_file.make(options.folder, options.tokens, options.seed)
+        made = data_folders.make_tokens(options.folder, options.tokens, options.seed)
         rest = f"tokens below {made['vocabulary']}"
     print(
         f"data: {options.folder}: {made['train']} to train on and {made['val']} to validate with: "
