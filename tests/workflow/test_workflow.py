@@ -142,34 +142,6 @@ def test_plan_of_what_is_measured(measured: Project) -> None:
     assert f"from {RUNS} cached records" in plan.stdout
 
 
-def test_repeats_go_on_until_the_interval_is_narrow(project: Project) -> None:
-    """Fail if repeats end too early or late, also of a case with the largest batch."""
-    wide = {"at_least": 6, "at_most": 7, "width": 0.000001}
-    project.write_suite({**SUITE, "repeats": wide})
-    plan = project.run("--cores", "all", "plan")
-    assert "6 to 7 repeats" in plan.stdout, plan.stdout
-    assert f"at most {7 * CASES} runs" in plan.stdout
-    axes = {**ONE_RUN["axes"], "batch_per_device": [1, "max"]}
-    suite = {**ONE_RUN, "axes": axes, "largest_batch": {"multiple_of": 1, "at_most": 2}}
-    project.write_suite({**suite, "repeats": wide})
-    ran = project.medians(toy="sleep=0.01")
-    assert ran.returncode == 0, ran.stdout
-    summary = project.folder / "results" / "tables" / "summary.csv"
-    assert [row["repeats"] for row in read_rows(summary)] == ["7"] * CASES, ran.stdout
-    actual = [json.loads(text) for text in project.records().values()]
-    actual.sort(key=lambda record: record["started"])
-    repeats = [record["repeat"] for record in actual]
-    assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
-
-    project.write_suite({**suite, "repeats": {**wide, "width": "99%"}})
-    for name in project.records():
-        if Path(name).stem == "r7":
-            (project.folder / "results" / "runs" / name).unlink()
-    assert project.medians(toy="sleep=0.01").returncode == 0
-    assert [row["repeats"] for row in read_rows(summary)] == ["6"] * CASES, "more than were needed"
-    assert "Nothing to be done" in project.medians().stdout
-
-
 def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     axes = {**ONE_RUN["axes"], "compiler": ["none", "native"]}
     project.write_suite({**ONE_RUN, "axes": axes})

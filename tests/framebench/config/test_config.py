@@ -46,12 +46,8 @@ BAD_SUITE = {
         ["variants.b.environments.pytorch: found '/no/file.yaml'", "environment file"],
     ),
     "bounds exchanged": (
-        {**SUITE, "repeats": {"at_least": 20, "at_most": 10}},
-        ["repeats.at_most: found 10", "which is 20, or more"],
-    ),
-    "two rules": (
-        {**SUITE, "repeats": {"at_least": 7, "margin": "5%"}},
-        ["repeats.at_least", "none beside margin"],
+        {**SUITE, "steps": {"warmup": {"at_least": 20, "at_most": 10}, "timed": 5}},
+        ["steps.warmup.at_most: found 10", "which is 20, or more"],
     ),
     "margin of one side": ({**SUITE, "repeats": {"margin": "5%"}}, ["variants: found none", "two"]),
     "budget without": ({**SUITE, "batch_check": 4}, ["batch_check: found", "without time_budget"]),
@@ -149,7 +145,12 @@ def test_whatever_stands_there_the_message_is_ours(tmp_path: Path) -> None:
     bounds = {"at_least": 2, "at_most": 10}
     axes = {**SUITE["axes"], "sequence_length": [1], "batch_per_device": {"resnet50_v1.5": [2]}}
     steps = {"warmup": bounds, "timed": 2}
-    parts = {"description": "", "steps": steps, "repeats": {**bounds, "width": 0.1}, "axes": axes}
+    parts = {
+        "description": "",
+        "steps": steps,
+        "repeats": {"margin": 0.1, "at_most": 9},
+        "axes": axes,
+    }
     more = {"variants": sides, "largest_batch": {"at_most": 9}, "include": [axes]}
     cluster = {**ON, "time_limit": 5, "node_kinds": {"a": {"gres": "gpu"}}}
     images = {"pytorch": {"image": "x", "python": "p"}}

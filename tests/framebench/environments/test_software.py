@@ -140,14 +140,6 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     assert f"--prefix {folder}/{name} " in commands.origin(shared, CATALOG, "pytorch")
 
 
-def test_a_folder_that_is_no_environment_is_left_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "thesis.tex").touch()
-    file = ROOT / "envs" / "pytorch.yaml"
-    with pytest.raises(ConfigError, match=f"--marker: found {tmp_path}, which holds 'thesis.tex'"):
-        venvs.build(file, tmp_path / "environment.json")
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
-
-
 def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = []
 

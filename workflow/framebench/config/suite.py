@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from core.batch_search import largest_possible
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from . import kinds
 from .catalog import Catalog
@@ -39,13 +39,6 @@ from .yaml_files import find_suite, read_yaml
 _Number = Annotated[int, Field(ge=1, le=1000)]
 
 
-def _at_least(number: int | None, info: ValidationInfo) -> int | None:
-    """Return ``at_most``. Raises NotAllowed if it is less than ``at_least``."""
-    if number is not None and number < (least := info.data.get("at_least", 1)):
-        raise NotAllowed(f"at_least, which is {least}, or more")
-    return number
-
-
 class Warmup(Keys):
     """Steps before the timed ones: until the step time has settled, at most ``at_most``. Without
     ``at_most``: ``at_least`` steps."""
@@ -54,7 +47,12 @@ class Warmup(Keys):
     # Fewer steps cannot settle.
     at_most: Annotated[int, Field(ge=10, le=1_000_000)] | None
 
-    _ordered = field_validator("at_most")(_at_least)
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.at_most is not None and self.at_most < self.at_least:
+            allowed = f"at_least, which is {self.at_least}, or more"
+            raise NotAllowed(allowed, show(self.at_most), "at_most")
+        return self
 
 
 class Timed(Keys):
@@ -87,39 +85,18 @@ class Steps(Keys):
     breakdown: bool = True
 
 
-class RepeatsKeys(Keys):
-    """Number of repeats: until the interval is at most ``width`` of the median; or with ``margin``
-    of two variants, until each case is slower by more than it or not, with ``two_sided`` also
-    faster or not."""
+class GateRepeats(Keys):
+    """Pairs of two variants: until each case is slower by more than ``margin`` or not, with
+    ``two_sided`` also faster or not."""
 
-    at_least: _Number = 1
-    at_most: _Number | None = None
-    width: Share = default(AUTO.width)
-    margin: Share | None = None
+    margin: Share
+    at_most: _Number = PAIRS
     two_sided: bool = False
-
-    _ordered = field_validator("at_most")(_at_least)
-
-    @model_validator(mode="after")
-    def _one_rule(self) -> Self:
-        given = self.model_fields_set
-        if self.margin is None and not {"at_least", "at_most"} <= given:
-            allowed = "at_least and at_most with an optional width, or margin with an optional "
-            raise NotAllowed(allowed + "at_most and two_sided", ", ".join(sorted(given)) or "none")
-        for key in {"at_least", "width"} & given if self.margin else {"two_sided"} & given:
-            allowed = "none beside margin" if self.margin else "none without margin"
-            raise NotAllowed(allowed, show(getattr(self, key)), key)
-        if self.margin is None and self.at_most and self.at_most < 6:
-            raise NotAllowed("6 or more: fewer have no interval", str(self.at_most), "at_most")
-        return self
 
     @property
     def repeats(self) -> Repeats:
-        if self.margin:
-            at_most = self.at_most or PAIRS
-            first = min(at_most, FIRST_LOOK)
-            return Repeats(first, at_most, None, self.margin, self.two_sided)
-        return Repeats(self.at_least, self.at_most or self.at_least, self.width)
+        first = min(self.at_most, FIRST_LOOK)
+        return Repeats(first, self.at_most, None, self.margin, self.two_sided)
 
 
 class BatchBounds(Keys):
@@ -163,7 +140,7 @@ class SuiteFile(Keys):
 
     description: str = ""
     steps: Steps = default({"warmup": 20, "timed": 100})
-    repeats: _Number | Literal["auto"] | RepeatsKeys = default(7)
+    repeats: _Number | Literal["auto"] | GateRepeats = default(7)
     variants: dict[_VariantName, _Side] = default({})
     largest_batch: BatchBounds = default({})
     time_budget: Seconds | None = None
@@ -181,7 +158,7 @@ class SuiteFile(Keys):
     def number_of_repeats(self) -> Repeats:
         """Number of repeats; a time budget decides it, up to ``repeats``."""
         written = self.repeats
-        if isinstance(written, RepeatsKeys):
+        if isinstance(written, GateRepeats):
             return written.repeats
         if isinstance(written, str):
             return AUTO

@@ -59,17 +59,6 @@ def find_suite(name: str, project: Path) -> Path:
     return path
 
 
-def environments_of_suite(suite: Path) -> list[Path]:
-    """Return the environment files of a suite's variants. Raises ConfigError for invalid YAML."""
-    variants = read_mapping(suite).get("variants")
-    own = [value.get("environments") for value in _values(variants) if isinstance(value, dict)]
-    return [Path(path).expanduser() for files in own for path in _values(files) if path]
-
-
-def _values(mapping: object) -> list[Any]:
-    return list(mapping.values()) if isinstance(mapping, dict) else []
-
-
 class _Loader(yaml.SafeLoader):
     """Safe loader that refuses duplicate keys, of which YAML silently takes the last."""
 
