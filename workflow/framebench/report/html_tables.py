@@ -27,24 +27,20 @@ class PageTable:
     set of records. ``without_ratio``: number of rows that are only in the file, because they have
     no ratio."""
 
+    view: TableView
     arrangement: Arrangement
     has_records: bool
     ids: Sequence[str]
     without_ratio: int = 0
-
-    @property
-    def view(self) -> TableView:
-        return self.arrangement.view
 
 
 def of_frame(table: Table, frame: pd.DataFrame) -> PageTable:
     """Return a table as the page shows it: of ratios, the rows that have one."""
     with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
     seen = view.view_table(table, with_ratio)
-    arranged = view.arrange(seen)
-    ids = _ids([[row.get(name) for name in table.keys] for row in arranged.view.rows])
+    ids = _ids([[row.get(name) for name in table.keys] for row in seen.rows])
     has_records = table.has_records and not table.crosstab
-    return PageTable(arranged, has_records, ids, len(frame) - len(with_ratio))
+    return PageTable(seen, view.arrange(seen), has_records, ids, len(frame) - len(with_ratio))
 
 
 def _ids(keys: Sequence[Sequence[Any]]) -> list[str]:

@@ -120,7 +120,7 @@ def _folder(hrefs: Sequence[str]) -> str:
 
 
 def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
-    view, table = page_table.arrangement.view, page_table.arrangement.table
+    view, table = page_table.view, page_table.view.table
     rows = view.rows
     made: dict[str, Any] = {
         "name": table.name,
@@ -128,13 +128,13 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
         "rows": len(rows),
         "shown": [
             {
-                **_column(shown.fields[0] if len(shown.fields) == 1 else None),
-                "title": shown.title,
-                "kind": shown.kind,
-                "answer": shown.is_answer,
-                "cells": lists.number(_text(shown.cell(at)) for at in range(len(rows))),
+                **_column(field),
+                "title": field.title,
+                "kind": field.kind,
+                "answer": is_answer,
+                "cells": lists.number(map(_text, field.cells)),
             }
-            for shown in page_table.arrangement.shown
+            for field, is_answer in page_table.arrangement.shown
         ],
         "unfolded": [
             {"title": field.title, "cells": lists.number(map(_text, field.cells))}
@@ -151,16 +151,16 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
         made["behind"] = _references(page_table, links, cases, lists)
     if table.order:
         name = table.order.removeprefix("-")
-        made["order"] = {"name": name, "down": page_table.arrangement.falls}
+        # Numbers fall and texts rise; "-" reverses.
+        is_number = any(isinstance(row.get(name), (int, float)) for row in rows)
+        made["order"] = {"name": name, "down": is_number != table.order.startswith("-")}
     if table.crosstab:
         made["across"] = "framework"
     return made
 
 
-def _column(field: Field | None) -> Mapping[str, Any]:
+def _column(field: Field) -> Mapping[str, Any]:
     """Return a column's name, its meaning, and how its texts look."""
-    if field is None:
-        return {}
     looks = {cell.text: cell.kind for cell in field.cells if cell.kind.startswith("status")}
     about = {"name": field.column.name, "meaning": field.column.explanation, "looks": looks}
     return {name: value for name, value in about.items() if value}
@@ -176,8 +176,8 @@ def _references(
     page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
 ) -> list[dict[str, Any]]:
     """Return, per position behind a row, labels and case numbers; -1 for no case."""
-    table = page_table.arrangement.table
-    behind = [links.runs(table, row) for row in page_table.arrangement.view.rows]
+    view = page_table.view
+    behind = [links.runs(view.table, row) for row in view.rows]
     references = []
     for index in range(max(map(len, behind), default=0)):
         some = [runs[index] if index < len(runs) else None for runs in behind]

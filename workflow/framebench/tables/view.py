@@ -167,86 +167,47 @@ def _field(column: Column, rows: Sequence[Row]) -> Field:
 
 
 @dataclass(frozen=True)
-class Shown:
-    """A column of the page: one field, or several joined if there are too many keys."""
-
-    fields: Sequence[Field]
-    is_answer: bool
-
-    @property
-    def title(self) -> str:
-        return ", ".join(field.title for field in self.fields)
-
-    @property
-    def kind(self) -> str:
-        return self.fields[0].kind if len(self.fields) == 1 else ""
-
-    def cell(self, row: int) -> Cell:
-        """Return the cell in row number ``row``."""
-        cells = [field.cells[row] for field in self.fields]
-        if len(cells) == 1:
-            return cells[0]
-        return Cell(", ".join(cell.text for cell in cells if cell.text))
-
-
-@dataclass(frozen=True)
 class Arrangement:
-    """Visible and unfolded columns of a table.
+    """Columns of the page, from left to right, and those that unfold below a row.
 
-    ``shown``: answers, then keys. ``unfolded``: all other fields."""
+    ``shown``: each with whether it is an answer."""
 
-    view: TableView
-    shown: Sequence[Shown]
+    shown: Sequence[tuple[Field, bool]]
     unfolded: Sequence[Field]
-
-    @property
-    def falls(self) -> bool:
-        """Return whether rows are sorted in descending order: by numbers, or by text with "-"."""
-        name = self.table.order.removeprefix("-")
-        is_number = any(isinstance(row.get(name), (int, float)) for row in self.view.rows)
-        return is_number != self.table.order.startswith("-")
-
-    @property
-    def table(self) -> Table:
-        return self.view.table
 
 
 def arrange(view: TableView) -> Arrangement:
-    """Return the arrangement of a table."""
-    if view.table.crosstab:
-        return _arrange_across(view)
+    """Return the arrangement of a table. Surplus keys share a column; of the columns of a crosstab,
+    those with the fewest figures are unfolded."""
     by_name = {field.column.name: field for field in view.fields}
-    answers = [
-        _with_status(by_name[name], view) for name in view.table.answering if name in by_name
-    ]
-    names = {field.column.name for field in answers}
-    others = [field for field in view.fields if field.column.name not in names]
-    keys = [field for field in others if _is_key(view, field)]
-    room = MOST - len(answers)
-    if len(keys) > room:
-        keys, rest = keys[: room - 1], keys[room - 1 :]
+    if view.table.crosstab:
+        keys, columns = [*by_name][:2], [*by_name][2:]
+        missing = {name: sum(cell.is_missing for cell in by_name[name].cells) for name in columns}
+        kept = sorted(columns, key=lambda name: missing[name])[: MOST - 2]
+        order = [*keys, *(name for name in columns if name in kept)]
     else:
-        rest = []
-    names |= {field.column.name for field in (*keys, *rest)}
-    return Arrangement(
-        view,
-        [
-            *(Shown([field], is_answer=True) for field in answers),
-            *(Shown([field], is_answer=False) for field in keys),
-            *([Shown(rest, is_answer=False)] if rest else []),
-        ],
-        [field for field in others if field.column.name not in names],
-    )
+        kept = [name for name in view.table.answering if name in by_name]
+        keys = [
+            name for name, field in by_name.items() if name not in kept and _is_key(view, field)
+        ]
+        order = [*kept, *keys]
+    unfolded = [field for name, field in by_name.items() if name not in order]
+    fields = [by_name[name] for name in order]
+    if len(fields) > MOST:
+        fields = [*fields[: MOST - 1], _joined(fields[MOST - 1 :])]
+    shown = [
+        (_with_status(field, view), True) if field.column.name in kept else (field, False)
+        for field in fields
+    ]
+    return Arrangement(shown, unfolded)
 
 
-def _arrange_across(view: TableView) -> Arrangement:
-    """Return the arrangement of a crosstab. Columns with the fewest figures are unfolded if the
-    page lacks room."""
-    keys, columns = view.fields[:2], view.fields[2:]
-    by_figures = sorted(columns, key=lambda field: sum(cell.is_missing for cell in field.cells))
-    kept = [field for field in columns if field in by_figures[: MOST - 2]]
-    shown = [Shown([field], is_answer=field in kept) for field in (*keys, *kept)]
-    return Arrangement(view, shown, [field for field in columns if field not in kept])
+def _joined(fields: Sequence[Field]) -> Field:
+    """Return one field with the texts of several."""
+    title = ", ".join(field.title for field in fields)
+    rows = zip(*(field.cells for field in fields), strict=True)
+    texts = (", ".join(cell.text for cell in row if cell.text) for row in rows)
+    return Field(Column("", TEXT, "", title=title), "", [Cell(text) for text in texts])
 
 
 def _with_status(field: Field, view: TableView) -> Field:
