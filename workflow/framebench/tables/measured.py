@@ -5,7 +5,7 @@ Columns follow from the cases: their axes and their parameters."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from core.case import Case
@@ -14,17 +14,7 @@ from ..cases.conditions import CONDITIONS, Key, Parameters
 from ..cases.names import topology_of
 from ..statistics import shape
 from . import formatting
-from .columns import (
-    COUNT,
-    GROUPS,
-    NUMBER,
-    TEXT,
-    WHOLE,
-    Column,
-    Row,
-    interval_cells,
-    shared,
-)
+from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, interval_cells, shared
 from .results import CaseResult, CaseResults, flags_of
 from .table import Table
 
@@ -94,41 +84,28 @@ def tables(cases: CaseResults) -> list[Table]:
 
 
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
-    axes = [axis for axis in GROUPS["trained"]
-            if any(getattr(result.case, axis) for result in results)]  # fmt: skip
+    shown = [*_shown(results)]
+    axes = [name for name in GROUPS["trained"] if any(getattr(one.case, name) for one in results)]
     # Names of table columns keep their meaning.
     taken = {*GROUPS["result"], METRIC.name, *(column.name for column in FIGURES)}
-    parameters = _types((result.case.parameters for result in results), index=len(results))
-    own = {name: f"parameter_{name}" if name in taken else name for name in parameters}
-    points = _types((result.key.point for result in results), index=None)
-    taken |= {*own.values()}
-    where = {name: f"at_{name}" if name in taken else name for name in points}
-    keys = (
-        *shared(*axes),
-        *(Column(own[name], type_, "parameter of the kind") for name, type_ in parameters.items()),
-        *shared(*CONDITIONS),
-        METRIC,
-        *(
-            Column(where[name], type_, "where it was measured", title=name)
-            for name, type_ in points.items()
-        ),
-    )
+    parameters, points = [one.case.parameters for one in shown], [one.key.point for one in shown]
+    own = _columns(parameters, "parameter of the kind", "parameter_", taken)
+    taken |= {column.name for column in own.values()}
+    where = _columns(points, "where it was measured", "at_", taken)
+    keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS), METRIC, *where.values())
     names = tuple(column.name for column in keys)
 
-    def values(result: CaseResult) -> Row:
-        given = {own[name]: value for name, value in result.case.parameters}
-        given |= {where[name]: value for name, value in result.key.point}
-        found = {column.name: given.get(column.name) for column in keys
-                 if column.name in (*own.values(), *where.values())}  # fmt: skip
-        texts = {column.name for column in keys if column.type == TEXT}
-        return {name: _text(value) if name in texts else value for name, value in found.items()}
+    def identity(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in (*names, "unit"))
 
-    rows = [{**result.key.row, **values(result), **_figures(result)} for result in _shown(results)]
-    identity = (*names, "unit")
-    by_key = {
-        tuple(row[name] for name in identity): result.runs
-        for row, result in zip(rows, _shown(results), strict=True)
-    }
+    rows = [
+        one.key.row
+        | _cells(own, one.case.parameters)
+        | _cells(where, one.key.point)
+        | _figures(one)
+        for one in shown
+    ]
+    runs = {identity(row): one.runs for row, one in zip(rows, shown, strict=True)}
     title = kind.replace("_", " ")
     return Table(
         name=kind,
@@ -142,11 +119,41 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         drawing="metrics",
         drawing_of=kind,
         answers=("median", "unit"),
-        runs=lambda row: by_key[tuple(row[name] for name in identity)],
+        runs=lambda row: runs[identity(row)],
     )
 
 
-def _figures(result: CaseResult) -> Row:
+def _columns(
+    given: Sequence[Parameters], explanation: str, prefix: str, taken: Collection[str]
+) -> dict[str, Column]:
+    """Return the column of each named value; names of other columns get the prefix."""
+    values: dict[str, list[Any]] = defaultdict(list)
+    for some in given:
+        for name, value in some:
+            values[name].append(value)
+    return {
+        name: Column(f"{prefix}{name}" if name in taken else name, _type(found), explanation)
+        for name, found in values.items()
+    }
+
+
+def _type(values: Sequence[Any]) -> str:
+    """Return the type of a column of these values, of which some rows may have none."""
+    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in values):
+        return TEXT
+    return COUNT if all(isinstance(value, int) for value in values) else NUMBER
+
+
+def _cells(columns: Mapping[str, Column], given: Parameters) -> dict[str, Any]:
+    """Return the values of the columns."""
+    values = dict(given)
+    return {
+        column.name: _text(values.get(name)) if column.type == TEXT else values.get(name)
+        for name, column in columns.items()
+    }
+
+
+def _figures(result: CaseResult) -> dict[str, Any]:
     """Return the metric of a case, and the values of the columns FIGURES."""
     return {
         "metric": result.key.metric,
@@ -173,25 +180,6 @@ def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
         if not result.key.point or result.values or key not in first:
             yield result
         first.add(key)
-
-
-def _types(named: Iterable[Parameters], index: int | None) -> dict[str, str]:
-    """Return the column type of each named value.
-
-    ``index``: number of rows; None if some have no value."""
-    values: dict[str, list[Any]] = defaultdict(list)
-    for some in named:
-        for name, value in some:
-            values[name].append(value)
-    return {name: _type(some, index) for name, some in values.items()}
-
-
-def _type(values: Sequence[Any], rows: int | None) -> str:
-    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in values):
-        return TEXT
-    if not all(isinstance(value, int) for value in values):
-        return NUMBER
-    return WHOLE if len(values) == rows else COUNT if rows is None else NUMBER
 
 
 def figure_name(key: Key) -> str:
