@@ -1,23 +1,27 @@
-"""Repeats of a case with their judgement, the input of tables, checks and report."""
+"""Repeats of a case with their judgement, and data frames with a row per case.
+
+These are the input of tables, checks and report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
+import pandas as pd
 from core import precisions
 from core.case import Case
 
-from ..cases.conditions import OURS, Conditions, Key
+from ..cases.conditions import COUNTS, KEYS, OURS, Conditions, Key, path_of
 from ..config import catalog
 from ..records.fields.flags import SELF_COMPILED
 from ..records.run import Run
 from ..records.verified import EXCLUDING
 from ..statistics import descriptive
 from ..statistics.intervals import Interval
+from .columns import COLUMNS, Row
 
 UNCOMPILED = "none"
 NOT_RECORDED = "dtype not recorded"
@@ -169,3 +173,43 @@ def highest(name: str) -> Callable[[CaseResult], Any]:
 def flags_of(*cases: CaseResult | None) -> str:
     """Return the flags of the given cases as text, without duplicates."""
     return " ".join(sorted(frozenset().union(*(case.flags for case in cases if case))))
+
+
+# ---- data frames --------------------------------------------------------------------------------
+
+#: Figures of a case that tables share.
+_FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
+    "matmul_dtypes": attrgetter("matmul_dtypes"),
+    "uncompiled": attrgetter("uncompiled"),
+    "status": attrgetter("status"),
+    "reason": attrgetter("reason"),
+    "flags": flags_of,
+    "remarks": lambda case: "; ".join(case.remarks),
+    "repeats": lambda case: len(case.values) or len(case.runs),
+    "unit": attrgetter("unit"),
+    "throughput_median": attrgetter("throughput"),
+    "peak_device_memory_bytes": highest("peak_device_memory"),
+    "peak_host_memory_bytes": highest("peak_host_memory"),
+    "devices": attrgetter("case.devices"),
+}
+
+
+def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
+    """Return a row per case, with a column per axis, condition and shared figure."""
+    listed = list(results)
+    keys = {name: list(map(attrgetter(path_of(name)), listed)) for name in KEYS}
+    # An import lacks a count that is 0.
+    keys |= {name: [value or None for value in keys[name]] for name in COUNTS}
+    values = keys | {name: list(map(value, listed)) for name, value in _FIGURES.items()}
+    return pd.DataFrame(
+        {name: pd.Series(some, dtype=COLUMNS[name].type) for name, some in values.items()}
+    )
+
+
+def with_cells(cases: pd.DataFrame, cells: Iterable[Row | None]) -> pd.DataFrame:
+    """Return ``cases`` with further columns. ``cells``: their values by name; None for no row."""
+    made = list(cells)
+    kept = [row is not None for row in made]
+    rows = [row for row in made if row is not None]
+    chosen = cases.loc[kept]
+    return chosen.assign(**pd.DataFrame(rows, index=chosen.index, dtype=object))

@@ -20,11 +20,10 @@ from ..records.fields.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
 from ..records.verifications import VerificationResult
-from .case_frame import case_frame, with_cells
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .datasheets import Datasheet
 from .formatting import Cell
-from .results import CaseResult, CaseResults
+from .results import CaseResult, CaseResults, case_frame, with_cells
 
 T = TypeVar("T")
 #: Fields of a case with values of another case.

@@ -13,9 +13,8 @@ from core.case import Case
 from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive
-from ..case_frame import case_frame, with_cells
 from ..columns import Row, interval_cells
-from ..results import CaseResult, over_runs
+from ..results import CaseResult, case_frame, over_runs, with_cells
 from ..table import Inputs, declared_table
 
 #: Numeric parameters of a training, and the value of each that means none of it.

@@ -17,11 +17,10 @@ from ...cases.conditions import Key
 from ...records.run import Run
 from ...statistics import descriptive
 from ...statistics.intervals import median_interval
-from ..case_frame import with_cells
 from ..columns import Row, interval_cells
 from ..expectation.collectives import AllReduceLookup
 from ..ratios import ratio_table
-from ..results import CaseResult, flags_of, over_runs
+from ..results import CaseResult, flags_of, over_runs, with_cells
 from ..table import Inputs, declared_table
 
 
