@@ -139,14 +139,14 @@ def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> No
         run(input=name, origin=f"{folder}/r1.json", **options)
         for folder, name in zip(plan.folders.values(), actual, strict=True)
     ]
-    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
+    cached = record_sets.RecordSet(tuple(made), (), tmp_path)
     config = {"data": str(tmp_path)}
     assert plan_of(tmp_path, cached, config, **ALL).cached == 2
     made[1:3] = [
         run(input=name, origin=f"{folder}/r1.json", **options)
         for folder, name in zip([*plan.folders.values()][1:3], (actual[2], actual[1]), strict=True)
     ]
-    cached = record_sets.RecordSet(tuple(made), (), tmp_path, 0)
+    cached = record_sets.RecordSet(tuple(made), (), tmp_path)
     assert plan_of(tmp_path, cached, config, **ALL).cached == 4
 
 

@@ -13,7 +13,7 @@ from framebench.plan.case_settings import asked_conditions, request
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan, remaining
 from framebench.records import record_sets
-from framebench.records.fields.disturbance import disturbed
+from framebench.records.fields.flags import disturbed
 from framebench.runs import commands, forecast
 
 from ..made_up_runs import build, in_markdown, repeats

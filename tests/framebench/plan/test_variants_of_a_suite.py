@@ -60,6 +60,6 @@ def test_they_are_conditions_that_tables_show() -> None:
 def test_variants_are_compared_whatever_they_have_of_their_own(tmp_path: Path) -> None:
     own = {"suite_variant": "other", "model_source": "torchvision"}
     runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, **own))
-    actual = record_sets.RecordSet(runs, (), tmp_path, 0)
+    actual = record_sets.RecordSet(runs, (), tmp_path)
     base, candidate = (record_sets.of_variant(actual, name) for name in ("default", "other"))
     assert {run.key for run in base} == {run.key for run in candidate}

@@ -11,8 +11,7 @@ from framebench.files.attempt_names import attempt_name
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
-from framebench.records.fields import disturbance
-from framebench.records.fields.disturbance import disturbed
+from framebench.records.fields.flags import DISTURBED, disturbed
 from framebench.records.run import Flag
 from framebench.tables import legend
 
@@ -48,7 +47,7 @@ NOTHING_KNOWN: dict[str, Any] = {
         watch(window_seconds=0.1, foreign_load={"mean": 0.17, "max": 0.2}),
         watch(gpus=[GPU]),
         gpu(throttle_reasons={"sw_power_cap": 1.0, "applications_clocks_setting": 1.0}),
-        gpu(throttle_reasons=None, other_processes=None, uncorrected_errors=None),
+        gpu(throttle_reasons=None, other_processes=None),
     ],
 )
 def test_a_calm_run_is_not_disturbed(seen: dict[str, Any] | None) -> None:
@@ -66,7 +65,6 @@ def test_a_calm_run_is_not_disturbed(seen: dict[str, Any] | None) -> None:
         (watch(swapped_bytes=11 * 2**20), "11 MiB were swapped"),
         (gpu(throttle_reasons={"hw_slowdown": 0.05}), "GPU 1 was throttled: hw_slowdown in 5%"),
         (gpu(other_processes=[41, 42]), "GPU 1 had other processes: 41, 42"),
-        (gpu(uncorrected_errors=2), "GPU 1 had 2 uncorrected memory errors"),
     ],
 )
 def test_what_disturbs_is_said(seen: dict[str, Any], why: str) -> None:
@@ -98,7 +96,7 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
 
 def test_a_disturbed_repeat_marks_the_figure() -> None:
     runs = repeats(*[100.0] * 7)
-    runs[3] = replace(runs[3], flags=(Flag(disturbance.FLAG, "others were there"),))
+    runs[3] = replace(runs[3], flags=(Flag(DISTURBED, "others were there"),))
     summary = build(runs)["summary"]
     assert row(summary)["flags"] == "disturbed"
     text = in_markdown("summary", summary)

@@ -75,7 +75,7 @@ def test_a_record_of_another_machine_is_left_alone_and_measured_anew(
     left(tmp_path, "r1-retry1", "here")
     assert names(planned(tmp_path)) == [("r1-retry1", "ok")], "it would be measured for ever"
     both = record_sets.load(tmp_path / "out" / "runs")
-    assert (len(both.runs), both.superseded) == (2, 0), "a machine has lost its record"
+    assert len(both.runs) == 2, "a machine has lost its record"
     assert len({run.conditions.machine for run in both.runs}) == 2
     assert path.read_bytes() == before
 

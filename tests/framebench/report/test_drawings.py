@@ -170,7 +170,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
     others = [memory_bandwidth(10.0), *trainings, matmul_rates(*FORWARD_MATMULS)]
     target = tmp_path_factory.mktemp("learned") / "report.html"
     runs = [replace(step, origin=f"run {n}") for n, step in enumerate([*steps, *others])]
-    actual = RecordSet(tuple(runs), (), target.parent, 0)
+    actual = RecordSet(tuple(runs), (), target.parent)
     judged = group(runs, None)
     inputs = Inputs(
         {key: result for key, result in judged.items() if key.case.is_step},

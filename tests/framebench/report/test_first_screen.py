@@ -45,7 +45,7 @@ def settings(browser: Browser) -> dict[str, dict[str, Any]]:
 def made(tmp_path: Path, *runs: Any) -> Path:
     inputs = Inputs(group([*runs], None))
     target = tmp_path / "report.html"
-    records = RecordSet(root=tmp_path, runs=runs, problems=(), superseded=0)
+    records = RecordSet(root=tmp_path, runs=runs, problems=())
     text = html_report.render(records, inputs, frames.build(inputs), target.parent, "A report")
     target.write_text(text, encoding="utf-8")
     return target

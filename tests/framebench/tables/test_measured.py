@@ -202,7 +202,7 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
         for place, copy in enumerate([*copies(1.0, 2.0, size=10), *copies(4.0, size=20), run()])
     ]
     inputs = inputs_of(runs)
-    actual = record_sets.RecordSet(tuple(runs), (), tmp_path, 0)
+    actual = record_sets.RecordSet(tuple(runs), (), tmp_path)
     text = html_report.render(actual, inputs, frames.build(inputs), tmp_path, "A report")
     rows = page_rows(text)
     links = [[name[0] for name in row.records] for row in rows["memory_copy"]]

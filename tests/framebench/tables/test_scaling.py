@@ -162,7 +162,7 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
         (titles, *_) = (row.cells for row in page_rows(text)[kind])
         assert any("efficiency % from" in title for title in titles)
     alone = [one for one in actual.runs if one.case.batch_per_device == 4]
-    few = record_sets.RecordSet(tuple(alone), (), source, 0)
+    few = record_sets.RecordSet(tuple(alone), (), source)
     with without_charts():
         assert 'id="strong-scaling"' not in rendered(few, tmp_path)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from core import control_groups
 from framebench.machine import local
-from framebench.records.fields.disturbance import disturbed
+from framebench.records.fields.flags import disturbed
 
 from ...bench import Bench
 from ...processes import wait_for

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from core.text import shorten
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Invalid file or row: its place and the problem."""
 
     origin: str

@@ -24,7 +24,7 @@ from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
 from ..records import verifications
-from ..records.fields import disturbance
+from ..records.fields.flags import DISTURBED
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
@@ -326,7 +326,7 @@ def _run_again(run: Run, settings: Settings) -> bool:
 
 
 def _is_to_repeat(run: Run, settings: Settings) -> bool:
-    is_disturbed = any(flag.name == disturbance.FLAG for flag in run.flags)
+    is_disturbed = any(flag.name == DISTURBED for flag in run.flags)
     return is_disturbed and run.attempt < settings.rerun_disturbed
 
 

@@ -57,8 +57,8 @@ _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X
 RELATIVE_ERROR = 1e-6
 
 
-def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list[Problem], int]:
-    """Return runs, unreadable files and the number of superseded attempts below `root`.
+def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list[Problem]]:
+    """Return runs and unreadable files below `root`.
 
     Only the latest valid attempt of a repeat on a machine counts, because a retry invalidates the
     earlier attempt. ``named``: the files to read; all without any.
@@ -69,7 +69,8 @@ def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list
     for file in files:
         origin = json_files.origin_of(file, root)
         try:
-            run, digest = _run_of_file(file, origin)
+            content = bounded.read_bytes(file)
+            run, digest = _run_of(parse(content), file, origin), hashlib.sha256(content).hexdigest()
         except UNREADABLE as error:
             problems.append(Problem(origin, cause(error)))
             continue
@@ -80,14 +81,7 @@ def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list
         folder, name = os.path.split(origin)
         slot = (folder, run.repeat if repeat_and_attempt(os.path.splitext(name)[0]) else name)
         attempts[slot].append(run)
-    latest = [run for tried in attempts.values() for run in _latest(tried)]
-    return latest, problems, sum(map(len, attempts.values())) - len(latest)
-
-
-def _run_of_file(file: Path, origin: str) -> tuple[Run, str]:
-    """Return the run in a file, and the SHA-256 of the file's content."""
-    content = bounded.read_bytes(file)
-    return _run_of_record(parse(content), file, origin), hashlib.sha256(content).hexdigest()
+    return [run for tried in attempts.values() for run in _latest(tried)], problems
 
 
 def _latest(attempts: list[Run]) -> list[Run]:
@@ -120,7 +114,7 @@ def read_below(
         except UNREADABLE as error:
             problems.append(Problem(json_files.origin_of(path, folder), cause(error)))
     return found, [
-        Problem(f"{folder.name}/{problem.origin}", problem.message) for problem in problems
+        problem._replace(origin=f"{folder.name}/{problem.origin}") for problem in problems
     ]
 
 
@@ -158,7 +152,7 @@ def _validator() -> jsonschema_rs.Validator:
     return jsonschema_rs.validator_for(json_files.read(_SCHEMA), mask="value")
 
 
-def _run_of_record(record: Mapping[str, Any], file: Path, origin: str) -> Run:
+def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     """Return the run of a valid record. Raises ValueError if the record contradicts itself."""
     case, conditions = of_record(record, record["kind"])
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES

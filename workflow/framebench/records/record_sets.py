@@ -26,15 +26,11 @@ CSV_NAME = "runs.csv"
 
 @dataclass(frozen=True)
 class RecordSet:
-    """Runs below `root` in a fixed order, and all files or rows that could not be read.
-
-    `superseded` counts earlier attempts of a repeat that a later attempt replaced.
-    """
+    """Runs below `root` in a fixed order, and all files or rows that could not be read."""
 
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...]
     root: Path
-    superseded: int
 
 
 def load(path: Path) -> RecordSet:
@@ -46,46 +42,45 @@ def load(path: Path) -> RecordSet:
     named = records_named(path) if path.is_file() and path.suffix == ".csv" else []
     if named and (path.parent / "runs").is_dir():
         path = path.parent / "runs"
-    if path.is_file() and path.suffix == ".csv":
-        root, (runs, problems), superseded = path.parent, read_csv(path), 0
-    elif path.is_dir():
-        root = path
-        gc.disable()  # records have no cycles, and looking for some takes a sixth of the time
-        try:
-            runs, problems, superseded = read_folder(path, [path / name for name in named])
-        finally:
-            gc.enable()
-        runs = _with_largest(runs, searches.largest(path.parent / searches.FOLDER))
-        if (path / CSV_NAME).is_file():
-            rows, row_problems = _rows_beside(path / CSV_NAME, bool(runs))
-            runs, problems = runs + rows, problems + row_problems
-    elif not path.exists():
+    if not path.exists():
         raise RecordsError(f"records: {path} does not exist; allowed: a folder or a CSV file")
-    else:
+    is_csv = path.is_file() and path.suffix == ".csv"
+    if not is_csv and not path.is_dir():
         raise RecordsError(f"records: {path} is neither a folder of records nor a CSV file")
-    distinct = _labelled(_with_known_version(runs))
+    runs, problems = ([], []) if is_csv else _read_records(path, named)
+    table = path if is_csv else path / CSV_NAME
+    if table.is_file():
+        try:
+            rows, of_rows = read_csv(table)
+        except RecordsError as error:
+            if not runs:
+                raise
+            rows, of_rows = [], [Problem(table.name, str(error))]
+        runs, problems = runs + rows, problems + of_rows
     return RecordSet(
-        runs=tuple(sorted(distinct, key=order)),
-        problems=tuple(sorted(problems, key=lambda problem: (problem.origin, problem.message))),
-        root=root,
-        superseded=superseded,
+        runs=tuple(sorted(_labelled(_with_known_version(runs)), key=order)),
+        problems=tuple(sorted(problems)),
+        root=path.parent if is_csv else path,
     )
+
+
+def _read_records(folder: Path, named: Sequence[str]) -> tuple[list[Run], list[Problem]]:
+    """Return the runs below a folder, which know whether a search found their batch to be the
+    largest that fits, and the unreadable files."""
+    gc.disable()  # records have no cycles, and looking for some takes a sixth of the time
+    try:
+        runs, problems = read_folder(folder, [folder / name for name in named])
+    finally:
+        gc.enable()
+    if largest := searches.largest(folder.parent / searches.FOLDER):
+        runs = [replace(run, largest=searches.key_of(run) in largest) for run in runs]
+    return runs, problems
 
 
 def load_results(results: Path) -> RecordSet | None:
     """Return the records of a results folder; None if there are none."""
     folder = results / "runs"
     return load(folder) if folder.is_dir() else None
-
-
-def _rows_beside(path: Path, beside_others: bool) -> tuple[list[Run], list[Problem]]:
-    """Return the rows of a CSV; next to records, an unreadable file is only a problem."""
-    try:
-        return read_csv(path)
-    except RecordsError as error:
-        if not beside_others:
-            raise
-        return [], [Problem(path.name, str(error))]
 
 
 def of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
@@ -120,32 +115,22 @@ def load_record(path: Path) -> dict[str, Any]:
         raise RecordsError(f"{path}: {cause(error)}") from error
 
 
-def _with_known_version(runs: Iterable[Run]) -> list[Run]:
+def _with_known_version(runs: Sequence[Run]) -> list[Run]:
     """Return runs with missing framework versions filled in.
 
     Runs that failed early do not know their version. They get that of their framework and source,
     if it is unique; otherwise a failed repeat would be its own case.
     """
-    runs = list(runs)
     versions: dict[tuple[str, str], set[str]] = defaultdict(set)
     for run in runs:
-        if run.case.framework_version:
-            versions[run.case.framework, run.case.source].add(run.case.framework_version)
-    known = {key: next(iter(some)) for key, some in versions.items() if len(some) == 1}
-    completed = []
+        versions[run.case.framework, run.case.source] |= {run.case.framework_version} - {""}
+    found = []
     for run in runs:
-        version = known.get((run.case.framework, run.case.source), "")
-        if version and not run.case.framework_version:
-            run = replace(run, case=run.case._replace(framework_version=version))
-        completed.append(run)
-    return completed
-
-
-def _with_largest(runs: list[Run], largest: frozenset[searches.Key]) -> list[Run]:
-    """Return runs that know whether a search found their batch to be the largest that fits."""
-    if not largest:
-        return runs
-    return [replace(run, largest=searches.key_of(run) in largest) for run in runs]
+        known = versions[run.case.framework, run.case.source]
+        if len(known) == 1 and not run.case.framework_version:
+            run = replace(run, case=run.case._replace(framework_version=next(iter(known))))
+        found.append(run)
+    return found
 
 
 def _labelled(runs: Sequence[Run]) -> list[Run]:

@@ -102,19 +102,14 @@ def _check_header(path: Path, header: Sequence[str], rows: Sequence[Sequence[str
     needed += OF_METRIC if of_any else ()
     # An earlier version may have written a column that is empty throughout.
     filled = {name for row in rows for name, cell in zip(header, row, strict=False) if cell}
-    known = {*needed, *OPTIONAL_COLUMNS}
-    found = {
-        "missing": [name for name in needed if name not in header],
-        "not known": [n for n in header if n not in known and (n in filled or not rows)],
-    }
-    if any(found.values()):
-        said = "; ".join(
-            f"{what}: {shorten(', '.join(map(repr, names)))}"
-            for what, names in found.items()
-            if names
-        )
+    missing = [name for name in needed if name not in header]
+    unknown = {*header} - {*needed, *OPTIONAL_COLUMNS}
+    unknown &= filled if rows else unknown
+    wrong = [f"missing: {', '.join(map(repr, missing))}"] if missing else []
+    wrong += [f"not known: {', '.join(map(repr, sorted(unknown)))}"] if unknown else []
+    if wrong:
         raise RecordsError(
-            f"records: {path}, line 1: wrong columns ({said}); allowed: "
+            f"records: {path}, line 1: wrong columns ({shorten('; '.join(wrong))}); allowed: "
             f"{','.join(COLUMNS)}, with {','.join(OF_METRIC)} in the place of {THROUGHPUT} for "
             f"figures of any kind, and, after them, {','.join(OPTIONAL_COLUMNS)}"
         )
@@ -132,9 +127,7 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
         further = "" if has_throughput else ", or the name of another benchmark (a-z, 0-9, _)"
         raise _refused(row, "mode", f"{', '.join(MODES)}{further}")
     status = _one_of(row, "status", STATUSES) if row.get("status") else OK
-    needed = ["source"]
-    needed += ["framework", "model"] if is_step else []
-    needed += ["framework_version", "precision", "compiler"] if has_throughput else []
+    needed = ["source", *(["framework", "model"] if is_step else [])]
     if missing := [name for name in needed if not row[name]]:
         raise _refused(row, missing[0], "any text")
     known = _conditions(row)
@@ -185,9 +178,10 @@ def rows_of(run: Run, flags: Iterable[str] = ()) -> list[dict[str, str]]:
             "value": repr(metric.value) if ok and metric.value is not None else "",
             "unit": metric.unit,
             "better": metric.better,
-            "parameters": _json({**dict(case.parameters), **dict(metric.point)}),
+            "parameters": json.dumps(parameters) if parameters else "",
         }
         for metric in run.metrics
+        for parameters in [{**dict(case.parameters), **dict(metric.point)}]
     ]
 
 
@@ -207,10 +201,6 @@ def row_of(run: Run, key: Key, flags: Iterable[str] = ()) -> dict[str, str] | No
     rows = zip(run.metrics, rows_of(run, flags), strict=True)
     named = (row for one, row in rows if (one.name, one.point) == (key.metric, key.point))
     return next(named, None)
-
-
-def _json(values: Mapping[str, Any]) -> str:
-    return json.dumps(values) if values else ""
 
 
 def _cell(value: Any) -> str:
@@ -238,22 +228,19 @@ def _parameters(row: Mapping[str, str], is_step: bool) -> Parameters:
     if not row.get("parameters"):
         return ()
     try:
-        content = json.loads(row["parameters"])
-    except ValueError:
+        content = None if is_step else dict(json.loads(row["parameters"]))
+    except (TypeError, ValueError):
         content = None
-    if is_step or not isinstance(content, dict) or any(map(_is_nested, content.values())):
+    if content is None or any(isinstance(value, (dict, list)) for value in content.values()):
         allowed = f"nothing for {' and '.join(MODES)}, else a JSON object of texts and numbers"
         raise _refused(row, "parameters", allowed)
     return tuple(sorted(content.items()))
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (dict, list))
-
-
 def _metric(row: Mapping[str, str], status: str, is_step: bool) -> MetricValue:
+    """Return the figure of an ok row; a row of another status must have none. Rates are above 0."""
     column = "value" if "metric" in row else THROUGHPUT
-    name = row.get("metric", THROUGHPUT)
+    name, text = row.get("metric", THROUGHPUT), row[column]
     better = _one_of(row, "better", BETTER) if row.get("better") else "higher"
     if not name or (is_step and (name, better) != (THROUGHPUT, "higher")):
         raise ValueError(
@@ -263,32 +250,19 @@ def _metric(row: Mapping[str, str], status: str, is_step: bool) -> MetricValue:
         )
     if is_step and not row["unit"]:
         raise _refused(row, "unit", "any text")
-    return MetricValue(name, _figure(row, status, column, is_step), row["unit"], better)
-
-
-def _figure(row: Mapping[str, str], status: str, column: str, is_rate: bool) -> float | None:
-    """Return the figure of an ok row; None for another status, which must have none.
-    A rate is above 0."""
-    text = row[column]
     if status != OK:
         if text:
-            raise ValueError(
-                f"column {column}: found {show(text)} beside status {status}; allowed: nothing"
-            )
-        return None
+            raise _refused(row, column, f"nothing beside status {status}")
+        return MetricValue(name, None, row["unit"], better)
     try:
         value = math.nan if "_" in text else float(text)  # Python reads 1_0 as 10
     except ValueError:
         value = math.nan
-    if not (1 / LARGEST_RATE if is_rate else -LARGEST_RATE) <= value <= LARGEST_RATE:
-        allowed = "a number above 0, up" if is_rate else "a number up"
-        raise _refused(
-            row,
-            column,
-            f"{allowed} to {LARGEST_RATE:g} (a run without a result has another status, in a "
-            "column `status`)",
-        )
-    return value
+    if not (1 / LARGEST_RATE if is_step else -LARGEST_RATE) <= value <= LARGEST_RATE:
+        numbers = "a number above 0, up" if is_step else "a number up"
+        result = "a run without a result has another status, in a column `status`"
+        raise _refused(row, column, f"{numbers} to {LARGEST_RATE:g} ({result})")
+    return MetricValue(name, value, row["unit"], better)
 
 
 def _one_of(row: Mapping[str, str], column: str, allowed: Sequence[str]) -> str:

@@ -115,7 +115,6 @@ def render(
         problems=record_set.problems[:MAX_PROBLEMS],
         problems_name=f"Ignored files: {len(record_set.problems)}",
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
-        superseded=record_set.superseded,
         hardware=_machines(runs),
         setups=found,
         setups_left_out=setups_left_out,

@@ -22,7 +22,7 @@ from ..config import statuses
 from ..config.catalog import model_title
 from ..records import verified
 from ..records.expected import TOO_SLOW
-from ..records.fields import disturbance
+from ..records.fields.flags import DISTURBED
 from ..records.run import Run
 from ..statistics.verdicts import FASTER, NO_DIFFERENCE, SLOWER
 from . import contests, formatting, view
@@ -258,7 +258,7 @@ def _why_unsure(contest: Contest, row: Row) -> str:
         return ""
     if not (row["lead_ci_low"] or 0) > 1:
         return "size of the lead not yet"
-    is_disturbed = disturbance.FLAG in row["flags"].split()
+    is_disturbed = DISTURBED in row["flags"].split()
     return "other programs disturbed it" if is_disturbed else "its figures vary"
 
 
@@ -405,7 +405,7 @@ def _careful(results: Iterable[CaseResult]) -> list[str]:
     figures = [result for result in results if result.throughput is not None]
     counts = Counter(chain.from_iterable(result.flags for result in figures))
     lines = []
-    if count := counts.pop(disturbance.FLAG, 0):
+    if count := counts.pop(DISTURBED, 0):
         lines.append(f"Other programs used this machine during {count} of {len(figures)} figures.")
     counts.pop(verified.UNVERIFIED, 0)
     if unverified := sum(result.verifiable for result in figures):

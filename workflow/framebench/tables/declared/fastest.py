@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from core.text import duration
 
-from ...records.fields import disturbance
+from ...records.fields.flags import DISTURBED
 from ...statistics import descriptive, intervals, repeated_intervals
 from ...statistics.repeated_intervals import Order
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
@@ -22,7 +22,7 @@ from ..table import Fields, Inputs, declared_table
 #: How certain a lead is: its order and size, its order alone, or neither.
 SURE, ORDER_SURE, OPEN = "sure", "order sure", "open"
 #: Flags that say more than sampling does: the size of a lead with one is not sure.
-_UNSURE = frozenset({disturbance.FLAG, "noisy"})
+_UNSURE = frozenset({DISTURBED, "noisy"})
 
 
 def rows(inputs: Inputs) -> list[Row]:
