@@ -57,7 +57,6 @@ def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[An
         (computation, entry["quantity"], entry["where"]): entry["error"]
         for computation, (precision, measured) in errors.items()
         for entry in measured
-        if not verifications.QuantityError(**entry).is_within(
-            own.get(entry["quantity"], verifications.bound(precision, entry["quantity"]))
-        )
+        for bound in [{**verifications.bounds_in(precision), **own}[entry["quantity"]]]
+        if not entry["error"] - entry.get("rounding", 0.0) <= bound
     }

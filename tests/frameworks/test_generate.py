@@ -80,7 +80,7 @@ def test_tokens_and_logits_are_those_of_the_reference(found: dict[str, Any]) -> 
     assert not beyond(errors)
     finest = {name: error for name, error in errors.items() if error[0] == "fp32"}
     for name in ("outputs", "outputs of a token"):  # right code stays far below the bounds
-        assert not beyond(finest, {name: verifications.bound("fp32", name) / 5})
+        assert not beyond(finest, {name: verifications.bounds_in("fp32")[name] / 5})
 
 
 def test_the_references_prompts_are_continued_differently(decoder_references: Path) -> None:

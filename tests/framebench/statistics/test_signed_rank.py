@@ -47,7 +47,7 @@ def test_the_p_value_is_that_of_all_signs(logarithms: list[float]) -> None:
 @pytest.mark.parametrize(
     ("count", "rank"),
     # ranks of the Walsh averages at the ends at 95 %: from tables of critical values, plus one
-    [(6, 1), (7, 3), (8, 4), (9, 6), (10, 9), (12, 14), (15, 26), (20, 53)],
+    [(6, 1), (10, 9), (20, 53)],
 )
 def test_the_ends_are_those_of_the_tables(count: int, rank: int) -> None:
     logarithms = [2.0**-index for index in range(count)]
@@ -56,20 +56,7 @@ def test_the_ends_are_those_of_the_tables(count: int, rank: int) -> None:
     assert (low, high) == pytest.approx((math.exp(averages[rank - 1]), math.exp(averages[-rank])))
 
 
-def test_the_estimate_is_the_middle_of_the_averages_of_two() -> None:
-    assert signed_rank.estimate([1.0, 1.0, 8.0]) == pytest.approx(8**0.25)
-    assert signed_rank.estimate([1.05]) == pytest.approx(1.05)
-    disturbed = [1.05, 1.051, 1.049, 1.052, 1.048, 1.0505, 1.0495, 0.2]
-    assert signed_rank.estimate(disturbed) == pytest.approx(1.05, abs=0.002)
-
-
-def test_too_few_pairs_have_no_interval() -> None:
-    assert signed_rank.interval([]) is None
-    assert signed_rank.interval([1.1, 1.2, 1.3, 1.4, 1.5]) is None
-    assert signed_rank.interval([1.1, 1.2, 1.3, 1.4, 1.5, 1.6]) == pytest.approx((1.1, 1.6))
-
-
-@pytest.mark.parametrize(("cases", "pairs"), [(1, 6), (2, 7), (3, 7), (4, 8), (20, 10), (100, 12)])
+@pytest.mark.parametrize(("cases", "pairs"), [(1, 6), (4, 8), (100, 12)])
 def test_more_cases_need_more_pairs_for_one_difference_to_be_shown(cases: int, pairs: int) -> None:
     assert signed_rank.pairs_needed(cases) == pairs
     for count, shown in ((pairs, True), (pairs - 1, False)):
@@ -91,8 +78,8 @@ def test_the_interval_and_the_test_agree() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-@pytest.mark.parametrize("count", [6, 12])
-def test_the_interval_covers_the_factor_as_often_as_it_says(name: str, count: int) -> None:
+def test_the_interval_covers_the_factor_as_often_as_it_says(name: str) -> None:
+    count = 6
     random = np.random.default_rng(0)
     own = SAMPLERS[name](random, (DRAWS, count, 2))
     runs = drifting(random, DRAWS, count) * own
@@ -102,8 +89,7 @@ def test_the_interval_covers_the_factor_as_often_as_it_says(name: str, count: in
     assert abs(held - 0.95) <= MARGIN, f"{held:.3f}"
 
 
-@pytest.mark.parametrize("count", [7, 12])
-def test_a_drift_that_both_sides_share_is_not_called_a_difference(count: int) -> None:
-    runs = drifting(np.random.default_rng(0), DRAWS, count)
+def test_a_drift_that_both_sides_share_is_not_called_a_difference() -> None:
+    runs = drifting(np.random.default_rng(0), DRAWS, 12)
     called = [signed_rank.p_value(run) <= 0.05 for run in (runs[..., 1] / runs[..., 0]).tolist()]
     assert 0.02 <= sum(called) / DRAWS <= NO_MORE

@@ -16,19 +16,11 @@ from .steps import (
     STALLED,
     STEADY,
     UNSTALLED,
-    Steps,
     called,
-    hanging_together,
 )
 
 DRAWS = 1000
 TRACES = json.loads((Path(__file__).parent / "traces.json").read_text())
-
-
-def found(draw: Steps, count: int, draws: int = DRAWS) -> float:
-    random = np.random.default_rng(0)
-    windows = [draw(random, count).tolist() for _ in range(draws)]
-    return float(np.mean([bool(steady.unsteady(window)) for window in windows]))
 
 
 @pytest.mark.parametrize("count", [20, 100])
@@ -40,14 +32,9 @@ def test_a_steady_window_is_rarely_called_unsteady(name: str, count: int) -> Non
     assert rate <= promised + 3 * error, f"{name}: {rate}"
 
 
-def test_strongly_correlated_steps_rarely_look_like_a_drift() -> None:
-    rates = [found(hanging_together(0.7, 0.05), count, draws=300) for count in (20, 50, 100)]
-    assert 0.03 < max(rates) <= 0.1 + 0.05
-
-
 @pytest.mark.parametrize("name", NOT_STEADY)
 def test_a_change_is_found_in_a_hundred_steps(name: str) -> None:
-    rate = found(NOT_STEADY[name], 100)
+    rate = called(NOT_STEADY[name], 100, 300)
     assert rate >= 0.9, f"{name}: {rate}"
 
 
@@ -105,11 +92,6 @@ def test_too_few_steps_cannot_tell(count: int) -> None:
     assert steady.change(steps.tolist()) is None
 
 
-def test_the_fewest_steps_can_tell() -> None:
-    steps = np.where(np.arange(steady.FEWEST_STEPS) < 10, 2.0, 1.0)
-    assert "-50.0% from step 11 of 20" in steady.unsteady(steps.tolist())
-
-
 def test_a_smooth_drift_is_not_put_down_to_steps_that_hang_together() -> None:
     ramp = np.linspace(1, 1.05, 100).tolist()
     assert "the last 20 of 100 steps took +4.0% against the first 20" in steady.unsteady(ramp)
@@ -125,16 +107,6 @@ def test_a_change_says_where_and_how_much() -> None:
     assert change.before == change.after == 60
     assert change.factor == pytest.approx(1.1, rel=0.01)
     assert steady.unsteady(steps.tolist()).startswith("steps took +10.")
-
-
-def test_a_sure_change_too_small_to_matter_is_none() -> None:
-    steps = np.random.default_rng(0).normal(1, 0.001, 1000) * np.where(
-        np.arange(1000) < 500, 1, 1.01
-    )
-    change = steady.change(steps.tolist())
-    assert change is not None
-    assert change.p_value < 1e-9
-    assert steady.unsteady(steps.tolist()) == ""
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -50,12 +50,7 @@ def load(path: Path) -> RecordSet:
     runs, problems = ([], []) if is_csv else _read_records(path, named)
     table = path if is_csv else path / CSV_NAME
     if table.is_file():
-        try:
-            rows, of_rows = read_csv(table)
-        except RecordsError as error:
-            if not runs:
-                raise
-            rows, of_rows = [], [Problem(table.name, str(error))]
+        rows, of_rows = read_csv(table)
         runs, problems = runs + rows, problems + of_rows
     return RecordSet(
         runs=tuple(sorted(_labelled(_with_known_version(runs)), key=order)),

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from core import axes, precisions
 from core.case import Case
-from core.precisions import Precision
 
 from ..machine.identities import Identity, identity
 from .record_files import (
@@ -63,17 +62,21 @@ PASSED, DIFFERS, PARTLY, UNSUPPORTED, NOT_MADE = (
 
 
 class QuantityError(NamedTuple):
-    """Error of one quantity against the reference, the largest over all ranks.
+    """Error of one quantity against the reference, the largest over all ranks, and its bound.
 
-    ``rounding``: the part of it that rounding was seen to explain; bounds are on the rest."""
+    ``rounding``: the part of it that rounding was seen to explain; the bound is on the rest."""
 
     quantity: str
     error: float
     where: str
-    rounding: float = 0.0
+    rounding: float
+    bound: float
 
-    def is_within(self, largest: float) -> bool:
-        return self.error - self.rounding <= largest
+    @property
+    def excess(self) -> float:
+        """The rest of the error as a multiple of its bound; 0 within the bound."""
+        rest = self.error - self.rounding
+        return 0.0 if rest <= self.bound else rest / (self.bound or 1e-300)
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,6 @@ class VerificationResult:
     labels: str = HARD
 
     @property
-    def subject(self) -> tuple[Any, ...]:
-        """The verified computation, without devices and micro-steps."""
-        return subject_of(self.case, self.accelerator, self.labels)
-
-    @property
     def variables_text(self) -> str:
         """The variables as ``NAME=VALUE`` pairs, separated by blanks."""
         return " ".join(f"{name}={value}" for name, value in self.variables)
@@ -125,25 +123,20 @@ class VerificationResult:
         """The error that exceeds its bound most, with this bound, as text."""
         if (worst := self._worst) is None:
             return ""
-        limit = bound(self.case.precision, worst.quantity)
         if worst.quantity in IN_OTHER_DTYPES:
             share = f"{100 * worst.error:.3g} % of the work ran in another precision"
-            return f"{share} (allowed {100 * limit:.3g} %)"
+            return f"{share} (allowed {100 * worst.bound:.3g} %)"
         name = worst.quantity.partition(",")[0].partition(" of ")[0].partition(" in ")[0]
         verb = "differ" if name.endswith("s") and not name.endswith("ss") else "differs"
-        error = worst.error - worst.rounding
-        return f"{worst.quantity} {verb} from the reference by {error:.2g} (allowed {limit:.2g})"
+        error = f"{worst.error - worst.rounding:.2g} (allowed {worst.bound:.2g})"
+        return f"{worst.quantity} {verb} from the reference by {error}"
 
     @property
     def _worst(self) -> QuantityError | None:
         """The error that exceeds its bound most, one of results before one of dtypes."""
-        bounds = {one.quantity: bound(self.case.precision, one.quantity) for one in self.errors}
         return max(
-            (one for one in self.errors if not one.is_within(bounds[one.quantity])),
-            key=lambda one: (
-                one.quantity not in IN_OTHER_DTYPES,
-                (one.error - one.rounding) / (bounds[one.quantity] or 1e-300),
-            ),
+            (error for error in self.errors if error.excess),
+            key=lambda error: (error.quantity not in IN_OTHER_DTYPES, error.excess),
             default=None,
         )
 
@@ -170,14 +163,15 @@ def subject_of(case: Case, accelerator: str, labels: str) -> tuple[Any, ...]:
     )
 
 
-def bound(precision: str, quantity: str) -> float:
-    """Return the largest allowed error of a quantity. Raises KeyError if it has no bound."""
-    return _bounds(precisions.known()[precision])[quantity]
-
-
-def _bounds(precision: Precision) -> dict[str, float]:
-    """Return the bounds by quantity. The harness allows some matmuls to have another dtype."""
-    return {**EVERYWHERE, "matmul_dtypes": 1 - precision.share, **precision.bounds}
+def bounds_in(precision: str) -> dict[str, float]:
+    """Return the largest allowed error of each quantity. Raises ValueError for a precision that is
+    not known, such as "default" of earlier versions. Some matmuls may have another dtype."""
+    known = precisions.known()
+    if precision not in known:
+        allowed = ", ".join(known)
+        raise ValueError(f"is a verification of precision {precision!r}; allowed: {allowed}")
+    found = known[precision]
+    return {**EVERYWHERE, "matmul_dtypes": 1 - found.share, **found.bounds}
 
 
 def folder_for(source: Path) -> Path:
@@ -202,7 +196,8 @@ def latest(verification_results: Iterable[VerificationResult]) -> list[Verificat
         case = result.case
         built_in = [getattr(case, axis.name) for axis in axes.BUILT_IN if axis.default is not None]
         how = (case.devices, result.dropout, result.scale, *built_in)
-        found[(*result.subject, case.variant, result.variables, *how)] = result
+        subject = subject_of(case, result.accelerator, result.labels)
+        found[(*subject, case.variant, result.variables, *how)] = result
     # A length of sequences may be None, which has no order.
     return [
         found[k] for k in sorted(found, key=lambda k: [(entry is not None, entry) for entry in k])
@@ -240,27 +235,22 @@ def _errors(record: Mapping[str, Any]) -> Iterator[QuantityError]:
     total = sum(matmuls.values())
     if not total:
         raise ValueError("is an ok verification whose first rank counted no matmuls")
-    name, known = record["case"]["precision"], precisions.known()
-    if name not in known:  # such as "default" of earlier versions
-        raise ValueError(f"is a verification of precision {name!r}; allowed: {', '.join(known)}")
-    precision = known[name]
-    bounds = _bounds(precision)
-    wanted = sum(count for dtype, count in matmuls.items() if dtype in precision.dtypes)
+    precision = record["case"]["precision"]
+    bounds = bounds_in(precision)
+    dtypes = precisions.known()[precision].dtypes
+    wanted = sum(count for dtype, count in matmuls.items() if dtype in dtypes)
     counted = ", ".join(f"{number} {name}" for name, number in sorted(matmuls.items()))
-    yield QuantityError("matmul_dtypes", 1 - wanted / total, counted)
+    share = 1 - wanted / total
+    yield QuantityError("matmul_dtypes", share, counted, 0.0, bounds["matmul_dtypes"])
     worst: dict[str, QuantityError] = {}
-    for rank in record["ranks"]:
-        for entry in rank.get("verification", ()):
-            if entry["quantity"] not in bounds:
-                raise ValueError(
-                    f"compares {entry['quantity']!r}, which has no bound; allowed: "
-                    f"{', '.join(bounds)}"
-                )
-            error = math.inf if entry["error"] is None else entry["error"]
-            quantity_error = QuantityError(
-                entry["quantity"], error, entry["where"], entry.get("rounding", 0.0)
-            )
-            before = worst.setdefault(quantity_error.quantity, quantity_error)
-            if not quantity_error.is_within(before.error - before.rounding):
-                worst[quantity_error.quantity] = quantity_error
+    for entry in (entry for rank in record["ranks"] for entry in rank.get("verification", ())):
+        name = entry["quantity"]
+        if name not in bounds:
+            allowed = ", ".join(bounds)
+            raise ValueError(f"compares {name!r}, which has no bound; allowed: {allowed}")
+        error = math.inf if entry["error"] is None else entry["error"]
+        made = QuantityError(name, error, entry["where"], entry.get("rounding", 0.0), bounds[name])
+        before = worst.setdefault(name, made)
+        if not error - made.rounding <= before.error - before.rounding:
+            worst[name] = made
     yield from worst.values()

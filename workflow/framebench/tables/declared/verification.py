@@ -17,7 +17,6 @@ from ...records.verifications import (
     PASSED,
     UNSUPPORTED,
     VerificationResult,
-    bound,
     latest,
 )
 from ..columns import GROUPS, Row
@@ -57,8 +56,7 @@ def _rows(verification: VerificationResult) -> Iterator[Row]:
         nothing = {"quantity": "", "error": None, "rounding": None, "bound": None, "where": ""}
         yield {**subject, **nothing, "passed": None}
     for error in verification.errors:
-        limit = bound(case.precision, error.quantity)
-        yield {**subject, **error._asdict(), "bound": limit, "passed": error.is_within(limit)}
+        yield {**subject, **error._asdict(), "passed": not error.excess}
 
 
 def overview(rows: Sequence[Row]) -> Iterator[Row]:
@@ -123,11 +121,10 @@ def _verdict(verification: VerificationResult) -> str:
     if verification.status != "ok":
         return f"{verification.status}: {verification.reason}"
     failed = [
-        f"{error.quantity} {_unexplained(error.error, error.rounding)} > {limit:.2g}"
+        f"{error.quantity} {_unexplained(error.error, error.rounding)} > {error.bound:.2g}"
         + (f" ({error.where})" if error.where else "")
         for error in verification.errors
-        for limit in [bound(verification.case.precision, error.quantity)]
-        if not error.is_within(limit)
+        if error.excess
     ]
     ended = "FAILED" if verification.outcome == DIFFERS else verification.outcome
     return f"{ended}: {'; '.join(failed)}" if failed else ended
