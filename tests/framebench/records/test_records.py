@@ -13,7 +13,7 @@ import pytest
 from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
-from framebench.records import record_sets, tidy_csv
+from framebench.records import record_files, record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError, RecordSet
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
@@ -41,7 +41,7 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
     assert run.case.sequence_length == 128
     assert (run.origin, run.record) == ("pytorch/case/r3.json", path)
     assert run.hardware == "Xeon"
-    assert record_sets.load_record(path)["command"] == ["python"]
+    assert record_files.read(path)["command"] == ["python"]
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> No
     path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
     (run,) = record_sets.load(tmp_path).runs
     assert run.reason == "a\\x1b[2J\nb"
-    actual = record_sets.load_record(path)["environment"]["variables"]
+    actual = record_files.read(path)["environment"]["variables"]
     assert actual == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
 
 

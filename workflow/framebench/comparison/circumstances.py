@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..records.record_sets import load_record
-from ..records.run import RecordsError, Run
+from ..records import record_files
+from ..records.run import Run
 
 #: Parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
@@ -25,8 +25,8 @@ def of_first_ok(runs: Sequence[Run]) -> Mapping[str, Any]:
     if run.record is None:
         return {"hardware": run.hardware} if run.hardware else {}
     try:
-        record = load_record(run.record)
-    except RecordsError:
+        record = record_files.read(run.record)
+    except (OSError, ValueError):
         return {}
     parts = {part: record["environment"][part] for part in ENVIRONMENT}
     parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]

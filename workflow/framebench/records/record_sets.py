@@ -101,15 +101,6 @@ def of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
     return runs
 
 
-def load_record(path: Path) -> dict[str, Any]:
-    """Return the record at `path`, checked against the schema. Raises RecordsError for any other
-    file."""
-    try:
-        return read(path)
-    except (OSError, ValueError) as error:
-        raise RecordsError(f"{path}: {cause(error)}") from error
-
-
 def _with_known_version(runs: Sequence[Run]) -> list[Run]:
     """Return runs with missing framework versions filled in.
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..records.record_sets import load_record
-from ..records.run import RecordsError, Run
+from ..files.problem import cause
+from ..records import record_files
+from ..records.run import Run
 from ..tables.measured import runs_in
 from . import colours
 from .record_links import Link
@@ -74,9 +75,9 @@ def _made(run: Run) -> str:
     if run.record is None:
         return "imported: no environment recorded"
     try:
-        environment: Mapping[str, Any] = load_record(run.record)["environment"]
-    except RecordsError as error:
-        return f"not known: the record could not be read again ({error})"
+        environment: Mapping[str, Any] = record_files.read(run.record)["environment"]
+    except (OSError, ValueError) as error:
+        return f"not known: the record could not be read again ({cause(error)})"
     named = " ".join([environment.get("image", ""), *environment.get("modules", [])]).strip()
     way = _WAYS[environment["install_method"]] + (f" ({named})" if named else "")
     return f"{way}, Python {environment['python']}"
