@@ -8,7 +8,6 @@ import importlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -56,30 +55,6 @@ def verification_model_config(model_config: dict[str, Any], with_dropout: bool) 
     return changed
 
 
-def padded(inputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the declared inputs with padding behind each sequence, which a mask of ones never
-    shows."""
-    return [
-        {**entry, "distribution": "padded"} if entry["name"] == "attention_mask" else entry
-        for entry in inputs
-    ]
-
-
-def with_extremes(
-    batch: Arrays, inputs: list[dict[str, Any]], sequence_length: int | None
-) -> Arrays:
-    """Return the batch with the least and the greatest of all values that each input of integers
-    may have: some frameworks ignore labels or tokens of a certain number."""
-    for entry in inputs:
-        if entry["distribution"] == "integers":
-            values = batch[entry["name"]].reshape(-1)
-            (below,) = shape_of([entry["below"]], len(batch[entry["name"]]), sequence_length)
-            values[0] = 0
-            if len(values) > 2:
-                values[1] = below - 1
-    return batch
-
-
 def reduced(model_config: dict[str, Any], kind: str = "small") -> dict[str, Any]:
     """Return the model config made smaller, by ``verification.small``, so that a comparison takes a
     moment, or by ``verification.reduced``, so that one fits into memory: other hyper-parameters and
@@ -92,8 +67,7 @@ def reduced(model_config: dict[str, Any], kind: str = "small") -> dict[str, Any]
     small["verification"]["hyperparameters"].update(changes.get("verification_hyperparameters", {}))
     for item in small["inputs"]:
         item.update(changes.get("inputs", {}).get(item["name"], {}))
-    drawn = module_of(model_config).parameters(small)
-    small["trainable_parameters"] = _count_trained(drawn)
+    small["trainable_parameters"] = _count_trained(module_of(model_config).parameters(small))
     return {**small, "reduced_from": model_config}
 
 
@@ -101,6 +75,11 @@ def module_of(model_config: dict[str, Any]) -> Any:
     """Return the module that computes a model, by its definition."""
     name = model_config.get("definition", model_config["name"].replace(".", "_"))
     return importlib.import_module(f"reference.{name}")
+
+
+def _count_trained(parameters: dict[str, Drawn]) -> int:
+    """Return the number of trained parameters."""
+    return sum(math.prod(drawn.shape) for drawn in parameters.values() if drawn.trained)
 
 
 def write(
@@ -130,78 +109,20 @@ def write(
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
     """
-    partial = _begun(folder)
-    without = verification_model_config(model_config, with_dropout=False)
-    hyper, inputs = without["hyperparameters"], padded(model_config["inputs"])
-    model = module_of(model_config)
-    parameters = model.parameters(without)
-    weights = draw(parameters, seed)
-    size = model_config["verification"]["batch_per_device"]
-    if hasattr(model, "calibrated"):
-        batch = make_batch(inputs, size, sequence_length, seed, 0)
-        weights = model.calibrated(weights, batch, hyper)
-    exact = {name: array.astype(np.float64) for name, array in weights.items()}
-    for attempt in range(ATTEMPTS):
-        batches = [
-            with_extremes(
-                make_batch(inputs, size, sequence_length, seed + attempt * OTHER_SEED, rank),
-                inputs,
-                sequence_length,
-            )
-            for rank in range(parts)
-        ]
-        if soft_labels:
-            how = Softening(SMOOTHING, MIXUP, hyper["classes"])
-            batches = [softened(batch, how, (seed, n)) for n, batch in enumerate(batches)]
-        if hasattr(model, "decided"):
-            batches = [model.decided(exact, batch, hyper) for batch in batches]
-        for batch in batches:
-            if "images" in batch:
-                decide(model, exact, batch, hyper)
-        Jumps.nearest = math.inf
-        outputs = _outputs(model, exact, batches, hyper)
-        if Jumps.nearest > NEAREST:
-            break
-    else:
-        raise ValueError(
-            f"{model_config['name']}: each of {ATTEMPTS} batches has a ReLU nearer than {NEAREST} "
-            "to 0, where float32 may take the other side; draw larger biases in front of the ReLUs"
-        )
-    _save(partial / "weights.npz", weights)
-    _save(partial / "outputs.npz", outputs)
-    del outputs  # of long sequences with many words as large as the weights
-    for rank, batch in enumerate(batches):
-        _save(partial / f"batch-{rank}.npz", batch)
-    trained = [name for name, drawn in parameters.items() if drawn.trained]
-
-    def differentiate(weights: Arrays, batch: Arrays) -> tuple[float, Arrays]:
-        def loss(some: Arrays) -> Any:
-            return model.loss(model.forward({**weights, **some}, batch, hyper, True), batch, hyper)
-
-        value, gradients = autograd.value_and_grad(loss)({name: weights[name] for name in trained})
-        return float(value), gradients
-
-    def save_statistics(weights: Arrays, parts: int, step: int) -> None:
-        for rank, batch in enumerate(batches[:parts]):
-            for convention, change in _statistics(model, weights, batch, hyper).items():
-                name = f"statistics-{convention}-{parts}-{step}-{rank}"
-                _save(partial / f"{name}.npz", change)
-
-    averaged = dict(hyper)
+    comparison = Comparison(model_config, sequence_length, seed, folder)
+    comparison.draw_weights()
+    comparison.draw_batches(parts, soft_labels)
+    averaged = dict(comparison.hyper)
     expected: dict[str, Any] = {
         "losses": {
-            str(len(some)): _train(exact, some, changed, differentiate, save_statistics, partial)
-            for some, changed in ((batches[:1], hyper), (batches, averaged))
+            str(count): comparison.train(count, hyper)
+            for count, hyper in ((1, comparison.hyper), (parts, averaged))
         },
         "clip_averaged": averaged.get("clip_global_norm"),
-        "trainable_parameters": _count_trained(parameters),
     }
-    if model_config["hyperparameters"].get("dropout"):
-        with_dropout = verification_model_config(model_config, with_dropout=True)
-        expected |= _dropout(model, exact, batches[0], with_dropout, trained, partial, micro_steps)
-    _save_model_configs(partial, without, model_config)
-    _save_expected(partial, expected)
-    partial.rename(folder)
+    if comparison.has_dropout:
+        expected |= comparison.dropout(micro_steps)
+    comparison.finish(expected)
 
 
 def write_generation(
@@ -213,51 +134,252 @@ def write_generation(
     prompts, ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them.
     The model configs alone where the model generates no text, or has no positions for more
     tokens."""
-    without = verification_model_config(model_config, with_dropout=False)
-    model, partial = module_of(model_config), _begun(folder)
-    _save_model_configs(partial, without, model_config)
+    comparison = Comparison(model_config, sequence_length, seed, folder)
+    model = comparison.model
     can_generate = hasattr(model, "continued")
     count = count_compared(model_config, sequence_length) if can_generate else 0
-    if count >= FEWEST:
-        parameters = model.parameters(without)
-        weights = draw(parameters, seed)
-        size = model_config["verification"]["batch_per_device"]
-        batch = make_batch(model_config["inputs"], size, sequence_length, seed, 0)
-        exact = {name: array.astype(np.float64) for name, array in weights.items()}
-        prompts, hyper = batch["token_ids"], without["hyperparameters"]
-        tokens, logits = model.continued(exact, prompts, hyper, count)
-        _save(partial / "weights.npz", weights)
-        _save(partial / "batch-0.npz", batch)
-        _save(partial / "generated.npz", {"tokens": tokens, "logits": logits})
-        _save_expected(partial, {"trainable_parameters": _count_trained(parameters)})
-    partial.rename(folder)
+    if count < FEWEST:
+        comparison.finish(None)
+        return
+    comparison.draw_weights()
+    batch = comparison.batch(model_config["inputs"], seed, 0)
+    prompts = batch["token_ids"]
+    tokens, logits = model.continued(comparison.exact, prompts, comparison.hyper, count)
+    comparison.save("batch-0", batch)
+    comparison.save("generated", {"tokens": tokens, "logits": logits})
+    comparison.finish({})
 
 
-def _begun(folder: Path) -> Path:
-    """Return a new folder, which is to become ``folder`` when it is complete."""
-    partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
-    partial.mkdir(parents=True)
-    return partial
+class Comparison:
+    """What a model is compared with, as it is written into a folder.
 
+    ``hyper``: the hyper-parameters without dropout; ``exact``: the float64 weights; ``batches``:
+    one for each part of a step."""
 
-def _save_model_configs(folder: Path, without: Arrays, model_config: Arrays) -> None:
-    """Write ``model_config.json``, the model config ``without`` dropout, and
-    ``model_config-dropout.json`` if the model has some."""
-    configs = {"model_config": without}
-    if model_config["hyperparameters"].get("dropout"):
-        configs["model_config-dropout"] = verification_model_config(model_config, with_dropout=True)
-    for name, config in configs.items():
-        (folder / f"{name}.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    exact: Arrays
+    batches: list[Arrays]
 
+    def __init__(
+        self, model_config: dict[str, Any], length: int | None, seed: int, folder: Path
+    ) -> None:
+        """Begin a folder beside ``folder``, which it becomes when it is complete."""
+        self.model_config, self._length, self._seed = model_config, length, seed
+        self._size = model_config["verification"]["batch_per_device"]
+        self._without = verification_model_config(model_config, with_dropout=False)
+        self.hyper, self.model = self._without["hyperparameters"], module_of(model_config)
+        self.has_dropout = bool(model_config["hyperparameters"].get("dropout"))
+        self._folder = folder
+        self._partial = folder.with_name(f"{folder.name}.partial-{os.getpid()}")
+        self._partial.mkdir(parents=True)
 
-def _save_expected(folder: Path, expected: dict[str, Any]) -> None:
-    text = json.dumps(expected, indent=1) + "\n"
-    (folder / "expected.json").write_text(text, encoding="utf-8")
+    def save(self, name: str, arrays: Arrays) -> None:
+        """Write ``NAME.npz``, with floating-point numbers as float32: rounding to it (6e-8) is far
+        below every bound."""
+        stored = {
+            key: array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
+            for key, array in arrays.items()
+        }
+        np.savez(self._partial / f"{name}.npz", **stored)
 
+    def finish(self, expected: dict[str, Any] | None) -> None:
+        """Write the model configs and ``expected``, if any, and complete the folder."""
+        written = {"model_config": self._without}
+        if self.has_dropout:
+            written["model_config-dropout"] = verification_model_config(self.model_config, True)
+        if expected is not None:
+            parameters = self.model.parameters(self._without)
+            written["expected"] = {**expected, "trainable_parameters": _count_trained(parameters)}
+        for name, values in written.items():
+            text = json.dumps(values, indent=1) + "\n"
+            (self._partial / f"{name}.json").write_text(text, encoding="utf-8")
+        self._partial.rename(self._folder)
 
-def _count_trained(parameters: dict[str, Drawn]) -> int:
-    """Return the number of trained parameters."""
-    return sum(math.prod(drawn.shape) for drawn in parameters.values() if drawn.trained)
+    def batch(self, inputs: list[dict[str, Any]], seed: int, rank: int) -> Arrays:
+        return make_batch(inputs, self._size, self._length, seed, rank)
+
+    def draw_weights(self) -> None:
+        parameters = self.model.parameters(self._without)
+        self._trained = [name for name, drawn in parameters.items() if drawn.trained]
+        weights = draw(parameters, self._seed)
+        if hasattr(self.model, "calibrated"):
+            batch = self.batch(self.model_config["inputs"], self._seed, 0)
+            weights = self.model.calibrated(weights, batch, self.hyper)
+        self.save("weights", weights)
+        self.exact = {name: array.astype(np.float64) for name, array in weights.items()}
+
+    def draw_batches(self, parts: int, soft_labels: bool) -> None:
+        """Draw the batches until rounding decides about nothing in them. Attention masks have
+        padding behind each sequence, which a mask of ones never shows."""
+        inputs = [
+            {**entry, "distribution": "padded"} if entry["name"] == "attention_mask" else entry
+            for entry in self.model_config["inputs"]
+        ]
+        for attempt in range(ATTEMPTS):
+            self.batches = [
+                self._with_extremes(self.batch(inputs, self._seed + attempt * OTHER_SEED, rank))
+                for rank in range(parts)
+            ]
+            if soft_labels:
+                how = Softening(SMOOTHING, MIXUP, self.hyper["classes"])
+                named = enumerate(self.batches)
+                self.batches = [softened(batch, how, (self._seed, n)) for n, batch in named]
+            if hasattr(self.model, "decided"):
+                decided = functools.partial(self.model.decided, self.exact, hyper=self.hyper)
+                self.batches = [decided(batch) for batch in self.batches]
+            for batch in self.batches:
+                if "images" in batch:
+                    decide(self.model, self.exact, batch, self.hyper)
+            Jumps.nearest = math.inf
+            outputs = {
+                f"{mode}-{rank}-{number}": array
+                for mode in ("train", "inference")
+                for rank, batch in enumerate(self.batches)
+                for number, array in enumerate(
+                    self.model.forward(self.exact, batch, self.hyper, mode == "train")
+                )
+            }
+            if Jumps.nearest > NEAREST:
+                break
+        else:
+            raise ValueError(
+                f"{self.model_config['name']}: each of {ATTEMPTS} batches has a ReLU nearer than "
+                f"{NEAREST} to 0, where float32 may take the other side; draw larger biases in "
+                "front of the ReLUs"
+            )
+        self.save("outputs", outputs)
+        for rank, batch in enumerate(self.batches):
+            self.save(f"batch-{rank}", batch)
+
+    def _with_extremes(self, batch: Arrays) -> Arrays:
+        """Return the batch with the least and the greatest of all values that each input of
+        integers may have: some frameworks ignore labels or tokens of a certain number."""
+        for entry in self.model_config["inputs"]:
+            if entry["distribution"] == "integers":
+                values = batch[entry["name"]].reshape(-1)
+                (below,) = shape_of([entry["below"]], self._size, self._length)
+                values[0] = 0
+                if len(values) > 2:
+                    values[1] = below - 1
+        return batch
+
+    def _loss(self, weights: Arrays, batch: Arrays, *dropout: Any) -> Any:
+        outputs = self.model.forward(weights, batch, self.hyper, True, *dropout)
+        return self.model.loss(outputs, batch, self.hyper)
+
+    def train(self, count: int, hyper: dict[str, Any]) -> list[list[float]]:
+        """Return the losses of each of the first ``count`` batches before each optimizer step and
+        after the last.
+
+        A step takes the mean gradient of these batches, at its rate of RATES. Sets the bound on the
+        gradients' norm in ``hyper``, where there is one, see PART_CLIPPED and
+        :meth:`_bound_between`. The first gradients, updates and running statistics are saved. Each
+        of these is a gibibyte of a large model: none is kept for longer."""
+        weights, losses = dict(self.exact), []
+        optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
+        for step, rate in enumerate((*RATES, None)):
+            if step < len(UPDATES):
+                self._save_statistics(weights, count, step)
+            of_batches, norms, mean = self._differentiated(weights, count)
+            losses.append(of_batches)
+            if rate is None:
+                break
+            if not step:
+                self.save(f"gradients-{count}", mean)
+                if hyper.get("clip_global_norm") is not None:
+                    hyper["clip_global_norm"] = (
+                        PART_CLIPPED * min(norms) / count
+                        if count > 1
+                        else self._bound_between(mean, weights, hyper)
+                    )
+            optimizer.rate = rate * hyper["learning_rate"]
+            update(weights, mean, optimizer, hyper)
+            if step < len(UPDATES):
+                change = {name: weights[name] - self.exact[name] for name in mean}
+                self.save(f"update-{count}-{step}", change)
+        return losses
+
+    def _differentiated(
+        self, weights: Arrays, count: int
+    ) -> tuple[list[float], list[float], Arrays]:
+        """Return the losses of the first batches, the norms of their gradients, and the mean
+        gradients."""
+        losses, norms, total = [], [], Arrays()
+        trained = {name: weights[name] for name in self._trained}
+        for batch in self.batches[:count]:
+            loss, gradients = autograd.value_and_grad(
+                lambda some, batch=batch: self._loss({**weights, **some}, batch)
+            )(trained)
+            losses.append(float(loss))
+            norms.append(global_norm(gradients))
+            for name, array in gradients.items():
+                total[name] = total.get(name, 0.0) + array
+            del gradients  # as large as the weights, while the next are computed
+        return losses, norms, {name: array / count for name, array in total.items()}
+
+    def _bound_between(self, gradients: Arrays, weights: Arrays, hyper: dict[str, Any]) -> float:
+        """Return a bound on the gradients' norm that one of the first two steps exceeds and the
+        other does not, so that both sides of clipping are compared: the geometric mean of both
+        norms."""
+        without = {**hyper, "clip_global_norm": None}
+        moved = dict(weights)
+        update(moved, gradients, OPTIMIZERS[hyper["optimizer"]](without), without)
+        _, (norm,), _ = self._differentiated(moved, 1)
+        return math.sqrt(global_norm(gradients) * norm)
+
+    def _save_statistics(self, weights: Arrays, count: int, step: int) -> None:
+        """Save the change of the running statistics by one pass over each batch in training, by how
+        the variance is kept; of a model without, nothing."""
+        share = self.hyper.get("batch_norm_momentum")
+        for rank, batch in enumerate(self.batches[:count] if share is not None else ()):
+            Moments.seen.clear()
+            self.model.forward(weights, batch, self.hyper, True)
+            for convention in ("biased", "unbiased"):
+                after = running_statistics(weights, share, convention == "unbiased")
+                change = {name: array - weights[name] for name, array in after.items()}
+                self.save(f"statistics-{convention}-{count}-{step}-{rank}", change)
+
+    def dropout(self, micro_steps: bool) -> dict[str, Any]:
+        """Return the moments of statistics over random masks with each set of weights that shows
+        other places of dropout, by its name, and the spread of gradients for ``micro_steps``; save
+        what these statistics are made with."""
+        config = verification_model_config(self.model_config, with_dropout=True)
+        model, batch, hyper = self.model, self.batches[0], config["hyperparameters"]
+        random = np.random.RandomState(0)
+
+        def mask(shape: tuple[int, ...], rate: float) -> Any:
+            return (random.random_sample(shape) >= rate) / (1 - rate)
+
+        multiply_adds = count_multiply_adds(model, self.exact, batch, hyper, True)
+        passes = max(FEWEST_PASSES, min(MOST_PASSES, DROPOUT_MULTIPLY_ADDS // multiply_adds))
+        moments = {}
+        for name, changed in showing_dropout(self.exact).items():
+            self.save(f"dropout-weights-{name}", changed)
+            weights = {**self.exact, **changed}
+            compute = functools.partial(model.forward, weights, batch, hyper, True)
+            plain, scaled = compute(), compute(lambda _, rate: 1 - rate)
+            named = (("plain", plain), ("scaled", scaled))
+            outputs = {f"{kind}-{n}": array for kind, of in named for n, array in enumerate(of)}
+            self.save(f"dropout-outputs-{name}", outputs)
+            losses: list[float] = []
+
+            def masked(compute: Any = compute, losses: list[float] = losses) -> Any:
+                outputs = compute(mask)
+                losses.append(float(model.loss(outputs, batch, hyper)))
+                return outputs
+
+            drawn = dropout.sampled(masked, plain, scaled, passes)
+            moments[name] = dropout.moments(drawn, plain, scaled)
+            moments[name]["losses"] = [np.mean(losses), np.var(losses, ddof=1)]
+        spread = {}
+        if micro_steps and passes >= dropout.GRADIENTS:
+            trained = {name: self.exact[name] for name in self._trained}
+
+            def loss(some: Arrays) -> Any:
+                outputs = model.forward({**self.exact, **some}, batch, hyper, True, mask)
+                return model.loss(outputs, batch, hyper)
+
+            spread = dropout.spread(lambda: autograd.grad(loss)(trained))
+        return {"dropout": moments, "dropout_gradients": spread}
 
 
 def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:
@@ -280,35 +402,6 @@ def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) ->
     images[...] = kept
 
 
-def _outputs(model: Any, weights: Arrays, batches: list[Arrays], hyper: dict[str, Any]) -> Arrays:
-    return {
-        f"{mode}-{rank}-{number}": array
-        for mode in ("train", "inference")
-        for rank, batch in enumerate(batches)
-        for number, array in enumerate(model.forward(weights, batch, hyper, mode == "train"))
-    }
-
-
-def _statistics(
-    model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]
-) -> dict[str, Arrays]:
-    """Change of the running statistics by one pass in training; {} of a model without, by how the
-    variance is kept."""
-    if "batch_norm_momentum" not in hyper:
-        return {}
-    Moments.seen.clear()
-    model.forward(weights, batch, hyper, True)
-    share = hyper["batch_norm_momentum"]
-    after = {
-        "biased": running_statistics(weights, share),
-        "unbiased": running_statistics(weights, share, unbiased=True),
-    }
-    return {
-        convention: {name: array - weights[name] for name, array in updated.items()}
-        for convention, updated in after.items()
-    }
-
-
 def count_multiply_adds(
     model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any], training: bool = False
 ) -> int:
@@ -316,134 +409,3 @@ def count_multiply_adds(
     before = MultiplyAdds.multiply_adds
     model.forward(weights, batch, hyper, training)
     return MultiplyAdds.multiply_adds - before
-
-
-def _train(
-    weights: Arrays,
-    batches: list[Arrays],
-    hyper: dict[str, Any],
-    differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
-    save_statistics: Callable[[Arrays, int, int], None],
-    folder: Path,
-) -> list[list[float]]:
-    """Return the losses of each batch before each optimizer step and after the last.
-
-    A step takes the mean gradient of all batches, at its rate of RATES. Sets the bound on the
-    gradients' norm in ``hyper``, where there is one, see PART_CLIPPED and :func:`_bound_between`.
-    The first gradients and updates are left in ``folder``. Each of these is a gibibyte of a large
-    model: none is kept for longer. ``save_statistics`` is called with the weights, the number of
-    batches and the number of the step before the first steps."""
-    weights, start, parts = dict(weights), weights, len(batches)
-    optimizer, losses = OPTIMIZERS[hyper["optimizer"]](hyper), []
-    for step, rate in enumerate((*RATES, None)):
-        if step < len(UPDATES):
-            save_statistics(weights, parts, step)
-        of_batches, norms, mean = _mean(weights, batches, differentiate)
-        losses.append(of_batches)
-        if rate is None:
-            break
-        if not step:
-            _save(folder / f"gradients-{parts}.npz", mean)
-            if hyper.get("clip_global_norm") is not None:
-                hyper["clip_global_norm"] = (
-                    PART_CLIPPED * min(norms) / parts
-                    if parts > 1
-                    else _bound_between(mean, weights, hyper, batches[0], differentiate)
-                )
-        optimizer.rate = rate * hyper["learning_rate"]
-        update(weights, mean, optimizer, hyper)
-        if step < len(UPDATES):
-            change = {name: weights[name] - start[name] for name in mean}
-            _save(folder / f"update-{parts}-{step}.npz", change)
-    return losses
-
-
-def _mean(
-    weights: Arrays,
-    batches: Iterable[Arrays],
-    differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
-) -> tuple[list[float], list[float], Arrays]:
-    """Return the losses of the batches, the norms of their gradients, and the mean gradients."""
-    losses, norms, total = [], [], Arrays()
-    for batch in batches:
-        loss, gradients = differentiate(weights, batch)
-        losses.append(loss)
-        norms.append(global_norm(gradients))
-        for name, array in gradients.items():
-            total[name] = total.get(name, 0.0) + array
-        del gradients  # as large as the weights, while the next are computed
-    return losses, norms, {name: array / len(losses) for name, array in total.items()}
-
-
-def _bound_between(
-    gradients: Arrays,
-    weights: Arrays,
-    hyper: dict[str, Any],
-    batch: Arrays,
-    differentiate: Callable[[Arrays, Arrays], tuple[float, Arrays]],
-) -> float:
-    """Return a bound on the gradients' norm that one of the first two steps exceeds and the other
-    does not, so that both sides of clipping are compared: the geometric mean of both norms."""
-    without = {**hyper, "clip_global_norm": None}
-    moved = dict(weights)
-    update(moved, gradients, OPTIMIZERS[hyper["optimizer"]](without), without)
-    return math.sqrt(global_norm(gradients) * global_norm(differentiate(moved, batch)[1]))
-
-
-def _dropout(
-    model: Any,
-    weights: Arrays,
-    batch: Arrays,
-    model_config: dict[str, Any],
-    trained: list[str],
-    folder: Path,
-    micro_steps: bool,
-) -> dict[str, Any]:
-    """Return the moments of statistics over random masks with each set of weights that shows other
-    places of dropout, by its name, and the spread of gradients for ``micro_steps``; leave in
-    ``folder`` what these statistics are made with."""
-    hyper, random = model_config["hyperparameters"], np.random.RandomState(0)
-
-    def mask(shape: tuple[int, ...], rate: float) -> Any:
-        return (random.random_sample(shape) >= rate) / (1 - rate)
-
-    multiply_adds = count_multiply_adds(model, weights, batch, hyper, True)
-    passes = max(FEWEST_PASSES, min(MOST_PASSES, DROPOUT_MULTIPLY_ADDS // multiply_adds))
-    moments = {}
-    for name, changed in showing_dropout(weights).items():
-        _save(folder / f"dropout-weights-{name}.npz", changed)
-        compute = functools.partial(model.forward, {**weights, **changed}, batch, hyper, True)
-        plain, scaled = compute(), compute(lambda _, rate: 1 - rate)
-        named = (("plain", plain), ("scaled", scaled))
-        outputs = {f"{kind}-{n}": array for kind, of in named for n, array in enumerate(of)}
-        _save(folder / f"dropout-outputs-{name}.npz", outputs)
-        losses: list[float] = []
-
-        def masked(compute: Any = compute, losses: list[float] = losses) -> Any:
-            outputs = compute(mask)
-            losses.append(float(model.loss(outputs, batch, hyper)))
-            return outputs
-
-        drawn = dropout.sampled(masked, plain, scaled, passes)
-        moments[name] = dropout.moments(drawn, plain, scaled)
-        moments[name]["losses"] = [np.mean(losses), np.var(losses, ddof=1)]
-
-    def loss(some: Arrays) -> Any:
-        return model.loss(
-            model.forward({**weights, **some}, batch, hyper, True, mask), batch, hyper
-        )
-
-    gradients = autograd.grad(loss)
-    spread = {}
-    if micro_steps and passes >= dropout.GRADIENTS:
-        spread = dropout.spread(lambda: gradients({name: weights[name] for name in trained}))
-    return {"dropout": moments, "dropout_gradients": spread}
-
-
-def _save(path: Path, arrays: Arrays) -> None:
-    np.savez(path, **{name: _stored(array) for name, array in arrays.items()})
-
-
-def _stored(array: Any) -> Any:
-    """Return floating-point numbers as float32: rounding to it (6e-8) is far below every bound."""
-    return array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array

@@ -17,10 +17,10 @@ from typing import Dict, Iterator, List
 from harness import communication
 from harness.common_capabilities import MicroBenchmarks
 from harness.communication import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
-from harness.kind import Context, Parameter, Workload, at_least, one_of
+from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.micro import collectives
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second, scaled
+from harness.measuring.sweep import Block, GridPoint, Sweep, mean, per_second, scaled
 
 #: Collectives that split an array into a part for each rank, or join the parts.
 IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
@@ -45,13 +45,13 @@ class Collective(Sweep):
         every = sizes(named["operation"], named["dtype"], devices, named["largest_bytes"])
         return [GridPoint({"bytes": size}, size) for size in every]
 
-    def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
         bus = factor(workload.parameters["operation"], workload.case.devices)
         rates = {"algorithm_bandwidth": 1e-9 * subject, "bus_bandwidth": 1e-9 * bus * subject}
         return {
-            "time": PointFigure("us", "lower", "max", scaled(1e6)),
+            "time": Metric("us", "lower", "max", scaled(1e6)),
             **{
-                name: PointFigure("GB/s", "higher", "min", per_second(amount))
+                name: Metric("GB/s", "higher", "min", per_second(amount))
                 for name, amount in rates.items()
             },
         }
@@ -80,7 +80,7 @@ class Collective(Sweep):
             raise adapter.no_collective(operation, f"{dtype}: {reason}") from error
         del arrays
         most = collectives.most_in_a_row(operation, dtype, here.world_size)
-        taken = collectives.measure(context, collective, most)
+        taken = blocks.measure(context, collective, most)
         check("after")
         yield taken
 

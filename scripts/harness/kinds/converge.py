@@ -30,10 +30,9 @@ from harness.kind import (
 )
 from harness.learning import curve, sources, weights
 from harness.learning.checkpoints import Checkpoint
-from harness.learning.rates import schedule_of
 from harness.learning.sources import NONE, scoring_of
-from harness.learning.targets import softening
-from harness.learning.training import Recipe, train
+from harness.learning.targets import softening_of, with_soft_targets
+from harness.learning.training import Recipe, schedule_of, train
 from harness.measuring import model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_evidence
 from harness.measuring.steps import peak_host_memory
@@ -132,12 +131,13 @@ class Converge(Kind):
         require(adapter, Numerics, *[Checkpointing] * (folder != NONE))
         if folder != NONE:
             adapter.require_resumable()
-        how = softening(workload.model_config, parameters["label_smoothing"], parameters["mixup"])
+        smoothing, mixup = parameters["label_smoothing"], parameters["mixup"]
+        how = softening_of(workload.model_config, smoothing, mixup)
         adapter.model_config = with_recipe(workload)
         source = sources.in_steps(
             sources.training_data(context), parameters["epoch_steps"], context
         )
-        source = sources.softening(source, how, context)
+        source = with_soft_targets(source, how, context)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if parameters["start"] != NONE:

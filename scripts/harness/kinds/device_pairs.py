@@ -6,13 +6,14 @@ share bandwidth. Received data are compared with what was sent. Standard library
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Tuple
 
 from harness.adapter import Unsupported
-from harness.kind import Context, Parameter, Workload, at_least
+from harness.kind import Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro.collectives import check_result
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, mean, per_second
+from harness.measuring.sweep import Block, GridPoint, Sweep, mean, per_second
 from harness.operations import PairTransfers
 
 _ITEM = 4  # bytes of a float32
@@ -44,9 +45,9 @@ class DevicePairs(Sweep):
         # Values are text, because a device's number is no size.
         return [GridPoint({"from": f"gpu-{a}", "to": f"gpu-{b}"}, (a, b)) for a, b in pairs]
 
-    def figures(self, workload: Workload, subject: Pair) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: Pair) -> Dict[str, Metric]:
         size = workload.parameters["bytes"] // _ITEM * _ITEM
-        return {"bandwidth": PointFigure("GB/s", "higher", "first", per_second(1e-9 * size))}
+        return {"bandwidth": Metric("GB/s", "higher", "first", per_second(1e-9 * size))}
 
     def measure(self, context: Context) -> None:
         import numpy as np
@@ -59,7 +60,7 @@ class DevicePairs(Sweep):
         if context.rank_context.rank == 0:
             size = context.workload.parameters["bytes"] // _ITEM
             self._array: Any = blocks.random_of(context).standard_normal(size).astype(np.float32)
-            super().measure(context)
+            super().measure(replace(context, barrier=lambda: None))  # the others wait only once
             context.barrier()
         else:
             with blocks.recorded_blocks(context):
@@ -67,6 +68,6 @@ class DevicePairs(Sweep):
 
     def run(self, context: Context, subject: Pair) -> Iterator[Block]:
         copied = context.adapter.transfer_between(*subject, self._array)
-        taken = blocks.measure(context, copied, together=False)
+        taken = blocks.measure(context, copied)
         check_result(copied.result(), self._array, "a copy from gpu-{} to gpu-{}".format(*subject))
         yield taken

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Dict, Iterator, List
 
 from harness.common_capabilities import SingleOperations
-from harness.kind import Context, Parameter, Workload, at_least
+from harness.kind import Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.samples import check_elements, exact_elements
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, bandwidth
+from harness.measuring.micro.results import check_elements, exact_elements
+from harness.measuring.sweep import Block, GridPoint, Sweep, bandwidth
 from harness.operations import ADD, EXP, SCALE, TRIAD
 
 #: Number of arrays that each operation reads.
@@ -34,8 +34,8 @@ class Elementwise(Sweep):
     def grid(self, workload: Workload) -> List[GridPoint]:
         return [GridPoint({"operation": name}, name) for name in READ]
 
-    def figures(self, workload: Workload, subject: str) -> Dict[str, PointFigure]:
-        return {subject: PointFigure("GB/s", "higher", "sum", bandwidth)}
+    def figures(self, workload: Workload, subject: str) -> Dict[str, Metric]:
+        return {subject: Metric("GB/s", "higher", "sum", bandwidth)}
 
     def run(self, context: Context, subject: str) -> Iterator[Block]:
         import numpy as np

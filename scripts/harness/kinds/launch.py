@@ -13,8 +13,8 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.samples import check_elements
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
+from harness.measuring.micro.results import check_elements
+from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
 from harness.operations import ADD
 
 
@@ -33,10 +33,10 @@ class Launch(Sweep):
         elements = workload.parameters["elements"]
         return [GridPoint({"elements": elements}, elements)]
 
-    def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
         return {
-            "time": PointFigure("us", "lower", "max", scaled(1e6)),
-            "operations_per_second": PointFigure("1/s", "higher", "min", per_second(1)),
+            "time": Metric("us", "lower", "max", scaled(1e6)),
+            "operations_per_second": Metric("1/s", "higher", "min", per_second(1)),
         }
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:

@@ -12,16 +12,16 @@ from typing import Dict, Iterator, List
 from core.matmuls import MatmulShape
 
 from harness.common_capabilities import SingleOperations
-from harness.kind import Context, Parameter, Workload, one_of
+from harness.kind import Context, Metric, Parameter, Workload, one_of
 from harness.measuring import blocks
-from harness.measuring.micro.matmuls import (
+from harness.measuring.micro.results import (
     check_matmul,
     operands,
     shapes,
     shapes_of,
     whole_numbers,
 )
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second
+from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL
 
@@ -53,10 +53,10 @@ class Matmul(Sweep):
         asked = shapes_of(workload.parameters["shapes"])
         return [GridPoint(dict(shape._asdict()), shape) for shape in asked]
 
-    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, Metric]:
         # Devices share power, cooling and memory: the slowest of several counts, as for the peak.
         rate = per_second(1e-12 * subject.operations)
-        return {"rate": PointFigure("TFLOP/s", "higher", "min", rate)}
+        return {"rate": Metric("TFLOP/s", "higher", "min", rate)}
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         random = blocks.random_of(context)

@@ -13,12 +13,12 @@ from functools import partial
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
-from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
+from harness.kind import TOPOLOGY, Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.checks import check_cores
 from harness.measuring.micro import host_memory
 from harness.measuring.micro.host_memory import ITEM, LINE, TIMES_CACHE
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, bandwidth
+from harness.measuring.sweep import Block, GridPoint, Sweep, bandwidth
 
 #: Arrays that each kernel of STREAM moves.
 MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
@@ -49,9 +49,9 @@ class Memory(Sweep):
     def grid(self, workload: Workload) -> List[GridPoint]:
         return [GridPoint({}, None)]  # the kernels take turns
 
-    def figures(self, workload: Workload, subject: None) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: None) -> Dict[str, Metric]:
         return {
-            kernel: PointFigure("GB/s", "higher", "sum", bandwidth, {"kernel": kernel})
+            kernel: Metric("GB/s", "higher", "sum", bandwidth, at={"kernel": kernel})
             for kernel in ("triad", "copy", "scale", "add")
         }
 

@@ -13,11 +13,11 @@ import functools
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
-from harness.kind import TOPOLOGY, Context, Parameter, Workload, at_least
+from harness.kind import TOPOLOGY, Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
 from harness.measuring.micro import host_memory
 from harness.measuring.micro.host_memory import LINE, TIMES_CACHE
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, scaled
+from harness.measuring.sweep import Block, GridPoint, Sweep, last, scaled
 
 #: Bytes of the smallest working set.
 SMALLEST = 4096
@@ -42,8 +42,8 @@ class MemoryLatency(Sweep):
         largest = workload.parameters["largest_bytes"] or caches
         return [GridPoint({"bytes": size}, size) for size in working_sets(largest)]
 
-    def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
-        return {"latency": PointFigure("ns", "lower", "max", scaled(1e9))}
+    def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
+        return {"latency": Metric("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
         context.fields["last_cache_bytes"] = host_memory.largest_cache()

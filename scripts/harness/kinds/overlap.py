@@ -19,9 +19,14 @@ from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.micro import collectives
-from harness.measuring.micro.matmuls import check_matmul, operands, shape
-from harness.measuring.micro.samples import check_elements, exact_elements
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, scaled
+from harness.measuring.micro.results import (
+    check_elements,
+    check_matmul,
+    exact_elements,
+    operands,
+    shape,
+)
+from harness.measuring.sweep import Block, GridPoint, Sweep, scaled
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL, MULTIPLY
 
@@ -65,9 +70,9 @@ class Overlap(Sweep):
     def grid(self, workload: Workload) -> List[GridPoint]:
         return [GridPoint({}, None)]  # its parts take turns
 
-    def figures(self, workload: Workload, subject: None) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: None) -> Dict[str, Metric]:
         return {
-            f"{part}_time": PointFigure("ms", "lower", "max", scaled(1e3), {"part": part})
+            f"{part}_time": Metric("ms", "lower", "max", scaled(1e3), at={"part": part})
             for part in PARTS
         }
 
@@ -110,7 +115,7 @@ class Overlap(Sweep):
 
         def check(when: str) -> None:
             """Check the results of both together, waited for as in a block."""
-            collectives.timed_block(context, parts[BOTH], 1)
+            blocks.timer(context, parts[BOTH])(1)
             description = f"{when} it was timed: {ALL_REDUCE} beside {operation} {extents}"
             collectives.check_result(overlapped.reduced(), total, description)
             computed = overlapped.computed()
@@ -123,12 +128,13 @@ class Overlap(Sweep):
         check("before")
         context.report.enter("timed window")
         most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, here.world_size)
-        runs = collectives.runs_of_block(context, parts[BOTH], most)
+        timers = {part: blocks.timer(context, parts[part]) for part in PARTS}
+        runs = blocks.agreed_runs(context, timers[BOTH], most)
         overlapped.reduced(), overlapped.computed()  # compile, in some frameworks
         seconds: Dict[str, List[float]] = {part: [] for part in PARTS}
         for _ in range(asked["blocks"]):
             for part, taken in seconds.items():
-                taken.append(collectives.timed_block(context, parts[part], runs))
+                taken.append(timers[part](runs))
                 for result in (overlapped.computed, overlapped.reduced):
                     blocks.check_complete(blocks.elapsed(result), taken[-1], result)
         for part, taken in seconds.items():
@@ -151,14 +157,11 @@ def parts_of(overlapped: Overlapped) -> Dict[str, CollectiveOperation]:
 def matching_matmuls(context: Context, parts: Dict[str, CollectiveOperation]) -> int:
     """Return how many computations take as long as the all-reduce, the same in all ranks.
     ``parts``: of one computation."""
-
-    def block(part: str) -> float:
-        return collectives.timed_block(context, parts[part], 1)
-
-    for part in PARTS:  # compiles, connects, and makes room
-        block(part)
+    timers = {part: blocks.timer(context, parts[part]) for part in PARTS}
+    for timed in timers.values():  # compiles, connects, and makes room
+        timed(1)
     compute, communication = (
-        float(context.adapter.all_reduce(statistics.median(block(part) for _ in range(3))))
+        float(context.adapter.all_reduce(statistics.median(timers[part](1) for _ in range(3))))
         for part in (COMPUTE, COMMUNICATION)
     )
     return max(1, min(round(communication / max(compute, 1e-9)), _MOST_MATMULS))

@@ -20,7 +20,7 @@ from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
 from harness.measuring.blocks import time_together
 from harness.measuring.checks import check_cores
-from harness.measuring.micro.matmuls import check_matmul, operands
+from harness.measuring.micro.results import check_matmul, operands
 from harness.measuring.verification import rounding
 from harness.operations import Operation
 

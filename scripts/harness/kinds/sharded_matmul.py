@@ -14,12 +14,12 @@ from core.matmuls import MatmulShape
 from harness.adapter import Mismatch, Unsupported
 from harness.common_capabilities import MicroBenchmarks
 from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation
-from harness.kind import Context, Parameter, Workload, one_of
+from harness.kind import Context, Metric, Parameter, Workload, one_of
 from harness.measuring import blocks
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.micro import collectives
-from harness.measuring.micro.matmuls import check_matmul, operands, plain_shapes, shapes_of
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
+from harness.measuring.micro.results import check_matmul, operands, plain_shapes, shapes_of
+from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
 
 INNER, COLUMNS = "inner", "columns"
@@ -51,13 +51,13 @@ class ShardedMatmul(Sweep):
         asked = shapes_of(workload.parameters["shapes"])
         return [GridPoint({"m": shape.m, "k": shape.k, "n": shape.n}, shape) for shape in asked]
 
-    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, Metric]:
         rates = ("TFLOP/s", "higher", "min", per_second(1e-12 * subject.operations))
         times = ("ms", "lower", "max", scaled(1e3))
         return {
-            "rate": PointFigure(*rates, {"part": BOTH}),
-            "matmul_rate": PointFigure(*rates, {"part": MATMUL}),
-            **{f"{part}_time": PointFigure(*times, {"part": part}) for part in PARTS},
+            "rate": Metric(*rates, at={"part": BOTH}),
+            "matmul_rate": Metric(*rates, at={"part": MATMUL}),
+            **{f"{part}_time": Metric(*times, at={"part": part}) for part in PARTS},
         }
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
@@ -87,7 +87,7 @@ class ShardedMatmul(Sweep):
         seconds = {}
         for part, run in zip(PARTS, (matmul.matmul, matmul.collective, matmul.both)):
             timed = CollectiveOperation(matmul.matmul, run, matmul.result)
-            taken = collectives.measure(context, timed, most.get(part, collectives.MOST_IN_A_BLOCK))
+            taken = blocks.measure(context, timed, most.get(part, collectives.MOST_IN_A_BLOCK))
             seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
             yield {"part": {"part": part}, **taken}
         check_longer(seconds, 1)

@@ -18,10 +18,9 @@ from harness.adapter import Unsupported
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.matmuls import check_matmul, operands
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep
+from harness.measuring.micro.results import check_matmul, operands
+from harness.measuring.sweep import Block, GridPoint, Sweep
 from harness.measuring.verification import rounding
-from harness.measuring.window import all_ready
 from harness.operations import MATMUL
 from harness.telemetry import meters, nvml
 from harness.telemetry.meters import CLOCK, ENERGY
@@ -45,12 +44,12 @@ class Sustained(Sweep):
         size = workload.parameters["size"]
         return [GridPoint({}, MatmulShape(1, size, size, size))]
 
-    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: MatmulShape) -> Dict[str, Metric]:
         def rate(block: Block) -> float:
             done = block["operations"] * len(block["seconds"])
             return float(1e-12 * subject.operations * done / sum(block["seconds"]))
 
-        return {"rate": PointFigure("TFLOP/s", "higher", "min", rate)}
+        return {"rate": Metric("TFLOP/s", "higher", "min", rate)}
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         return {
@@ -67,26 +66,19 @@ class Sustained(Sweep):
         first, second = operands(subject, random)
         product = adapter.operation(MATMUL, [first, second])
         dtype = rounding.check_ran_in(context, product.dtype)
+        readings: List[Dict[str, Any]] = []
+        fields["readings"] = readings
+        begin: List[float] = []
 
-        def timed(count: int) -> float:
-            return blocks.time_together(adapter, product.run, count)
+        def goes_on(done: int) -> bool:
+            """Read the device before the first block and after each."""
+            begin.append(time.perf_counter())
+            readings.append({"seconds": begin[-1] - begin[0], **meter.read()})
+            return bool(readings[-1]["seconds"] < parameters["seconds"])
 
-        timed(1)  # compiles, and makes room for the result
-        count = blocks.runs_of_block(timed, parameters["block_seconds"])
-        product.result()  # compiles, in some frameworks
-        taken: List[float] = []
-        readings = fields["readings"] = []
-        with all_ready(adapter, context.barrier):
-            start = time.perf_counter()
-            readings.append({"seconds": 0.0, **meter.read()})
-            while readings[-1]["seconds"] < parameters["seconds"]:
-                taken.append(timed(count))
-                reading = meter.read()
-                readings.append({"seconds": time.perf_counter() - start, **reading})
-            late = blocks.elapsed(product.result)
-        blocks.check_complete(late, taken[-1], product.result)
+        taken = blocks.measure(context, product, goes_on=goes_on)
         error = check_matmul(product.result(), first, second, dtype, random)
-        yield {"operations": count, "seconds": taken, "error": error}
+        yield {**taken, "error": error}
 
 
 def device_meter(context: Context) -> meters.Meter:

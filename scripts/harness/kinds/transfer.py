@@ -16,7 +16,7 @@ from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of,
 from harness.machine import cores
 from harness.measuring import blocks
 from harness.measuring.micro.collectives import check_result
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, last, per_second
+from harness.measuring.sweep import Block, GridPoint, Sweep, last, per_second
 from harness.operations import DIRECTIONS, HOST_TO_DEVICE, Transfers
 from harness.telemetry import nvml
 
@@ -61,10 +61,10 @@ class Transfer(Sweep):
         sizes = sorted({*sizes, largest // _ITEM * _ITEM})  # whole numbers of float32
         return [GridPoint({"bytes": size}, size) for size in sizes]
 
-    def figures(self, workload: Workload, subject: int) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
         rate = per_second(1e-9 * subject)
         return {
-            f"{way}_bandwidth": PointFigure("GB/s", "higher", "min", rate, {"direction": way})
+            f"{way}_bandwidth": Metric("GB/s", "higher", "min", rate, at={"direction": way})
             for way in DIRECTIONS
         }
 

@@ -26,10 +26,8 @@ from harness.measuring import model
 from harness.measuring.checks import check_same_weights, compiler_evidence
 from harness.measuring.verification import dropout, float64_run, generation, shared_steps
 from harness.measuring.verification.errors import (
-    OF_TOKEN,
     compare_arrays,
     counted,
-    largest,
     measured,
     relative,
     worst,
@@ -187,7 +185,7 @@ def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
         exact = expected[name]
         errors.append(measured("outputs", relative(array, exact), f"output {number}"))
         if exact.ndim == 3:
-            tokens.append(measured(OF_TOKEN, *worst_token(array, exact)))
+            tokens.append(worst_token(array, exact))
     return [worst(errors), *([worst(tokens)] if tokens else [])]
 
 
@@ -221,12 +219,12 @@ def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[
         )
         drawn = dropout.sampled(adapter.outputs, plain, scaled, known["passes"])
         deviations = dropout.deviations(drawn, known, finest).items()
-        errors += [(error, f"{name}, {where}") for where, error in deviations]
+        errors += [measured("dropout", error, f"{name}, {where}") for where, error in deviations]
         if precision.updates:
             losses = [_loss_with(adapter, weights) for _ in range(dropout.STEPS)]
             off = dropout.of_losses(losses, known, precision.bounds["loss"], case.accumulation)
-            errors.append((off, f"{name}, losses of steps"))
-    return [measured("dropout", *largest(errors)), *masks]
+            errors.append(measured("dropout", off, f"{name}, losses of steps"))
+    return [worst(errors), *masks]
 
 
 def _sums_of_replicas(adapter: Compared) -> List[float]:

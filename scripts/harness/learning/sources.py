@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 import tasks
 from core.inputs import DATA, READING, SYNTHETIC
@@ -26,7 +26,6 @@ from tasks.scoring import classes, replaced
 from harness.adapter import Mismatch, Unsupported, require
 from harness.kind import Context, Workload
 from harness.learning.evaluation import Evaluator
-from harness.learning.targets import Softening, softened
 from harness.loader import Loading, Loads
 from harness.measuring import model
 from harness.measuring.file_sources import FileSource, ImageSource, TokenSource, workers_of
@@ -263,20 +262,6 @@ def part_of_rank(
 
 def _task(name: str, sha256: str, counts: Tuple[int, int]) -> Dict[str, Any]:
     return {"name": name, "sha256": sha256, "train": counts[0], "held_out": counts[1]}
-
-
-def softening(source: TrainingData, how: Optional[Softening], context: Context) -> TrainingData:
-    """Return ``source`` with soft targets in training, if there are any."""
-    if how is None:
-        return source
-    softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank
-
-    def of_epoch(epoch: int) -> Iterator[Arrays]:
-        for number, batch in enumerate(source.of_epoch(epoch)):
-            yield softened(batch, softer, (seed, epoch, number, rank))
-
-    first = softened(source.first, softer, (seed, 0, 0, rank))
-    return source._replace(first=first, of_epoch=of_epoch)
 
 
 class EpochsOfSteps:

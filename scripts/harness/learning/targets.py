@@ -7,11 +7,13 @@ classes, float32 (batch, classes), which the losses of image models accept inste
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from tasks import Arrays
 
 from harness.adapter import Unsupported
-
-Arrays = Dict[str, Any]
+from harness.kind import Context
+from harness.learning.sources import TrainingData
 
 
 class Softening(NamedTuple):
@@ -26,7 +28,7 @@ class Softening(NamedTuple):
     classes: int
 
 
-def softening(
+def softening_of(
     model_config: Mapping[str, Any], smoothing: float, mixup: float
 ) -> Optional[Softening]:
     """Return the parameters of label smoothing and mixup; None if both are 0. Raises
@@ -61,3 +63,19 @@ def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
         kept = share.astype(np.float32).reshape(-1, *[1] * (images.ndim - 1))
         images = kept * images + (1 - kept) * images[::-1]
     return {**batch, "images": images, "labels": answers.astype(np.float32)}
+
+
+def with_soft_targets(
+    source: TrainingData, how: Optional[Softening], context: Context
+) -> TrainingData:
+    """Return ``source`` with soft targets in training, if there are any."""
+    if how is None:
+        return source
+    softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank
+
+    def of_epoch(epoch: int) -> Iterator[Arrays]:
+        for number, batch in enumerate(source.of_epoch(epoch)):
+            yield softened(batch, softer, (seed, epoch, number, rank))
+
+    first = softened(source.first, softer, (seed, 0, 0, rank))
+    return source._replace(first=first, of_epoch=of_epoch)

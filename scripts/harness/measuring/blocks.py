@@ -10,9 +10,10 @@ import contextlib
 import math
 import statistics
 import time
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from harness.adapter import Adapter, Mismatch
+from harness.communication import CollectiveOperation
 from harness.kind import Context, Parameter, above_zero, at_least
 from harness.measuring import window
 from harness.measuring.checks import check_cores
@@ -30,16 +31,12 @@ BOTH = "both"
 _SHORTER, _WAKING = 0.1, 5e-5
 
 
-def parameters(
-    operation: str, seconds: float = BLOCK_SECONDS, fewest: int = 1
-) -> Tuple[Parameter, Parameter]:
+def parameters(operation: str, seconds: float = BLOCK_SECONDS, fewest: int = 1) -> List[Parameter]:
     """Return the parameters of a kind that times ``operation`` in blocks of ``seconds`` each."""
-    return (
+    return [
         Parameter("blocks", at_least(fewest), "", f"how often {operation} is timed", BLOCKS),
-        Parameter(
-            "block_seconds", above_zero, "s", "how long each of them takes about", seconds
-        ),
-    )  # fmt: skip
+        Parameter("block_seconds", above_zero, "s", "how long each of them takes about", seconds),
+    ]
 
 
 @contextlib.contextmanager
@@ -87,22 +84,55 @@ def random_of(context: Context) -> Any:
     return np.random.RandomState(context.rank_context.seed)
 
 
-def measure(context: Context, operation: Operation, together: bool = True) -> Dict[str, Any]:
-    """Time an operation and return ``{"operations": per block, "seconds": of each block}``.
-
-    The workload's parameters give number and length of the blocks. ``together``: start with all
-    ranks of this node, which do not communicate; else alone. Raises Mismatch where work was still
-    running at the end of the last block."""
-    adapter, parameters = context.adapter, context.workload.parameters
+def timer(
+    context: Context, operation: Union[Operation, CollectiveOperation]
+) -> Callable[[int], float]:
+    """Return a function that times a number of runs in a row. A collective is reset before, and
+    all ranks start together."""
+    adapter = context.adapter
 
     def timed(count: int) -> float:
+        if isinstance(operation, CollectiveOperation):
+            operation.reset()
+            adapter.synchronize()
+            adapter.all_reduce(0.0)
         return time_together(adapter, operation.run, count)
 
+    return timed
+
+
+def agreed_runs(context: Context, timed: Callable[[int], float], most: int = 0) -> int:
+    """Return how many runs make a block, at most ``most``, the same in all ranks that work
+    together."""
+    adapter, ranks = context.adapter, context.adapter.rank_context.world_size
+
+    def mean(count: int) -> float:
+        return float(adapter.all_reduce(timed(count)) / ranks) if ranks > 1 else timed(count)
+
+    return runs_of_block(mean, context.workload.parameters["block_seconds"], most)
+
+
+def measure(
+    context: Context,
+    operation: Union[Operation, CollectiveOperation],
+    most: int = 0,
+    goes_on: Optional[Callable[[int], bool]] = None,
+) -> Dict[str, Any]:
+    """Time an operation and return ``{"operations": per block, "seconds": of each block}``.
+
+    The workload's parameters give length and number of the blocks. ``most``: largest number of runs
+    in a block. ``goes_on``: called with the number of blocks so far, tells whether another one
+    follows. All ranks of this node begin together. Raises Mismatch where work was still running at
+    the end of the last block."""
+    parameters, timed = context.workload.parameters, timer(context, operation)
+    goes_on = goes_on or (lambda done: done < parameters["blocks"])
     timed(1)  # compiles, and makes room for the result
-    count = runs_of_block(timed, parameters["block_seconds"])
+    count = agreed_runs(context, timed, most)
     operation.result()  # compiles, in some frameworks
-    with window.all_ready(adapter, context.barrier if together else None):
-        taken = [timed(count) for _ in range(parameters["blocks"])]
+    taken: List[float] = []
+    with window.all_ready(context.adapter, context.barrier):
+        while goes_on(len(taken)):
+            taken.append(timed(count))
         late = elapsed(operation.result)
     check_complete(late, taken[-1], operation.result)
     return {"operations": count, "seconds": taken}

@@ -13,7 +13,7 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Workload, point
 from harness.measuring import blocks
 
-Block = Dict[str, Any]
+Block = Mapping[str, Any]
 
 
 class GridPoint(NamedTuple):
@@ -22,17 +22,6 @@ class GridPoint(NamedTuple):
 
     at: Mapping[str, Any]
     subject: Any
-
-
-class PointFigure(NamedTuple):
-    """Figure of a point. ``value``: function of a rank's block; ``part``: names the block among
-    those of the point."""
-
-    unit: str
-    better: str
-    combine: str
-    value: Callable[[Block], float]
-    part: Mapping[str, str] = {}
 
 
 def per_second(amount: float) -> Callable[[Block], float]:
@@ -76,8 +65,9 @@ class Sweep(Kind):
         """Return the points in the order in which they are measured."""
 
     @abstractmethod
-    def figures(self, workload: Workload, subject: Any) -> Dict[str, PointFigure]:
-        """Return the figures of a point by name."""
+    def figures(self, workload: Workload, subject: Any) -> Dict[str, Metric]:
+        """Return the figures of a point by name, whose ``of_rank`` is of a rank's block there.
+        ``at``: names the block among those of the point."""
 
     @abstractmethod
     def run(self, context: Context, subject: Any) -> Iterable[Block]:
@@ -89,8 +79,8 @@ class Sweep(Kind):
         of_name: Dict[str, List[Metric]] = {}
         for at, subject in self.grid(workload):
             for name, figure in self.figures(workload, subject).items():
-                of_rank = partial(_value, {**at, **figure.part}, figure.value)
-                metric = Metric(figure.unit, figure.better, figure.combine, of_rank)
+                of_rank = partial(_value, {**at, **figure.at}, figure.of_rank)
+                metric = figure._replace(of_rank=of_rank, at={})
                 of_name.setdefault(name, []).append(metric)
                 named.update([point(name, at, metric) if self.names_points else (name, metric)])
         whole = {
@@ -107,7 +97,8 @@ class Sweep(Kind):
                 where = ", ".join(f"{name} {value}" for name, value in at.items())
                 context.report.enter(where or "timed window")
                 for block in self.run(context, subject):
-                    timed.append({"at": {**at, **block.pop("part", {})}, **block})
+                    entry = dict(block)
+                    timed.append({"at": {**at, **entry.pop("part", {})}, **entry})
 
 
 def _value(

@@ -175,21 +175,11 @@ def test_one_device_has_no_collective(toy: Bench) -> None:
     assert record["reason"] == "one device has no other to communicate with"
 
 
-@pytest.mark.parametrize(
-    ("operation", "ranks", "factor"),
-    [
-        ("all_reduce", 2, 1.0),
-        ("all_reduce", 8, 1.75),
-        ("reduce_scatter", 8, 0.875),
-        ("all_gather", 4, 0.75),
-        ("all_to_all", 4, 0.75),
-        ("broadcast", 8, 1.0),
-        ("reduce", 8, 1.0),
-        ("send_receive", 8, 1.0),
-    ],
-)
-def test_factors_are_those_of_nccl_tests(operation: str, ranks: int, factor: float) -> None:
-    assert collective_kind.factor(operation, ranks) == factor
+def test_factors_are_those_of_nccl_tests() -> None:
+    of_eight = {"all_reduce": 1.75, **dict.fromkeys(("broadcast", "reduce", "send_receive"), 1.0)}
+    of_eight.update(dict.fromkeys(("reduce_scatter", "all_gather", "all_to_all"), 0.875))
+    assert {name: collective_kind.factor(name, 8) for name in of_eight} == of_eight
+    assert collective_kind.factor("all_reduce", 2) == 1.0
 
 
 def test_sizes_are_whole_elements_of_every_part() -> None:
@@ -200,10 +190,10 @@ def test_sizes_are_whole_elements_of_every_part() -> None:
     assert collective_kind.elements("all_to_all", "float32", 3, 24) == 6
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 8, 512])
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_sums_of_sums_stay_below_what_the_dtype_holds(ranks: int, dtype: str) -> None:
+def test_sums_of_sums_stay_below_what_the_dtype_holds(dtype: str) -> None:
     """Fail if the sums of as many all-reduces as a block may have overflow the dtype."""
-    runs = collectives.most_in_a_row("all_reduce", dtype, ranks)
-    value = float(collectives.highest_value(dtype, ranks))
-    assert value * float(ranks) ** runs <= float(np.finfo(dtype).max)
+    for ranks in (2, 3, 8, 512):
+        runs = collectives.most_in_a_row("all_reduce", dtype, ranks)
+        value = float(collectives.highest_value(dtype, ranks))
+        assert value * float(ranks) ** runs <= float(np.finfo(dtype).max)

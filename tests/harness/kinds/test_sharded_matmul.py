@@ -9,7 +9,7 @@ import pytest
 from core.matmuls import MatmulShape
 from harness.adapter import Unsupported
 from harness.kinds import sharded_matmul
-from harness.measuring.micro.matmuls import plain_shapes, shapes_of
+from harness.measuring.micro.results import plain_shapes, shapes_of
 
 from ...bench import Bench, Finished
 from ..bare import BARE, values

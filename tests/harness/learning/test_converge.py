@@ -16,8 +16,16 @@ from harness.adapter import Case, Mismatch
 from harness.kind import ParameterError, TargetMissed, Workload, combined
 from harness.kinds import converge
 from harness.learning import curve, sources
-from harness.learning.rates import FIRST, LAST, SCHEDULES, rate_at, schedule_of
-from harness.learning.training import Recipe, is_done, train
+from harness.learning.training import (
+    FIRST,
+    LAST,
+    SCHEDULES,
+    Recipe,
+    is_done,
+    rate_at,
+    schedule_of,
+    train,
+)
 from tasks.scoring import classes
 
 from ...bench import ROOT, Bench

@@ -10,7 +10,7 @@ import tasks
 from harness.adapter import Case, Unsupported
 from harness.kind import Workload
 from harness.kinds import converge
-from harness.learning.targets import Softening, softened, softening
+from harness.learning.targets import Softening, softened, softening_of
 from tasks.scoring import classes
 
 MODEL_CONFIG: dict[str, Any] = {
@@ -60,11 +60,11 @@ def test_mixup_mixes_images_and_answers_by_one_share() -> None:
 
 
 def test_only_images_with_a_class_have_soft_answers() -> None:
-    assert softening(MODEL_CONFIG, 0.0, 0.0) is None
-    assert softening(MODEL_CONFIG, 0.1, 0.2) == Softening(0.1, 0.2, 10)
+    assert softening_of(MODEL_CONFIG, 0.0, 0.0) is None
+    assert softening_of(MODEL_CONFIG, 0.1, 0.2) == Softening(0.1, 0.2, 10)
     spans = {"name": "spans", "inputs": [{"name": "token_ids"}], "hyperparameters": {}}
     with pytest.raises(Unsupported, match="images with one class each, not spans"):
-        softening(spans, 0.1, 0.0)
+        softening_of(spans, 0.1, 0.0)
 
 
 def test_the_right_class_among_five() -> None:

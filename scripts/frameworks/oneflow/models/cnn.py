@@ -10,8 +10,7 @@ import oneflow
 import oneflow.nn.functional as F
 from harness.adapter import inputs as inputs
 from networks import Layer, LayerGraph
-from networks.fusing import FUSED, fused
-from networks.schedule import Call, flattened, schedule
+from networks.schedule import FUSED, Call, flattened, fused, schedule
 from oneflow import Tensor, nn
 
 from ..devices import channels_last

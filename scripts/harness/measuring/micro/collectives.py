@@ -1,4 +1,4 @@
-"""Inputs and results of collectives, and their timing.
+"""Inputs and results of collectives.
 
 Inputs are whole numbers whose sums over all ranks are exact. Standard library and numpy.
 """
@@ -17,10 +17,7 @@ from harness.communication import (
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
-    CollectiveOperation,
 )
-from harness.kind import Context
-from harness.measuring import blocks
 
 #: Bytes of an element, largest whole number up to which all sums are exact, and largest number,
 #: rounded down, by dtype.
@@ -81,39 +78,6 @@ def most_in_a_row(operation: str, dtype: str, ranks: int) -> int:
         return MOST_IN_A_BLOCK
     room = _LARGEST[dtype] / highest_value(dtype, ranks)
     return max(1, math.floor(math.log(room) / math.log(ranks)))
-
-
-def timed_block(context: Context, collective: CollectiveOperation, runs: int) -> float:
-    """Return the seconds of consecutive ``runs`` that all ranks start together."""
-    collective.reset()
-    context.adapter.synchronize()
-    context.adapter.all_reduce(0.0)
-    return blocks.time_together(context.adapter, collective.run, runs)
-
-
-def runs_of_block(context: Context, collective: CollectiveOperation, most: int) -> int:
-    """Return how many runs make a block, at most ``most``, the same in all ranks."""
-    ranks = context.rank_context.world_size
-
-    def mean(count: int) -> float:
-        taken = context.adapter.all_reduce(timed_block(context, collective, count))
-        return float(taken / ranks)
-
-    return blocks.runs_of_block(mean, context.workload.parameters["block_seconds"], most)
-
-
-def measure(
-    context: Context, collective: CollectiveOperation, most: int = MOST_IN_A_BLOCK
-) -> Dict[str, Any]:
-    """Time blocks that all ranks start together, as :func:`harness.measuring.blocks.measure`.
-
-    ``most``: how often the collective may run before it is reset."""
-    runs = runs_of_block(context, collective, most)
-    collective.result()  # compiles, in some frameworks
-    count = context.workload.parameters["blocks"]
-    taken = [timed_block(context, collective, runs) for _ in range(count)]
-    blocks.check_complete(blocks.elapsed(collective.result), taken[-1], collective.result)
-    return {"operations": runs, "seconds": taken}
 
 
 def check_result(actual: Any, expected: Optional[Any], description: str) -> None:

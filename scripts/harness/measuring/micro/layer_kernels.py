@@ -14,8 +14,8 @@ from harness.common_capabilities import MicroBenchmarks
 from harness.kind import Context, Metric, Workload
 from harness.measuring import blocks
 from harness.measuring.checks import check_matmuls
-from harness.measuring.micro import samples
-from harness.measuring.sweep import Block, GridPoint, PointFigure, Sweep, per_second, scaled
+from harness.measuring.micro.results import check, check_shape
+from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
 
 #: Operations of a pass relative to the forward pass.
@@ -70,11 +70,10 @@ class ModelKernels(Sweep, Generic[Shape]):
         where = ", ".join(f"{name} {value}" for name, value in self.at(shape).items())
         names = [f"{name} of {self.name} at {where}" for name in self.results]
         for array, like, name in zip(results, (arrays[-1], *arrays[:-1]), names):
-            samples.check_shape(array, like.shape, name)
+            check_shape(array, like.shape, name)
         parts, expected = self.compared(shape, arrays, results, random)
         return max(
-            samples.check(part, exact, dtype, name)
-            for part, exact, name in zip(parts, expected, names)
+            check(part, exact, dtype, name) for part, exact, name in zip(parts, expected, names)
         )
 
     def grid(self, workload: Workload) -> List[GridPoint]:
@@ -83,13 +82,13 @@ class ModelKernels(Sweep, Generic[Shape]):
             for shape, times in self.shapes(workload).items()
         ]
 
-    def figures(self, workload: Workload, subject: Any) -> Dict[str, PointFigure]:
+    def figures(self, workload: Workload, subject: Any) -> Dict[str, Metric]:
         named = {}
         for direction, cost in COST.items():
             part = {"pass": direction}
             rate = per_second(1e-12 * cost * self.operations(subject))
-            named[f"{direction}_rate"] = PointFigure("TFLOP/s", "higher", "min", rate, part)
-            named[f"{direction}_time"] = PointFigure("us", "lower", "max", scaled(1e6), part)
+            named[f"{direction}_rate"] = Metric("TFLOP/s", "higher", "min", rate, at=part)
+            named[f"{direction}_time"] = Metric("us", "lower", "max", scaled(1e6), at=part)
         return named
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:

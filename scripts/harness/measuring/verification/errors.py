@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, Tuple
+from typing import Any, Dict, Iterable, List, Mapping
 
 
 def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
@@ -21,31 +21,19 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
 OF_TOKEN = "outputs of a token"
 
 
-def errors_of_tokens(off: Any, exact: Any) -> Any:
-    """Return the errors of the logits of each token, (batch, count), relative to their norm or to
-    that of a mean token, if larger. ``off``: differences from the ``exact`` ones, (batch, count,
-    vocabulary)."""
-    import numpy as np
-
-    norms = np.linalg.norm(exact, axis=2)
-    mean = max(float(np.sqrt((norms**2).mean())), 1e-300)
-    return np.linalg.norm(off, axis=2) / np.maximum(norms, mean)
-
-
-def worst_token(actual: Any, expected: Any) -> Tuple[float, str]:
-    """Return the largest error of the logits of a token, (batch, count, vocabulary), and its
-    place."""
+def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, Any]:
+    """Return the largest error of the logits of a token, (batch, count, vocabulary), among those
+    where ``compared`` (batch, count) is true. It is relative to their norm, or to that of a mean
+    token, if larger."""
     import numpy as np
 
     exact = np.asarray(expected, np.float64)
-    errors = errors_of_tokens(np.asarray(actual, np.float64) - exact, exact)
-    row, number = np.unravel_index(np.argmax(errors), errors.shape)
-    return float(errors[row, number]), f"token {number} of sequence {row}"
-
-
-def largest(errors: Iterable[Tuple[float, str]]) -> Tuple[float, str]:
-    """Return the largest of ``errors``, each with its place; a NaN is the largest of all."""
-    return max(errors, key=lambda pair: (pair[0] != pair[0], pair))
+    norms = np.linalg.norm(exact, axis=2)
+    mean = max(float(np.sqrt((norms**2).mean())), 1e-300)
+    off = np.linalg.norm(np.asarray(actual, np.float64) - exact, axis=2)
+    errors = np.where(compared, off / np.maximum(norms, mean), 0.0)
+    row, number = np.unravel_index(np.argmax(errors), errors.shape)  # of a NaN, if there is one
+    return measured(OF_TOKEN, float(errors[row, number]), f"token {number} of sequence {row}")
 
 
 def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:

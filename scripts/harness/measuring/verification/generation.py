@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from core import precisions
 
 from harness.adapter import Generation, Unsupported
 from harness.kind import Workload
-from harness.measuring.verification.errors import (
-    OF_TOKEN,
-    errors_of_tokens,
-    largest,
-    measured,
-    relative,
-)
+from harness.measuring.verification.errors import measured, relative, worst, worst_token
 from harness.measuring.verification.rounding import FLOAT32
 
 #: Error of all logits that float32 stays below, and that narrower matmuls exceed.
@@ -64,53 +58,29 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
     import numpy as np
 
     right, exact = expected["tokens"], expected["logits"].astype(np.float64)
-    tokens, logits = _continued(adapter, right.shape[1], None)
-    is_same = np.logical_and.accumulate(tokens == right, axis=1)
+    free = _continued(adapter, right.shape[1], None)
+    forced = _continued(adapter, right.shape[1], right)
+    is_same = np.logical_and.accumulate(free[0] == right, axis=1)
     every = np.ones_like(is_same)
     behind_same = np.concatenate([every[:, :1], is_same[:, :-1]], axis=1)
-    requests = [
-        _differences(tokens, logits, right, exact, behind_same),
-        _differences(*_continued(adapter, right.shape[1], right), right, exact, every),
-    ]
+    totals, of_tokens, wrong = [], [], 0
+    for (tokens, logits), compared in ((free, behind_same), (forced, every)):
+        totals.append(measured("outputs", relative(logits[compared], exact[compared])))
+        of_tokens.append(worst_token(logits, exact, compared))
+        chosen, best = (
+            np.take_along_axis(exact, which[..., None], axis=2)[..., 0] for which in (tokens, right)
+        )
+        explained = best - chosen <= 2 * np.abs(logits - exact).max(axis=2)
+        wrong += int((compared & ~explained).sum())
+    outputs = worst(totals)
     same = f"{is_same.sum()} of {is_same.size} are the reference's"
-    total, _ = largest((request.total, "") for request in requests)
     is_wide = FLOAT32 in precisions.known()[adapter.case.precision].dtypes
     return [
-        measured("outputs", total),
-        measured(OF_TOKEN, *largest(request.of_token for request in requests)),
-        measured("generated tokens", float(sum(request.wrong for request in requests)), same),
-        measured("generated in float32", float(total < WIDE and not is_wide)),
+        outputs,
+        worst(of_tokens),
+        measured("generated tokens", float(wrong), same),
+        measured("generated in float32", float(outputs["error"] < WIDE and not is_wide)),
     ]
-
-
-class _Differences(NamedTuple):
-    """Differences from the reference in a request: the error of all logits and the largest of a
-    token, with its place, and how many tokens are wrong."""
-
-    total: float
-    of_token: Tuple[float, str]
-    wrong: int
-
-
-def _differences(tokens: Any, logits: Any, right: Any, exact: Any, compared: Any) -> _Differences:
-    """Return the differences at the places (batch, count) where ``compared`` is true."""
-    import numpy as np
-
-    total = relative(logits[compared], exact[compared])
-    off = logits - exact
-    errors = errors_of_tokens(off, exact)
-    chosen, best = (
-        np.take_along_axis(exact, which[..., None], axis=2)[..., 0] for which in (tokens, right)
-    )
-    explained = best - chosen <= 2 * np.abs(off).max(axis=2)
-    return _Differences(
-        total,
-        largest(
-            (float(errors[row, number]), f"token {number} of sequence {row}")
-            for row, number in np.argwhere(compared)
-        ),
-        int((compared & ~explained).sum()),
-    )
 
 
 def _continued(adapter: Generation, count: int, tokens: Any) -> Tuple[Any, Any]:
