@@ -9,12 +9,10 @@ import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from framebench.records import record_sets
-from framebench.report import panels, plots, setups
+from framebench.report import panels, plots
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, RowLinks
@@ -27,7 +25,6 @@ from selenium.webdriver.common.keys import Keys
 from ..browser import Browser, make
 from ..made_up_records import EVIL, write_records
 from ..made_up_runs import build, run
-from ..saved_records import record, save
 
 ROOT = Path(__file__).parents[3]
 
@@ -45,27 +42,6 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         assert {link.href for link in links.to(actual)} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
-
-
-@pytest.mark.parametrize(
-    ("changes", "made"),
-    [
-        ({"install_method": "conda"}, "a conda environment"),
-        (
-            {"install_method": "modules", "modules": ["base/1", "toy/1.0"]},
-            "modules (base/1 toy/1.0)",
-        ),
-        ({"install_method": "container", "image": "toy.sif"}, "a container (toy.sif)"),
-    ],
-)
-def test_an_environment_says_how_it_was_made(
-    tmp_path: Path, changes: dict[str, Any], made: str
-) -> None:
-    environment = {**record()["environment"], **changes}
-    save(tmp_path, "r1.json", record(environment=environment))
-    runs = record_sets.load(tmp_path).runs
-    ((setup,), _) = setups.of_runs(runs, lambda entry, text: Link(text, "", ""))
-    assert made in setup.made
 
 
 def test_opens_without_console_message_and_without_any_request(
@@ -175,8 +151,7 @@ def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
     (tmp_path / "runs.csv").write_text("\n".join([header, *rows]))
     (tmp_path / "out").mkdir()
     text = make(tmp_path / "runs.csv", tmp_path / "out" / "report.html")
-    assert r"runs.csv:2\truns.csv\t:3\truns.csv" in text
-    assert "no environment recorded" in text
+    assert r"runs.csv:2\truns.csv\truns.csv:3\truns.csv" in text
 
 
 def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_a_case_that_reaches_the_peak_flags_it() -> None:
 def drawn(*runs: Run, peaks: tuple[PeakFlops, ...] = ()) -> list[Any]:
     made = table(*runs, peaks=peaks)
     look = Look(["pytorch", "jax"])
-    return drawings.of_table(ROOFLINE, made, Inputs({}), look)
+    return drawings.draw_table(ROOFLINE, made, Inputs({}), look)
 
 
 def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_own() -> None:

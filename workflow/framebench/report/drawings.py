@@ -28,7 +28,7 @@ DRAWERS: Mapping[str, Drawer] = {
 }
 
 
-def of_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> list[Plot]:
+def draw_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> list[Plot]:
     """Return the plots of a table, as its declaration names them."""
     if not table.drawing:
         return []

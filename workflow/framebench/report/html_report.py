@@ -29,7 +29,7 @@ from ..tables.legend import explanations
 from ..tables.origin import Origin
 from ..tables.setting_answers import FirstScreen
 from ..tables.table import Inputs, Table
-from . import bars, colours, drawings, html_tables, page_data, page_parts, panels, setups
+from . import bars, colours, drawings, page_data, page_tables, panels, setups
 from .plots import Look, Plot
 from .record_links import RowLinks, to_record
 
@@ -47,7 +47,7 @@ def render_comparison(frame: pd.DataFrame, folder: Path, base: str, candidate: s
     ``folder``: folder of the page. ``base``, ``candidate``: where the two sets of records were."""
     counted = Counter(frame["verdict"])
     look = Look(sorted({*frame["framework"]} - {""}))
-    shown = html_tables.of_frame(compare.TABLE, frame)
+    shown = page_tables.page_table(compare.TABLE, frame)
     plots = panels.ratios(
         frame[frame["framework"] != ""], look, "Candidate over base", "ratio",
         "ratio (1 = the same)", "Right of the line the candidate is faster.",
@@ -92,9 +92,10 @@ def render(
     screen = answered or first_screen.first_screen(inputs, tables, runs, provenance)
     shown, folded = bars.settings_with_bars(screen)
     on_page = [
-        html_tables.of_frame(table, frame) for table, frame in {**tables, **(further or {})}.items()
+        page_tables.page_table(table, frame)
+        for table, frame in {**tables, **(further or {})}.items()
     ]
-    found, setups_left_out = setups.of_runs(runs, link)
+    found, setups_left_out = setups.find_setups(runs, link)
     return template("report.html.j2").render(
         **page_files(),
         title=title,
@@ -104,7 +105,7 @@ def render(
         has_several=len({bar.axes["framework"] for one in shown for bar in one.bars}) > 1,
         comparison=_link(folder, COMPARISON_PAGE),
         has_summary=SUMMARY in tables,
-        parts=page_parts.parts_of(on_page, _plots(inputs, tables, look)),
+        parts=page_tables.parts_of(on_page, _plots(inputs, tables, look)),
         data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
         interrupted=[
@@ -161,7 +162,8 @@ def _plots(
 ) -> dict[str, list[Plot]]:
     """Return plots by the name of the table that they precede."""
     return {
-        table.name: drawings.of_table(table, frame, inputs, look) for table, frame in tables.items()
+        table.name: drawings.draw_table(table, frame, inputs, look)
+        for table, frame in tables.items()
     }
 
 

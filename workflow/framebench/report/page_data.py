@@ -19,7 +19,7 @@ from ..tables.formatting import Cell
 from ..tables.legend import EXPLANATIONS
 from ..tables.table import AXES
 from ..tables.view import Field
-from .html_tables import PageTable
+from .page_tables import PageTable
 from .record_links import RowLinks
 from .selection import axis_of
 

@@ -61,7 +61,7 @@ class RowLinks:
 
     def to(self, runs: Sequence[Run]) -> list[Link]:
         """Return links to the records of runs, numbered by repeat."""
-        return numbered(runs, self._link)
+        return [self._link(run, str(run.repeat)) for run in runs]
 
 
 def _cells_of(row: Row) -> tuple[Any, ...]:
@@ -82,20 +82,6 @@ def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:
     if run.record is None:
         return Link(run.origin, href, run.origin)
     return Link(text, href, f"record of repeat {run.repeat}")
-
-
-def numbered(runs: Sequence[Run], link: Callable[[Run, str], Link]) -> list[Link]:
-    """Return a link per repeat.
-
-    Of lines of one CSV file, only the first has the file's name."""
-    links = [link(run, str(run.repeat)) for run in runs]
-    named = ""
-    for index, (run, one) in enumerate(zip(runs, links, strict=True)):
-        name, _, line = run.origin.rpartition(":")
-        if run.record is None and name == named:
-            links[index] = Link(f":{line}", one.href, one.label)
-        named = name
-    return links
 
 
 def named(html: str) -> str:

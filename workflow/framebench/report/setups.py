@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ..files.problem import cause
-from ..records import record_files
 from ..records.run import Run
 from ..tables.measured import runs_in
 from . import colours
 from .record_links import Link
 
 MAX_SETUPS = 12
-#: How an environment was built, in words.
-_WAYS = {
-    "venv": "a venv that the workflow built",
-    "conda": "a conda environment that Snakemake built",
-    "interpreter": "an interpreter named in the config",
-    "modules": "environment modules",
-    "container": "a container",
-    "hand": "by hand, outside the workflow",
-}
 
 
 @dataclass(frozen=True)
 class FrameworkSetup:
-    """A framework in one environment on one kind of machine. ``made``: how it was built."""
+    """A framework in one environment on one kind of machine."""
 
     framework: str
     colour: str
@@ -36,11 +24,10 @@ class FrameworkSetup:
     source: str
     runs: int
     ok: int
-    made: str
     record: Link
 
 
-def of_runs(
+def find_setups(
     runs: Sequence[Run], link: Callable[[Run, str], Link]
 ) -> tuple[list[FrameworkSetup], int]:
     """Return a setup per framework, version, source, machine and environment.
@@ -64,20 +51,7 @@ def of_runs(
                 source=run.case.source,
                 runs=len(group),
                 ok=sum(other.status == "ok" for other in group),
-                made=_made(run),
                 record=link(run, f"record of repeat {run.repeat}"),
             )
         )
     return setups, len(groups) - len(setups)
-
-
-def _made(run: Run) -> str:
-    if run.record is None:
-        return "imported: no environment recorded"
-    try:
-        environment: Mapping[str, Any] = record_files.read(run.record)["environment"]
-    except (OSError, ValueError) as error:
-        return f"not known: the record could not be read again ({cause(error)})"
-    named = " ".join([environment.get("image", ""), *environment.get("modules", [])]).strip()
-    way = _WAYS[environment["install_method"]] + (f" ({named})" if named else "")
-    return f"{way}, Python {environment['python']}"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ...files.problem import Problem
 from ...files.whole_files import write_together
-from ...report import html_report, html_tables, page_data
+from ...report import html_report, page_data, page_tables
 from ...report.charts import trend_lines
 from ...report.charts.trend_lines import Trend
 from ...report.plots import Look, Plot
@@ -61,8 +61,8 @@ def render(
 ) -> str:
     """Render the page of the series."""
     shown = [
-        html_tables.of_frame(CHANGES, changes),
-        html_tables.of_frame(POINTS, points),
+        page_tables.page_table(CHANGES, changes),
+        page_tables.page_table(POINTS, points),
     ]
     return html_report.template("history.html.j2").render(
         **html_report.page_files(),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from ...cases.conditions import CONDITIONS
-from ...cases.names import topology
+from ...cases.names import topology_of
 from ...tables.declared.scaling import ScalingKind
 from ...tables.formatting import number
 from .. import line_charts
@@ -36,29 +35,8 @@ from ..svg import FONT, INK, MUTED
 MAX_PANELS = 6
 MAX_LINES = 10
 
-
-@dataclass(frozen=True)
-class ScalingPoint:
-    """Speed-up over one device. ``interval``: None with too few repeats."""
-
-    devices: int
-    nodes: int
-    speedup: float
-    interval: tuple[float, float] | None
-
-    @property
-    def percent(self) -> float:
-        """Efficiency: speed-up in percent of the number of devices."""
-        return 100 * self.speedup / self.devices
-
-
-#: Points of one setting, by number of devices, then nodes.
-ScalingLine = line_charts.ChartLine[ScalingPoint]
-
-
-def on_fewest_nodes(points: Sequence[ScalingPoint]) -> list[ScalingPoint]:
-    """Return one point per number of devices, on the fewest nodes, which the line joins."""
-    return [next(same) for _, same in groupby(points, lambda point: point.devices)]
+#: Rows of one setting, by number of devices, then nodes.
+ScalingLine = line_charts.ChartLine[Any]
 
 
 def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
@@ -69,14 +47,15 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
     found: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
     without: Counter[tuple[str, str, str]] = Counter()
     for row in rows_of(table):
+        panel = (row.model, row.mode, row.precision)
         if not is_known(row.speedup):
-            without[row.model, row.mode, row.precision] += 1
+            without[panel] += 1
             continue
         line = (row.framework, row.framework_version, row.source, row.compiler)
         # Text, because missing values have no order.
         conditions = (str(getattr(row, name)) for name in CONDITIONS)
-        lines = found[row.model, row.mode, row.precision]
-        lines.setdefault((*line, *conditions, getattr(row, kind.batch)), []).append(row)
+        key = (*line, *conditions, getattr(row, kind.batch))
+        found[panel].setdefault(key, []).append(row)
     full = {
         panel: {key: rows for key, rows in lines.items() if len({r.devices for r in rows}) > 1}
         for panel, lines in found.items()
@@ -91,22 +70,23 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
             ScalingLine(
                 label(lines[key][0]._asdict()),
                 key[0],
-                _points(lines[key]),
+                sorted(lines[key], key=lambda row: (row.devices, row.nodes)),
                 axes_of(lines[key][0]._asdict(), without=["devices"]),
             )
             for key in sorted(chosen)
         ]
+        has_hollow = any(len(line.points) > len(_on_fewest_nodes(line.points)) for line in made)
         drawn.append(
             Plot(
                 title=", ".join(panel),
-                svg=draw(made, look, kind),
+                svg=_draw(made, look, kind),
                 description=f"{kind.name} of {', '.join(panel)}: efficiency of "
                 f" {len(made)} settings, with {kind.same}. The numbers stand in the "
                 "table below.",
                 caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval; a point "
                 "without one has none, for too few repeats. "
                 + "Hollow: as many devices on more nodes. "
-                * any(len(line.points) > len(on_fewest_nodes(line.points)) for line in made)
+                * has_hollow
                 + "A slow single device makes a speed-up look good: read it "
                 "beside the throughput. "
                 + left_out(len(made), len(lines), "settings with more than one device count")
@@ -117,46 +97,36 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
     return drawn
 
 
-def _points(rows: Sequence[Any]) -> list[ScalingPoint]:
-    points = [
-        ScalingPoint(
-            int(row.devices),
-            int(row.nodes),
-            float(row.speedup),
-            (float(row.speedup_ci_low), float(row.speedup_ci_high))
-            if is_known(row.speedup_ci_low)
-            else None,
-        )
-        for row in rows
-    ]
-    return sorted(points, key=lambda point: (point.devices, point.nodes))
+def _on_fewest_nodes(rows: Sequence[Any]) -> list[Any]:
+    """Return one row per number of devices, on the fewest nodes, which the line joins."""
+    return [next(same) for _, same in groupby(rows, lambda row: row.devices)]
 
 
-def draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
+def _draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
     """Return the efficiency by number of devices as SVG, with the ideal."""
-    devices = sorted({point.devices for line in lines for point in line.points} | {1})
+    devices = sorted({row.devices for line in lines for row in line.points} | {1})
 
-    def one(axes: Axes, line: line_charts.ChartLine[ScalingPoint], style: line_charts.Style,
-            parts: Parts) -> None:  # fmt: skip
-        fewest = on_fewest_nodes(line.points)
+    def one(axes: Axes, line: ScalingLine, style: line_charts.Style, parts: Parts) -> None:
+        fewest = _on_fewest_nodes(line.points)
         hollow = {**style, "linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.4}
-        more = [point for point in line.points if point not in fewest]
+        more = [row for row in line.points if row not in fewest]
         for some, look_of in ((fewest, {**style, "label": line.label}), (more, hollow)):
-            places = [(point.devices, point.percent) for point in some]
-            if places:
-                axes.plot(*zip(*places, strict=True), markersize=6, **look_of)
-        for point in line.points:
-            said = f"{line.label}, {topology(point.nodes, point.devices // point.nodes)}: "
-            said += f"{number(point.speedup)}, {point.percent:.1f} % of ideal"
+            percents = [100 * row.efficiency for row in some]
+            axes.plot([row.devices for row in some], percents, markersize=6, **look_of)
+        for row in line.points:
+            percent = 100 * row.efficiency
+            said = (
+                f"{line.label}, {topology_of(row)}: {number(row.speedup)}, {percent:.1f} % of ideal"
+            )
             # One device is compared with itself.
-            if point.interval and point.interval[0] != point.interval[1]:
-                said += "; 95 % interval {} to {}".format(*map(number, point.interval))
-                low, high = (100 * end / point.devices for end in point.interval)
+            if is_known(row.speedup_ci_low) and row.speedup_ci_low != row.speedup_ci_high:
+                ends = map(number, (row.speedup_ci_low, row.speedup_ci_high))
+                said += "; 95 % interval {} to {}".format(*ends)
                 axes.vlines(
-                    [point.devices], low, high, color=style["color"], linewidth=3, alpha=0.35,
-                    gid=style["gid"],
+                    [row.devices], 100 * row.efficiency_ci_low, 100 * row.efficiency_ci_high,
+                    color=style["color"], linewidth=3, alpha=0.35, gid=style["gid"],
                 )  # fmt: skip
-            parts.point(style["gid"], axes, (point.devices, point.percent), said)
+            parts.point(style["gid"], axes, (row.devices, percent), said)
 
     def finish(axes: Axes) -> None:
         axes.axhline(100, color=MUTED, linewidth=1.4, zorder=0)

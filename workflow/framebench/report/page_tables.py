@@ -1,17 +1,61 @@
-"""Folded parts of the page: tables and charts under a name that says what they hold."""
+"""Tables of the page, with an anchor for each row, and the folded parts that hold them."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import pandas as pd
+
 from ..config.statuses import FAILURES
-from ..tables import formatting
+from ..tables import formatting, view
 from ..tables.columns import Row
 from ..tables.table import Table
-from .html_tables import RATIO, PageTable
+from ..tables.view import Arrangement, TableView
 from .plots import Plot
+
+#: Column of tables of ratios.
+RATIO = "speedup"
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table of the page, whose rows its script draws.
+
+    ``has_records``: whether rows unfold to records. ``ids``: anchor of each row, the same for every
+    set of records. ``without_ratio``: number of rows that are only in the file, because they have
+    no ratio."""
+
+    view: TableView
+    arrangement: Arrangement
+    has_records: bool
+    ids: Sequence[str]
+    without_ratio: int = 0
+
+
+def page_table(table: Table, frame: pd.DataFrame) -> PageTable:
+    """Return a table as the page shows it: of ratios, the rows that have one."""
+    with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
+    seen = view.view_table(table, with_ratio)
+    has_records = table.has_records and not table.crosstab
+    ids = [*_row_ids(table, seen.rows)]
+    return PageTable(seen, view.arrange(seen), has_records, ids, len(frame) - len(with_ratio))
+
+
+def _row_ids(table: Table, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a short hash of each row's keys, with a number where it repeats."""
+    met: Counter[str] = Counter()
+    for row in rows:
+        text = json.dumps([str(row.get(name)) for name in table.keys])
+        name = hashlib.sha256(text.encode()).hexdigest()[:8]
+        met[name] += 1
+        yield name if met[name] == 1 else f"{name}-{met[name]}"
+
+
+# ---- folded parts --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
