@@ -8,9 +8,8 @@ import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.steps import SampleWork, StepParts
 from framebench.records.run import Flag, Run
-from framebench.tables import frames
+from framebench.tables import frames, traffic
 from framebench.tables.declared.own_model import OWN_MODEL, sentences
-from framebench.tables.expectation import traffic
 
 from ..made_up_peaks import CPU, peak_flops
 from ..made_up_runs import inputs_of, repeats, run

@@ -14,8 +14,8 @@ from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.plots import Look
+from framebench.tables import traffic
 from framebench.tables.declared.roofline import ROOFLINE
-from framebench.tables.expectation import traffic
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops

@@ -1,18 +1,17 @@
 """Roofline table: each case against the peak and the memory bandwidth of its device.
 
 Model: Williams, Waterman & Patterson, *Communications of the ACM* 52(4), 2009, with measured roofs.
-Bytes are a lower bound of the traffic (see ``expectation/traffic.py``), so that intensity and bound
+Bytes are a lower bound of the traffic (see ``tables/traffic.py``), so that intensity and bound
 are upper bounds."""
 
 from __future__ import annotations
 
 import pandas as pd
 
-from .. import formatting
+from .. import formatting, roofs, traffic
 from ..columns import Row
-from ..expectation import roofs, traffic
-from ..expectation.roofs import Roof, RoofLookup
 from ..results import CaseResult, flags_of
+from ..roofs import Roof
 from ..table import Inputs, declared_table
 from .efficiency import DOUBTED, HIGHEST_MFU, operations_per_sample, tflops_per_device
 
@@ -28,13 +27,11 @@ _MEASURE = {
 
 def rows(inputs: Inputs) -> pd.DataFrame:
     """Return a row per case; none if no memory bandwidth was measured."""
-    lookup = RoofLookup(inputs.peaks, inputs.others)
-    return inputs.cases_with(
-        lambda result: _cells(inputs, lookup, result) if lookup.has_memory else None
-    )
+    is_measured = roofs.has_memory(inputs)
+    return inputs.cases_with(lambda result: _cells(inputs, result) if is_measured else None)
 
 
-def _cells(inputs: Inputs, lookup: RoofLookup, result: CaseResult) -> Row:
+def _cells(inputs: Inputs, result: CaseResult) -> Row:
     """Return the figures of a case.
 
     1. intensity: model FLOPs of a step on a device / least bytes that it moves.
@@ -44,7 +41,7 @@ def _cells(inputs: Inputs, lookup: RoofLookup, result: CaseResult) -> Row:
     moved = traffic.of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
     attained = tflops_per_device(result, inputs.models)
-    compute, memory = lookup.compute(run), lookup.memory(run)
+    compute, memory = roofs.compute_roof(inputs, run), roofs.memory_roof(inputs, run)
     intensity = None
     if operations is not None and moved.moved:
         samples = run.case.samples_of_replica

@@ -18,9 +18,9 @@ from ...records.run import Run
 from ...statistics import descriptive
 from ...statistics.intervals import median_interval
 from ..columns import Row, interval_cells
-from ..expectation.collectives import AllReduceLookup
 from ..ratios import ratio_table
 from ..results import CaseResult, flags_of, over_runs, with_cells
+from ..roofs import expected_all_reduces
 from ..table import Inputs, declared_table
 
 
@@ -110,18 +110,17 @@ def _efficiencies(
     table = ratio_table(cases, inputs, base, named, is_scaling=True)
     for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
         table[name.replace("speedup", "efficiency")] = table[name] / table["devices"]
-    lookup = AllReduceLookup(inputs.others)
     rows = zip(table.index, table["flags"], strict=True)
     return with_cells(
-        table, [_communication(inputs.results[number], flags, lookup) for number, flags in rows]
+        table, [_communication(inputs.results[number], flags, inputs) for number, flags in rows]
     )
 
 
-def _communication(result: CaseResult, flags: str, lookup: AllReduceLookup) -> Row:
+def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
     """Return medians over repeats of the times of communication, each alone, and the expected one.
 
     ``flags``: of the row, which has also those of the measured collective."""
-    expected, collective = _expected(result, lookup)
+    expected, collective = _expected(result, inputs)
     return {
         "expected_communication": expected,
         "flags": " ".join(sorted({*flags.split(), *flags_of(collective).split()})),
@@ -133,14 +132,16 @@ def _communication(result: CaseResult, flags: str, lookup: AllReduceLookup) -> R
     }
 
 
-def _expected(
-    result: CaseResult, lookup: AllReduceLookup
-) -> tuple[float | None, CaseResult | None]:
+def _expected(result: CaseResult, inputs: Inputs) -> tuple[float | None, CaseResult | None]:
     """Return the expected part of a training step for all-reduces of the gradients, one after the
     other, and the case that measured such all-reduces; None if it is not known."""
     run = (result.ok or result.runs)[0]
     gradients = run.gradient_all_reduce if run.case.parallelism == DATA else None
-    found = lookup.expected(run, gradients.sizes) if gradients and _is_training(run) else None
+    found = (
+        expected_all_reduces(inputs, run, gradients.sizes)
+        if gradients and _is_training(run)
+        else None
+    )
     if found is None or not result.throughput:
         return None, None
     return found[0] * result.throughput / run.case.samples_per_step, found[1]

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from core import precisions
 from core.parallelism import DATA
 
-from ...records.fields.steps import SampleWork
-from ...records.run import Run
+from ..records.fields.steps import SampleWork
+from ..records.run import Run
 
 #: Values per parameter that an optimizer keeps.
 STATE = {"sgd": 1, "adamw": 2, "lamb": 2}

@@ -1,1 +1,0 @@
-"""Expected times of a step, from micro-benchmarks on the same machine."""

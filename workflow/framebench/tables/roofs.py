@@ -1,0 +1,193 @@
+"""What other benchmarks measured on the devices of a run: roofs, and the time of an all-reduce.
+
+Devices share memory, power and clock. A case is therefore compared with what as many devices
+reached together, with as many cores each, on the same machine.
+
+An all-reduce was measured in the same framework, by the benchmark ``collective``. Between two
+measured sizes, time is linear in bytes, as for a latency and a bandwidth (Hockney, *Parallel
+Computing* 20, 1994). Below the smallest size its time is used. Beyond the largest there is no
+expectation."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from core import precisions
+
+from ..cases.conditions import OURS
+from ..machine.identities import same
+from ..records.device_peaks import KIND as PEAK
+from ..records.run import Run
+from ..statistics import descriptive
+from .results import CaseResult
+from .table import Inputs
+
+
+class RoofMetric(NamedTuple):
+    """Benchmark and metric of a roof.
+
+    ``parameter``: parameter that must be at least ``least``; "" for none."""
+
+    kind: str
+    metric: str
+    parameter: str = ""
+    least: int = 0
+
+
+#: Peak FLOPS, each of the slowest device.
+COMPUTE = (RoofMetric(PEAK, "peak"), RoofMetric("matmul", "highest_rate"))
+#: Bandwidth of all devices together, by accelerator: STREAM's triad on a CPU; on a GPU the sum of
+#: two arrays of at least 2^26 elements, which no cache holds.
+MEMORY = {
+    "cpu": RoofMetric("memory", "triad"),
+    "cuda": RoofMetric("elementwise", "add", "elements", 2**26),
+}
+_COLLECTIVE, _ALL_REDUCE, _FLOAT32 = "collective", "all_reduce", "float32"
+_MICROSECOND = 1e-6
+
+
+@dataclass(frozen=True)
+class Roof:
+    """A roof of one device.
+
+    ``value``: TFLOP/s or GB/s. ``by``: origin of the figure. ``last_cache``: bytes of the machine's
+    last-level cache, if recorded."""
+
+    value: float
+    by: str
+    result: CaseResult | None = None
+    last_cache: int | None = None
+
+
+def has_memory(inputs: Inputs) -> bool:
+    """Return whether any memory bandwidth was measured."""
+    return any(
+        result.throughput is not None and result.case.nodes == 1 and _is_of(result, roof)
+        for result in inputs.others.values()
+        if (roof := MEMORY.get(result.conditions.accelerator))
+    )
+
+
+def compute_roof(inputs: Inputs, run: Run) -> Roof | None:
+    """Return the highest TFLOP/s of a run's device in its precision, of any framework."""
+    peak = inputs.peaks.for_run(run)
+    roofs = [
+        Roof(result.throughput, _origin(result), result)
+        for metric in COMPUTE
+        for result in _on_devices_of(inputs, run, metric.kind)
+        if _is_of(result, metric) and result.throughput is not None
+        if result.case.precision == run.case.precision
+    ]
+    if peak and peak.tflops and peak.devices == run.case.devices_per_node:
+        roofs.insert(0, Roof(peak.tflops, peak.by))
+    return max(roofs, key=lambda roof: roof.value, default=None)
+
+
+def memory_roof(inputs: Inputs, run: Run) -> Roof | None:
+    """Return the highest GB/s of a run's device."""
+    metric = MEMORY.get(run.conditions.accelerator)
+    roofs = (
+        Roof(
+            result.throughput / result.case.devices,
+            _origin(result),
+            result,
+            max((r.last_cache for r in result.ok if r.last_cache), default=None),
+        )
+        for result in (_on_devices_of(inputs, run, metric.kind) if metric else ())
+        if metric and _is_of(result, metric) and result.throughput is not None
+    )
+    return max(roofs, key=lambda roof: roof.value, default=None)
+
+
+def expected_all_reduces(
+    inputs: Inputs, run: Run, sizes: Sequence[int]
+) -> tuple[float, CaseResult] | None:
+    """Return the seconds of all-reduces of ``sizes`` bytes one after the other, as the median over
+    repeats of the case measured between ranks like those of ``run``; and that case.
+
+    Of several cases, the one with the largest size. None if a size exceeds it."""
+    precision = precisions.known().get(run.case.precision)
+    dtype = (precision.storage if precision else "") or _FLOAT32
+    found: dict[Any, CaseResult] = {}
+    for result in _on_devices_of(inputs, run, _COLLECTIVE, run.case.nodes):
+        # A case's first result is its principal metric, with the flags of its repeats.
+        found.setdefault((result.case, result.conditions), result)
+    measured: list[tuple[int, CaseResult, list[_Times]]] = []
+    for result in found.values():
+        case, parameters = result.case, dict(result.case.parameters)
+        asked = (run.case.framework, run.case.framework_version, _ALL_REDUCE, dtype)
+        times = [some for one in result.ok if (some := _times_of(one))]
+        if times and asked == (
+            case.framework, case.framework_version, parameters.get("operation"),
+            parameters.get("dtype", _FLOAT32),
+        ):  # fmt: skip
+            measured.append((min(some[-1][0] for some in times), result, times))
+    if not sizes or not measured:
+        return None
+    largest, result, times = max(measured, key=lambda one: one[0])
+    if max(sizes) > largest:
+        return None
+    totals = [sum(_between(some, size) for size in sizes) for some in times]
+    return descriptive.median(totals), result
+
+
+#: Bytes and seconds of all-reduces, by rising size.
+_Times = Sequence[tuple[int, float]]
+
+
+def _times_of(run: Run) -> _Times:
+    return sorted(
+        (int(dict(metric.point)["bytes"]), _MICROSECOND * metric.value)
+        for metric in run.metrics
+        if metric.name == "time" and metric.value is not None and "bytes" in dict(metric.point)
+    )
+
+
+def _between(times: _Times, size: int) -> float:
+    index = bisect_left([measured for measured, _ in times], size)
+    if index == 0:
+        return times[0][1]
+    (below, short), (above, long) = times[index - 1], times[index]
+    return short + (long - short) * (size - below) / (above - below)
+
+
+def _by_devices(inputs: Inputs) -> Mapping[tuple[Any, ...], Sequence[CaseResult]]:
+    """Return the results of other benchmarks, by benchmark and devices."""
+    found: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
+    for result in inputs.others.values():
+        if result.ok:
+            found[_devices(result.ok[0], result.case.mode, result.case.nodes)].append(result)
+    return found
+
+
+def _on_devices_of(inputs: Inputs, run: Run, kind: str, nodes: int = 1) -> Iterator[CaseResult]:
+    """Yield the results of a benchmark on as many devices as those of ``run`` on each of ``nodes``
+    of the same machine."""
+    if run.case.source == OURS and run.hardware:
+        for result in inputs.once(_by_devices).get(_devices(run, kind, nodes), ()):
+            if same(result.ok[0].machine, run.machine):
+                yield result
+
+
+def _devices(run: Run, kind: str, nodes: int) -> tuple[Any, ...]:
+    where = run.conditions
+    place = (run.hardware, where.accelerator, where.cores_per_device, run.case.devices_per_node)
+    return (kind, nodes, *place)
+
+
+def _is_of(result: CaseResult, source: RoofMetric) -> bool:
+    value = dict(result.case.parameters).get(source.parameter, 0)
+    is_large = not source.parameter or (isinstance(value, int) and value >= source.least)
+    return (result.case.mode, result.key.metric) == source[:2] and is_large
+
+
+def _origin(result: CaseResult) -> str:
+    """Return a roof's origin: framework and version, benchmark, metric and number of devices."""
+    case = result.case
+    whose = f"{case.framework} {case.framework_version} " if case.framework else ""
+    together = f" on {case.devices} devices at once" if case.devices > 1 else ""
+    return f"{whose}{case.mode} {result.key.metric}{together}"
