@@ -23,8 +23,9 @@ from core.parallelism import DATA, Layout, layout_of
 NONE = "none"
 #: Batch of a case whose largest batch is still to be found.
 MAX = "max"
-#: End of a batch that grows with the physical cores of a device, such as ``2 per core``.
-PER_CORE = " per core"
+#: Ends of a batch that grows with the physical cores of a device, such as ``2 per core``, or with
+#: the memory of a GPU, such as ``8 per GiB``.
+PER_CORE, PER_GIB = " per core", " per GiB"
 #: Benchmark that reads images by itself.
 INPUT = "input"
 
@@ -53,8 +54,8 @@ class Case(_Values):
     """Values of all axes of a case, as attributes.
 
     ``mode``: the benchmark; an axis that it does not have is "" or 0. ``batch_per_device``: samples
-    that a device computes in a micro-step, MAX, N PER_CORE, or TOTAL/PARTS for a total batch
-    without a whole number for each part; ``sequence_length``: tokens, None for a model without
+    that a device computes in a micro-step, MAX, N PER_CORE or PER_GIB, or TOTAL/PARTS for a total
+    batch without a whole number for each part; ``sequence_length``: tokens, None for a model without
     sequences;
     ``variant``: of an A/B test, "" for none; ``parameters``: of the benchmark, sorted by name, ()
     for steps; ``accumulation``: micro-steps of a step; ``node``: node to measure, "" for any;

@@ -15,23 +15,46 @@ from framebench.machine import local
 from framebench.plan import plan_text, targets
 from framebench.plan.case_settings import variables
 from framebench.plan.planning import Plan, make_plan
-from framebench.runs import snakemake_calls
+from framebench.runs import job_table, snakemake_calls
 
 from ... import fake_gpus
-from ..settings import CATALOG, CONFIG
+from ..settings import CATALOG, CONFIG, ROOT
 
-H100 = ("NVIDIA H100 80GB HBM3", 81559)
-A100 = fake_gpus.gpus(
-    *(1, "NVIDIA A100-SXM4-40GB", 40960, "580.95.05", "8.0", "Enabled"),
-    [("3g.20gb", "MIG-b0b8"), ("1g.5gb", "MIG-17c2")],
-)
-MACHINES: dict[str, list[dict[str, Any]]] = {
-    "8_h100_r580": fake_gpus.gpus(8, *H100, "580.95.05", "9.0"),
-    "8_h100_r550": fake_gpus.gpus(8, *H100, "550.54.15", "9.0"),
-    "4_v100_r535": fake_gpus.gpus(4, "Tesla V100-SXM2-16GB", 16384, "535.183.01", "7.0", "[N/A]"),
-    "1_a100_mig": A100,
-    "1_rtx_5090": fake_gpus.gpus(1, "NVIDIA GeForce RTX 5090", 32607, "580.95.05", "12.0", "[N/A]"),
+#: A GPU as ``nvidia-smi`` names it, MiB, and compute capability.
+GPUS = {
+    "rtx_4060": ("NVIDIA GeForce RTX 4060", 8188, "8.9"),
+    "rtx_4090": ("NVIDIA GeForce RTX 4090", 24564, "8.9"),
+    "rtx_5090": ("NVIDIA GeForce RTX 5090", 32607, "12.0"),
+    "v100": ("Tesla V100-SXM2-16GB", 16384, "7.0"),
+    "l40s": ("NVIDIA L40S", 46068, "8.9"),
+    "a100": ("NVIDIA A100-SXM4-80GB", 81920, "8.0"),
+    "h100": ("NVIDIA H100 80GB HBM3", 81559, "9.0"),
+    "h200": ("NVIDIA H200", 143771, "9.0"),
+    "b200": ("NVIDIA B200", 183359, "10.0"),
 }
+
+
+def gpus(count: int, gpu: str, driver: str) -> list[dict[str, Any]]:
+    name, memory, capability = GPUS[gpu]
+    return fake_gpus.gpus(count, name, memory, driver, capability)
+
+
+NEW = "580.95.05"
+MACHINES: dict[str, list[dict[str, Any]]] = {
+    "1_rtx_4060": gpus(1, "rtx_4060", NEW),
+    "1_rtx_4090": gpus(1, "rtx_4090", NEW),
+    "1_rtx_5090": gpus(1, "rtx_5090", NEW),
+    "1_l40s": gpus(1, "l40s", NEW),
+    "1_h200": gpus(1, "h200", NEW),
+    "4_v100_r535": gpus(4, "v100", "535.183.01"),
+    "8_h100_r580": gpus(8, "h100", NEW),
+    "8_h100_r550": gpus(8, "h100", "550.54.15"),
+    "8_b200": gpus(8, "b200", NEW),
+    "1_h100_mig": fake_gpus.gpus(
+        *(1, "NVIDIA H100 80GB HBM3", 81559, NEW, "9.0", "Enabled"), [("1g.10gb", "MIG-17c2")]
+    ),
+}
+KEPT = ROOT / "tests" / "data" / "plans"
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +77,62 @@ def said(plan: Plan) -> str:
     """Return the text of a plan without the time of environments, which uv's cache decides."""
     text = plan_text.describe(plan)
     return re.sub("to build first, about [^:]*:", "to build first, about TIME:", text)
+
+
+def essence(plan: Plan) -> str:
+    """Return what quick measures first, what else, and what it leaves out."""
+    lines = [f"suite {plan.settings.suite.name}", ""]
+    for stage in sorted({*plan.stages.values()}):
+        rows: dict[str, list[str]] = {}
+        for case in (case for case, of in plan.stages.items() if of == stage):
+            row = f"{case.model} {case.mode} {case.precision} b{case.batch_per_device}"
+            row += f" x {case.devices_per_node}"
+            rows.setdefault(row, []).append(f"{case.framework} {case.compiler}")
+        lines += [f"stage {stage}", *(f"  {row}: {', '.join(rows[row])}" for row in rows)]
+    files = sorted(str(one.file.path.stem) for one in plan.software.values() if one.file)
+    lines += ["", f"environments: {', '.join(files)}"]
+    reasons = sorted({f"{left.case.framework}: {left.reason}" for left in plan.left_out})
+    return "\n".join([*lines, *reasons, ""])
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_plan_of_quick_is_the_kept_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if a change of suites, environments or capabilities plans otherwise on a machine. For an
+    intended change: remove the file, and run this test twice."""
+    if name.endswith("mig"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-17c2")
+    found, kept = essence(on(tmp_path, monkeypatch, MACHINES[name])), KEPT / f"{name}.txt"
+    if not kept.exists():
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(found)
+        pytest.fail(f"{kept} is new: look at it")
+    assert found == kept.read_text()
+
+
+def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"])
+    first, *_ = re.findall("call 1: (.*)", said(plan))
+    for part in ("ResNet-50 v1.5 training, mixed, 1 GPU", "mixed, 8 GPUs", "GPT-2 small"):
+        assert part in first, first
+    begun = [case for case, stage in plan.stages.items() if not stage]
+    assert {case.compiler for case in begun if case.framework == "pytorch"} == {"inductor"}
+    table = job_table.JobTable(plan, CATALOG)
+    early = max((table.run(run) for run in plan.runs), key=lambda job: job.priority)
+    assert early.case.framework == "pytorch", "whose environment is built first"
+
+
+@pytest.mark.parametrize(("accelerator", "batch"), [("cpu", "8 per GiB"), ("cuda", "2 per core")])
+def test_a_batch_of_the_other_device_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accelerator: str, batch: str
+) -> None:
+    suite = tmp_path / "mine.yaml"
+    suite.write_text(yaml.safe_dump({"axes": {"batch_per_device": [batch]}}))
+    with pytest.raises(ConfigError, match=f"batch_per_device: found '{batch}' on .*; allowed: "):
+        on(tmp_path, monkeypatch, MACHINES["1_l40s"], suite=str(suite), accelerator=accelerator)
 
 
 def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

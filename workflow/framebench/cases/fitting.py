@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,8 +21,9 @@ from . import matrix
 
 #: Value of the key ``emulated``: emulated precisions are measured.
 MEASURE = "measure"
-
-
+#: GPU memory of which a batch per GiB makes use, that of a GPU that does not tell, and the nominal
+#: size over what the driver tells, 15 of 16 GB.
+MOST_GIB, UNKNOWN_GIB, NOMINAL = 80, 16, 1.1
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
 
@@ -112,22 +114,30 @@ def cases_here(
 ) -> tuple[dict[Case, int], Capacity]:
     """Return the cases of the suite with their stages, and the capacity of the machine.
 
-    A batch per core is multiplied by the cores of a device. Raises ConfigError for one on GPUs."""
+    A batch per core is multiplied by the cores of a device, one per GiB by the memory of the
+    smallest GPU and rounded down to a power of two, so that GPUs of about the same memory have the
+    same. Raises ConfigError for the first on GPUs, and the second on CPUs."""
     stages = matrix.cases(settings.suite, catalog, machine.gpus)
     here = capacity(settings, machine, [*stages])
     return {_with_batch(case, here, settings): stage for case, stage in stages.items()}, here
 
 
 def _with_batch(case: Case, capacity: Capacity, settings: Settings) -> Case:
-    each, per_core, _ = str(case.batch_per_device).partition(PER_CORE)
-    if not per_core:
+    number, per, unit = str(case.batch_per_device).partition(" ")
+    if not per:
         return case
-    if capacity.cores_per_device is None:
+    cores = capacity.cores_per_device
+    if (per + unit == PER_CORE) != bool(cores):
         raise ConfigError(
-            f"{settings.suite.path}: batch_per_device: found {case.batch_per_device!r} on GPUs; "
-            "allowed: whole numbers, or max"
+            f"{settings.suite.path}: batch_per_device: found {case.batch_per_device!r} on "
+            f"{'a CPU' if cores else 'GPUs'}; allowed: whole numbers, or max"
         )
-    return case._replace(batch_per_device=int(each) * capacity.cores_per_device)
+    if cores:
+        return case._replace(batch_per_device=int(number) * cores)
+    known = (gpu.memory_bytes / 2**30 for gpu in capacity.gpus if gpu.memory_bytes)
+    gibibytes = min(min(known, default=UNKNOWN_GIB), MOST_GIB)
+    batch = 2 ** math.floor(math.log2(int(number) * gibibytes * NOMINAL))
+    return case._replace(batch_per_device=batch)
 
 
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from core import axes
-from core.case import MAX, PER_CORE, Case
+from core.case import MAX, PER_CORE, PER_GIB, Case
 from core.parallelism import DATA
 
 from ..config.catalog import Catalog
@@ -237,8 +237,8 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
                 f"allowed: a list of batches for each model ({', '.join(batches)} have one)"
             )
         batches = batches[model]
-    batches = [batch if str(batch).endswith((MAX, PER_CORE)) else int(batch) for batch in batches]
-    return axis, batches
+    later = (MAX, PER_CORE, PER_GIB)
+    return axis, [batch if str(batch).endswith(later) else int(batch) for batch in batches]
 
 
 def _each(total: int, parts: int) -> int | str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from core import axes, precisions
 from core.axes import Axis
-from core.case import MAX, PER_CORE
+from core.case import MAX, PER_CORE, PER_GIB
 from pydantic import ConfigDict, Field, model_validator
 
 from .keys import (
@@ -41,11 +41,11 @@ else:
 
 def _batch(written: Any) -> Any:
     number = isinstance(written, int) and not isinstance(written, bool) and 1 <= written <= MILLION
-    if number or re.fullmatch(f"{MAX}|[1-9][0-9]{{0,3}}{PER_CORE}", str(written)):
+    if number or re.fullmatch(f"{MAX}|[1-9][0-9]{{0,3}}({PER_CORE}|{PER_GIB})", str(written)):
         return written
     raise NotAllowed(
         "a whole number of at least 1 and at most 1000000, such a number of at most 9999 with "
-        f"{PER_CORE.strip()!r}, or {MAX}"
+        f"{PER_CORE.strip()!r} or {PER_GIB.strip()!r}, or {MAX}"
     )
 
 

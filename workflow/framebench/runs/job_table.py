@@ -49,7 +49,13 @@ class JobTable:
         # With a time budget, one run need not wait for the environments of others, so that a first
         # figure comes soon.
         pending = plan.pending if plan.settings.budget else []
-        self._early = min(pending, key=lambda run: run.seconds, default=None)
+        on_gpus = plan.capacity.accelerator == "cuda"
+        # On GPUs PyTorch's environment is the smallest download, and its files have hashes.
+        self._early = min(
+            pending,
+            key=lambda run: (on_gpus and run.case.framework != "pytorch", run.seconds),
+            default=None,
+        )
         self._add_environments()
         for search in plan.searches:
             if search.result is None:
