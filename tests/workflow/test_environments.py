@@ -63,27 +63,6 @@ def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> N
         assert record["environment"]["install_method"] == "venv"
 
 
-def test_another_file_than_was_locked_is_refused_unless_hashes_are_not_required(
-    project: Project, offline: dict[str, str]
-) -> None:
-    write_wheel(Path(offline["PIP_FIND_LINKS"]), "toy", "1.0", module="evil = True")
-    hashes = project.folder / "envs" / "toy.hashes.txt"
-    ran = project.run("--cores", "all", **offline)
-    assert ran.returncode != 0
-    assert f"framebench: {hashes}: toy==1.0 is refused" in ran.stdout, ran.stdout
-
-    hashes.unlink()
-    ran = project.run("plan", **offline)
-    assert ran.returncode != 0
-    assert f"{hashes}: there is no such file" in ran.stdout, ran.stdout
-    project.configure(require_hashes=False)
-    ran = project.run("--cores", "all", "--until", "environment", **offline)
-    assert ran.returncode == 0, ran.stdout
-    (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
-    log = project.folder / f"results/logs/environments/{marker.parent.name}.log"
-    assert "toy.yaml is installed without hashes: require_hashes is false" in log.read_text()
-
-
 def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:
     """Fail if an environment in use is built again.
     Two results share a folder of environments; one call planned before the other built."""

@@ -65,9 +65,3 @@ def test_what_is_no_declaration_is_refused(tmp_path: Path) -> None:
 def test_words_for_compilers(tmp_path: Path, word: str, declaration: Any, compiler: str) -> None:
     (case,) = cases(project(tmp_path, declaration), compiler=word)
     assert case.compiler == compiler
-
-
-def test_jax_is_trained_with_jit() -> None:
-    catalog = load_catalog(ROOT)
-    usual = {name: catalog.compiler(name, "default") for name in catalog.frameworks}
-    assert usual == {**dict.fromkeys(usual, "none"), "jax": "jit"}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
-from framebench.environments import added_packages, locking, uv, venvs
+from framebench.environments import locking, uv, venvs
 from framebench.environments.venvs import MARKER, EnvironmentFile, read_environment_file
 from framebench.plan import plan_text
 from framebench.runs.job_table import JobTable
@@ -107,7 +107,7 @@ def test_added_packages_are_locked_installed_and_imported(
     )
     arguments = ["--with", "extra==1.0", "--environments", str(venvs_of)]
     assert cli.main(["hashes", str(place.file), *arguments]) == 0
-    file = added_packages.file_of(environment_file, ["extra==1.0"], venvs_of)
+    file = locking.file_with(environment_file, ["extra==1.0"], venvs_of)
     pins = ("extra==1.0", "more==1.0", "other==2.0", "toy==1.0")
     assert read_environment_file(file).packages == pins
     with pytest.raises(ConfigError, match=r"cannot be imported: .*extra.*division by zero"):
@@ -129,7 +129,7 @@ def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> No
     with pytest.raises(ConfigError, match=f"packages.pytorch: found .*timm.*`.*{command}`"):
         software(environments=str(folder))
     environment_file = read_environment_file(ROOT / "envs" / "pytorch.yaml")
-    file = added_packages.file_of(environment_file, ["timm==1.0.28"], folder)
+    file = locking.file_with(environment_file, ["timm==1.0.28"], folder)
     folder.mkdir()
     file.write_text(environment_file.path.read_text() + "      - timm==1.0.28\n")
     actual = software(environments=str(folder), require_hashes=False)

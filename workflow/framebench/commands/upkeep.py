@@ -14,13 +14,13 @@ def make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -
 
     With ``pins``, write files that add them to ``names``, with their hashes, to the folder
     ``environments``."""
-    from ..environments import added_packages, hashes, locking
+    from ..environments import hashes, locking
     from ..environments.venvs import files_of, read_environment_file
 
     for file in files_of(PROJECT / "envs", names):
         if pins:
             environment_file = read_environment_file(file, hashed=False)
-            print(added_packages.lock(environment_file, pins, environments), flush=True)
+            print(locking.lock_with(environment_file, pins, environments), flush=True)
         elif reason := "" if names else hashes.exemption(file):
             print(f"{file.name} is exempt: {reason}")
         else:

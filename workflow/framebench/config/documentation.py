@@ -16,7 +16,6 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 
 from .. import PROJECT
-from ..files import marked_block
 from .gpu_environments import PTX_DRIVERS, load
 from .settings import Configuration
 from .suite import SuiteFile
@@ -81,8 +80,17 @@ def page(name: str) -> str:
     text = bounded.read_text(PROJECT / name)
     for block in (block for block, where in PAGES.items() if where == name):
         table = _TABLES[block]() if block in _TABLES else _key_table(block)
-        text = marked_block.replaced(text, block, table)
+        text = _with_table(text, block, table)
     return text
+
+
+def _with_table(text: str, name: str, table: str) -> str:
+    """Return ``text`` with ``table`` between the lines ``<!-- NAME -->`` and ``<!-- /NAME -->``."""
+    begin, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+    found = re.findall(rf"^{begin}\n.*?^{end}$", text, re.MULTILINE | re.DOTALL)
+    if len(found) != 1:
+        raise ValueError(f"found no lines {begin} and {end}; allowed: each once, in this order")
+    return text.replace(found[0], f"{begin}\n\n{table}\n\n{end}")
 
 
 def _key_table(model: str) -> str:

@@ -18,9 +18,13 @@ from .keys import (
     Folder,
     FrameworkName,
     Frameworks,
+    ImageEntry,
+    Interpreter,
     KeysFromTexts,
     Models,
+    ModulesEntry,
     NodesNamed,
+    Pin,
     Seconds,
     Text,
     as_list,
@@ -31,7 +35,6 @@ from .keys import (
 )
 from .kinds import BANDWIDTHS, INDEPENDENT
 from .own_model import OwnModel, OwnModelKey
-from .provided import ImageEntry, Interpreter, ModulesEntry, Pin
 from .statuses import FAILURES
 from .suite import Suite, load_suite
 from .suite_axes import Axes

@@ -15,6 +15,7 @@ from .catalog import Catalog
 from .keys import (
     Count,
     FrameworkName,
+    Interpreter,
     Keys,
     NodesNamed,
     Seconds,
@@ -28,7 +29,6 @@ from .keys import (
 )
 from .kinds import MODES, Measurement
 from .own_model import OwnModel, OwnModelKey
-from .provided import Interpreter
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
 from .suite_axes import Axes, AxesKeys, MatrixKeys, MeasurementKeys
 from .tuned import FileName, Tuned, load_tuned

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -12,7 +14,9 @@ from pathlib import Path
 import yaml
 from core import bounded, programs
 
-from ..config.validation import ConfigError
+from ..config.keys import PIN
+from ..config.settings import SOURCE
+from ..config.validation import ConfigError, show
 from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_whole
 from . import hashes, uv
@@ -109,12 +113,57 @@ def with_version(
     return read_environment_file(target, hashed=False)
 
 
-def with_packages(environment_file: EnvironmentFile, pins: Sequence[str], target: Path) -> None:
-    """Write ``target``: ``environment_file`` with more ``pins`` and what they need.
-    Raises :class:`ConfigError` with uv's message if they do not go together."""
+def file_with(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
+    """Return the path of an environment file with ``pins`` added.
+
+    It is in the folder of ``environments``. Its name depends on the content of
+    ``environment_file``."""
+    digest = hashlib.sha256(
+        f"{environment_file.digest} {' '.join(sorted(pins))}".encode()
+    ).hexdigest()
+    return environments / f"{environment_file.path.stem}-with-{digest[:8]}.yaml"
+
+
+def lock_with(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
+    """Write the environment file with ``pins`` added, and its hashes, whose path is returned.
+
+    All of its pins stay. Raises :class:`ConfigError` for packages without a version, and with
+    uv's message where that is impossible."""
+    if loose := [pin for pin in pins if not re.fullmatch(PIN, pin)]:
+        raise ConfigError(f"--with: found {show(loose[0])}; allowed: NAME==VERSION")
+    target = file_with(environment_file, pins, environments)
+    environments.mkdir(parents=True, exist_ok=True)
     asked = [*environment_file.packages, *pins]
     failed = f"{environment_file.path.name} with {pins}"
     _write(environment_file, _compiled(environment_file, asked, _PINS, failed), target)
+    return lock(target)
+
+
+def read_with(
+    environment_file: EnvironmentFile,
+    framework: str,
+    pins: Sequence[str],
+    environments: Path,
+    hashed: bool,
+) -> EnvironmentFile:
+    """Return the locked environment file with ``pins`` added.
+
+    Raises :class:`ConfigError` with the command that locks it if that was not called."""
+    file = file_with(environment_file, pins, environments)
+    if not file.is_file():
+        arguments = [
+            environment_file.path.stem,
+            "--with",
+            *pins,
+            "--environments",
+            str(environments),
+        ]
+        raise ConfigError(
+            f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
+            f"{environment_file.path.name}; "
+            f"allowed: after `{hashes.COMMAND} {shlex.join(arguments)}`"
+        )
+    return read_environment_file(file, hashed)
 
 
 def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> None:

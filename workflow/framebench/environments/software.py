@@ -13,11 +13,11 @@ from typing import Any
 
 from core.gpus import Gpu
 
-from ..config import provided, values
+from ..config import keys, values
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError, NotAllowed, show
-from . import added_packages
+from . import locking
 from .soundness import interpreter_fault, is_sound
 from .venvs import MARKER, EnvironmentFile, read_environment_file
 
@@ -91,7 +91,7 @@ def from_interpreter(path: str) -> Software:
     return Software("interpreter", (path,), path)
 
 
-def from_image(entry: provided.Image, key: str) -> Software:
+def from_image(entry: keys.Image, key: str) -> Software:
     """Return an image, in which Snakemake starts a container. Raises :class:`ConfigError`, with the
     ``key`` that names it, for one that is missing."""
     try:
@@ -101,7 +101,7 @@ def from_image(entry: provided.Image, key: str) -> Software:
     return Software("container", (image.python,), asdict(image), image=image)
 
 
-def _image(entry: provided.Image) -> ContainerImage:
+def _image(entry: keys.Image) -> ContainerImage:
     scheme, is_uri, _ = entry.image.partition("://")
     path = Path(entry.image) if is_uri else values.path(entry.image)
     if scheme not in _SCHEMES if is_uri else not path.exists():
@@ -129,7 +129,7 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def from_modules(modules: provided.Modules) -> Software:
+def from_modules(modules: keys.Modules) -> Software:
     """Return environment modules, loaded only for the run.
     Snakemake's own directive has no wildcards: it would load the same for all frameworks."""
     python = ("bash", str(WITH_MODULES), " ".join(modules.load), modules.python)
@@ -249,7 +249,7 @@ def _software(
     if not pins:
         return from_file(_read(file, settings), settings)
     base = read_environment_file(file, hashed=False)
-    environment_file = added_packages.read(
+    environment_file = locking.read_with(
         base, framework, pins, settings.environments, _hashed(settings)
     )
     return from_file(environment_file, settings)

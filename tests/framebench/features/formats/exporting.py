@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from framebench.features.formats import registry
-from framebench.features.formats.format import ExportedFile, Results
+from framebench.features.formats import file_formats
+from framebench.features.formats.file_formats import ExportedFile, Results
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.tables import grouping
 from framebench.tables.results import CaseResults
@@ -54,14 +54,14 @@ def grouped(runs: list[Run] | None = None) -> CaseResults:
 
 def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:
     """Return the export of runs in a format, by default of runs of all kinds."""
-    write = registry.writer(name).write
+    write = file_formats.writer(name).write
     assert write
     return write(results(runs))
 
 
 def save_export(name: str, folder: Path, runs: list[Run] | None = None) -> Path:
     """Write the export of runs in a format to a folder; return the file."""
-    path = folder / f"results{registry.writer(name).suffix}"
+    path = folder / f"results{file_formats.writer(name).suffix}"
     content = exported(name, runs).content
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from framebench.features.formats import registry, transfer
+from framebench.features.formats import file_formats, transfer
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordSet
 from framebench.records.run import Run
 
-READ = [name for name, form in registry.known().items() if form.read]
+READ = [name for name, form in file_formats.known().items() if form.read]
 
 
 def brought(name: str, text: str, folder: Path, at: str = "results") -> RecordSet:
     """Return the set that an import of one file leaves, as report and compare read it."""
-    file = folder / f"given{registry.reader(name).suffix}"
+    file = folder / f"given{file_formats.reader(name).suffix}"
     file.write_text(text)
     transfer.import_files(name, file, folder / at)
     actual = record_sets.load(folder / at / "runs")

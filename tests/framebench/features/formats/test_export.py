@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from framebench.features.formats import names, registry, transfer
+from framebench.features.formats import file_formats, names, transfer
 from framebench.features.formats.declared import superbench
 from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError
@@ -36,7 +36,7 @@ from .exporting import (
     with_step_times,
 )
 
-WRITTEN = [name for name, form in registry.known().items() if form.write]
+WRITTEN = [name for name, form in file_formats.known().items() if form.write]
 MIDDLE = median(CLEAN)
 INTERVAL = median_interval(CLEAN)
 assert INTERVAL
@@ -244,19 +244,6 @@ def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Pa
     assert sorted(again, key=repr) == sorted(before, key=repr)
 
 
-def test_superbenchs_own_figures_come_back(tmp_path: Path) -> None:
-    path = save_export("superbench", tmp_path)
-    transfer.import_files("superbench", path, tmp_path / "again")
-    actual = record_sets.load(tmp_path / "again" / "runs")
-    times = sorted(
-        one.figure or 0.0
-        for one in actual.runs
-        if one.metrics[0].name == "step_time" and one.case.precision == "fp32"
-    )
-    assert times == pytest.approx(sorted(32_000 / rate for rate in CLEAN))
-    assert [one.reason for one in actual.runs if one.status != "ok"] == ["return code 1"] * 2
-
-
 # ---- all of them --------------------------------------------------------------------------------
 
 
@@ -344,6 +331,6 @@ def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
 def test_the_documentation_has_a_row_for_each_format() -> None:
     page = (ROOT / "docs" / "formats.md").read_text()
     out, _, read = page.partition("\n### In\n")
-    for name, form in registry.known().items():
+    for name, form in file_formats.known().items():
         assert (f"\n| `{name}` |" in out) == bool(form.write), name
         assert (f"\n| `{name}` |" in read) == bool(form.read), name

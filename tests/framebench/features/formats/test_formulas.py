@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 from core.text import printable
-from framebench.features.formats import registry, transfer
-from framebench.features.formats.format import Results
+from framebench.features.formats import file_formats, transfer
+from framebench.features.formats.file_formats import Results
 from framebench.files.text import from_cell, no_formula
 from framebench.records import record_sets, sidecars
 from framebench.tables import frames, grouping
@@ -61,10 +61,10 @@ def test_other_formats_escape_what_their_reader_would_obey() -> None:
     ]
     cases = grouping.group(runs, None)
     results = Results(cases)
-    write = registry.writer("junit").write
+    write = file_formats.writer("junit").write
     assert write
     ElementTree.fromstring(write(results).content)
-    write = registry.writer("latex").write
+    write = file_formats.writer("latex").write
     assert write
     rows = str(write(results).content).splitlines()
     assert not any(row.startswith(("[", "*")) for row in rows), "an argument of the line before"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from core import bounded
-from framebench.features.formats import registry, source
+from framebench.features.formats import file_formats, source
 from framebench.features.formats.rows import complete
 from framebench.records import tidy_csv
 from framebench.records.record_sets import RecordsError
@@ -95,7 +95,7 @@ def lines_altered(text: str) -> Iterator[str]:
 @pytest.mark.parametrize("name", READ)
 def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
     """Fail if any malformed file raises an unexpected exception, or is refused without a line."""
-    form, file = registry.reader(name), tmp_path / "given.csv"
+    form, file = file_formats.reader(name), tmp_path / "given.csv"
     assert form.read
     refused: list[str] = []
     for text in lines_altered(samples.ALL[name]()):

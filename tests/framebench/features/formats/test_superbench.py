@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.features.formats import registry, transfer
+from framebench.features.formats import file_formats, transfer
 from framebench.features.formats.source import ImportedFile
 from framebench.features.node_health.figures import name_of
 from framebench.records import record_sets
@@ -28,7 +28,7 @@ def read(folder: Path, *nodes: dict[str, Any]) -> tuple[list[Run], ImportedFile]
     file = folder / "results-summary.jsonl"
     folder.mkdir(parents=True, exist_ok=True)
     file.write_text("".join(json.dumps(node) + "\n" for node in nodes))
-    source, reader = ImportedFile(file), registry.reader("superbench").read
+    source, reader = ImportedFile(file), file_formats.reader("superbench").read
     assert reader
     return [figure.run for figure in reader(source)], source
 

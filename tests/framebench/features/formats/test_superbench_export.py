@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.cases.conditions import Conditions
-from framebench.features.formats import registry, transfer
-from framebench.features.formats.format import ExportedFile, Results
+from framebench.features.formats import file_formats, transfer
+from framebench.features.formats.file_formats import ExportedFile, Results
 from framebench.features.formats.superbench_metrics import meaning_of
 from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
@@ -22,7 +22,7 @@ from ...made_up_runs import changed, measured, run
 
 def written(*runs: Run) -> ExportedFile:
     cases = grouping.group([*runs], None)
-    write = registry.writer("superbench").write
+    write = file_formats.writer("superbench").write
     assert write
     return write(Results(cases))
 

@@ -351,15 +351,6 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     assert git("diff", "--cached", "--name-only") == "", "the user's index is changed"
 
 
-def test_versions_of_a_model_are_compared_under_its_name() -> None:
-    base, candidate = paired_sides(0.9)
-    actual = [
-        measuring.called(group([changed(run, model=name) for run in some], None), "my")
-        for name, some in (("my@1", base), ("my@2", candidate))
-    ]
-    assert [decision.verdict for decision in decisions.decide(*actual, 0.05)] == ["regression"]
-
-
 def test_suites_are_found_by_name_and_in_the_current_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

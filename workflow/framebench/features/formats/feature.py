@@ -14,9 +14,9 @@ def _export(options: argparse.Namespace) -> None:
     from ...config.validation import ConfigError
     from ...config.values import RecordSource
     from ...tables.grouping import grouped
-    from . import registry, transfer
+    from . import file_formats, transfer
 
-    registry.writer(options.format)  # refused before any record is read
+    file_formats.writer(options.format)  # refused before any record is read
     source = options.records or options.results / "runs"
     if options.to and source.resolve() in (options.to.resolve(), *options.to.resolve().parents):
         raise ConfigError(f"--to: found {options.to}, which is of the records; allowed: another")

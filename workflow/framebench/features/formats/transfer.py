@@ -15,8 +15,8 @@ from ...records import record_sets, tidy_csv
 from ...records.record_sets import RecordsError
 from ...tables import formatting
 from ...tables.results import CaseResults
-from . import registry, rows
-from .format import ExportedFile, Results
+from . import file_formats, rows
+from .file_formats import ExportedFile, Results
 from .source import FormatError, ImportedFile
 
 FOLDER = "export"
@@ -29,7 +29,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
 
     Returns lines about what was written and what was left out. Raises ConfigError for an unknown
     format; RecordsError if nothing can be written; OSError if writing fails."""
-    form = registry.writer(name)
+    form = file_formats.writer(name)
     assert form.write, "of those that can be written"
     path = target or results / FOLDER / f"{name}{form.suffix}"
     written = form.write(Results(cases)) if cases else ExportedFile("", is_empty=True)
@@ -50,7 +50,7 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     Writes ``runs/runs.csv`` below ``results``. Returns lines about what was read and what was left
     out. Raises ConfigError for an unknown format; RecordsError for unreadable files and for results
     that hold something else."""
-    form = registry.reader(name)
+    form = file_formats.reader(name)
     assert form.read, "of those that can be read"
     figures: list[rows.ImportedFigure] = []
     not_taken: list[tuple[str, str]] = []
@@ -85,11 +85,7 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     target = results / "runs" / record_sets.CSV_NAME
     _check_results(results, target, text)
     write_whole(target, text)
-    written, problems = tidy_csv.read_csv(target)
-    if problems:
-        target.unlink()
-        raise RecordsError(f"import: {path}: {problems[0].message}")
-    counts = [(len(written), "figure"), (len(paths) - len(refused), "file")]
+    counts = [(len(runs), "figure"), (len(paths) - len(refused), "file")]
     read = " of ".join(formatting.counted(count, noun) for count, noun in counts)
     return [read, *left_out, f"runs: {target}"]
 

@@ -16,7 +16,7 @@ from ...cases import fitting
 from ...config.catalog import Catalog
 from ...config.settings import Settings
 from ...config.validation import ConfigError, did_you_mean
-from ...environments import added_packages, hashes, locking, software
+from ...environments import hashes, locking, software
 from ...environments.venvs import EnvironmentFile, read_environment_file
 from ...files.locks import LockError
 from ...files.whole_files import write_whole
@@ -82,7 +82,7 @@ def _own_environment(framework: str, settings: Settings, catalog: Catalog) -> En
     file, pins = read_environment_file(path, hashed=False), settings.packages.get(framework)
     if not pins:
         return file
-    return added_packages.read(file, framework, pins, settings.environments, hashed=False)
+    return locking.read_with(file, framework, pins, settings.environments, hashed=False)
 
 
 def _built(

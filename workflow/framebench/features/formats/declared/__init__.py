@@ -1,1 +1,1 @@
-"""Formats, one module each; the registry collects their FORMATS."""
+"""Formats, one module each, whose FORMATS :func:`file_formats.known` collects."""

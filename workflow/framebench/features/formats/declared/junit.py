@@ -6,7 +6,7 @@ from xml.etree import ElementTree as Xml
 
 from ....config.statuses import FAILURES
 from ....tables.results import CaseResult
-from ..format import ExportedFile, Format, Results, flags, notes
+from ..file_formats import ExportedFile, Format, Results, flags, notes
 
 #: Element by status, for each that is not ok.
 ELEMENTS = {name: failure.in_junit for name, failure in FAILURES.items()}

@@ -10,7 +10,7 @@ from typing import Any
 
 from ....records.run import MetricValue
 from .. import rows
-from ..format import Format
+from ..file_formats import Format
 from ..source import ImportedFile
 
 TOKEN = ":::MLLOG "

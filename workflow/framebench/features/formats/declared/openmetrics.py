@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 from ....cases.conditions import series_of_model
 from ....tables.results import CaseResult
-from ..format import ExportedFile, Format, Results, not_measured
+from ..file_formats import ExportedFile, Format, Results, not_measured
 
 _FLAG = "Quality flags of the figure with the same labels."
 _REPEATS = "Repeats of the case by status."

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 
 from ....records import tidy_csv
-from ..format import ExportedFile, Format, Results
+from ..file_formats import ExportedFile, Format, Results
 from ..rows import ImportedFigure
 from ..source import ImportedFile
 

@@ -21,7 +21,7 @@ from ....records.run import MetricValue
 from ....statistics.descriptive import samples_needed
 from ....tables.results import CaseResult
 from .. import rows
-from ..format import ExportedFile, Format, Results
+from ..file_formats import ExportedFile, Format, Results
 from ..source import ImportedFile
 from ..superbench_metrics import RETURN_CODE, meaning_of
 from ..superbench_names import names_of

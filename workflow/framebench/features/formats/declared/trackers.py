@@ -9,7 +9,7 @@ import json
 from collections import defaultdict
 from functools import partial
 
-from ..format import ExportedFile, Format, Results, not_measured, notes
+from ..file_formats import ExportedFile, Format, Results, not_measured, notes
 
 #: Suffix that Bencher removes from a benchmark's name and that silences its alerts.
 IGNORED = "-bencher-ignore"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from ....records.run import Run
 from ....tables.results import CaseResult
-from ..format import ExportedFile, Format, Results, flags
+from ..file_formats import ExportedFile, Format, Results, flags
 
 #: Writes a case: its name, itself, and the seconds of each step by repeat.
 Written = Callable[[str, CaseResult, Sequence[Sequence[float]]], list[dict[str, Any]]]

@@ -1,10 +1,14 @@
-"""Declaration of a file format: its name, suffix, reader and writer."""
+"""File formats: name, suffix, reader and writer of each, and which there are."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
+from ...config.validation import ConfigError, did_you_mean
 from ...records import tidy_csv
 from ...tables.results import CaseResult, CaseResults
 from .names import names_of
@@ -73,3 +77,35 @@ def not_measured(results: Results) -> Iterator[str]:
     for case in results.cases:
         if case.compared is None:
             yield f"{results.name(case)}: {case.key.metric}: {case.why_not_compared}"
+
+
+@cache
+def known() -> Mapping[str, Format]:
+    """Return all formats by name, in the order of their names: each module in ``declared``
+    contributes its FORMATS."""
+    from . import declared  # its modules import this one
+
+    modules = [
+        import_module(f"{declared.__name__}.{module.name}")
+        for module in iter_modules(declared.__path__)
+    ]
+    formats = {one.name: one for module in modules for one in module.FORMATS}
+    return dict(sorted(formats.items()))
+
+
+def writer(name: str) -> Format:
+    """Return the export format of this name. Raises :class:`ConfigError` if there is none."""
+    return _chosen(name, {key: one for key, one in known().items() if one.write})
+
+
+def reader(name: str) -> Format:
+    """Return the import format of this name. Raises :class:`ConfigError` if there is none."""
+    return _chosen(name, {key: one for key, one in known().items() if one.read})
+
+
+def _chosen(name: str, formats: Mapping[str, Format]) -> Format:
+    if name in formats:
+        return formats[name]
+    raise ConfigError(
+        f"--format: found '{name}'{did_you_mean(name, formats)}; allowed: {', '.join(formats)}"
+    )
