@@ -6,16 +6,14 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ... import PROJECT
 from ...cases.conditions import Key
 from ...comparison import circumstances
-from ...config import catalog
+from ...config.values import RecordSource
 from ...files.problem import Problem
-from ...records import record_sets, verifications, verified
+from ...records import record_sets
 from ...records.run import RecordsError
 from ...tables import grouping
 from ...tables.results import CaseResult
@@ -45,20 +43,20 @@ class HistoryPoint:
 
 
 def load(paths: Sequence[Path]) -> tuple[list[HistoryPoint], list[Problem], int]:
-    """Return the points of the sets at these paths, problems with parts that could not be read, and
-    the number of sets. Raises RecordsError if no set can be read."""
+    """Return the points of the sets at these paths, sets and cases that are left out, and the
+    number of sets. Prints what is ignored in a set. Raises RecordsError if no set can be read."""
     found = find(paths)
     points: list[HistoryPoint] = []
     problems: list[Problem] = []
     failures: list[Problem] = []
     for name, path in found.items():
         try:
-            of_set, unread = _read(path, name)
+            of_set, left_out = _read(path, name)
         except (RecordsError, OSError) as error:
             failures.append(Problem(name, str(error)))
             continue
         points += of_set
-        problems += [Problem(f"{name}: {one.origin}", one.message) for one in unread]
+        problems += left_out
     if len(failures) == len(found):
         raise RecordsError(failures[0].message)
     return points, [*failures, *problems], len(found)
@@ -92,30 +90,22 @@ def is_set(path: Path) -> bool:
 
 
 def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
-    """Return the points of a set, and problems with parts that could not be read.
+    """Return the points of a set, and the cases that are left out.
     Raises RecordsError if nothing can be read."""
+    points: list[HistoryPoint] = []
+    left_out: list[Problem] = []
+    several: dict[Key, list[CaseResult]] = defaultdict(list)
     records = path / "runs" if (path / "runs").is_dir() else path
-    record_set = record_sets.load(records)
-    proofs, unread = verifications.load(records.parent / "verification")
-    points, problems = list[HistoryPoint](), [*record_set.problems, *unread]
-    cases = grouping.group(record_set.runs, verified.VerificationFlags(proofs, _models()))
-    grouped: dict[Key, list[CaseResult]] = defaultdict(list)
-    for key, result in cases.items():
+    for key, result in grouping.grouped(RecordSource(records, "")).items():
         plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
-        grouped[plain].append(result)
-    for key, (result, *others) in grouped.items():
+        several[plain].append(result)
+    for key, (result, *others) in several.items():
         if others:
             case = " ".join(filter(None, (key.case.framework, key.case.model, key.case.mode)))
-            several = f"{1 + len(others)} versions, machines or environments in one set: left out"
-            problems.append(Problem(case, several))
+            why = f"{1 + len(others)} versions, machines or environments in one set: left out"
+            left_out.append(Problem(f"{name}: {case}", why))
             continue
         facts = circumstances.of_first_ok(result.ok or result.runs)
         runs = tuple(replace(run, step_seconds=(), waited_apart=()) for run in result.runs)
         points.append(HistoryPoint(name, key.without_versions, replace(result, runs=runs), facts))
-    return points, problems
-
-
-@cache
-def _models() -> Mapping[str, Mapping[str, Any]]:
-    """Return the configs of the project's models, read once."""
-    return catalog.load_catalog(PROJECT).models
+    return points, left_out
