@@ -15,7 +15,7 @@ from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import Plan, costs_of, make_plan
 from framebench.records.fields import flags
 from framebench.runs import commands, peak_flops, verify
 from harness.request import own_model
@@ -242,16 +242,19 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 
 
 def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
-    """Fail if it is verified in fp32 for another precision: a mistake in code that it shares with
-    its float64 run shows in neither."""
-    axes = {**SUITE["axes"], "precision": ["bf16"]}
-    checked = settings(tmp_path, file(tmp_path), {"repeats": 1, "axes": axes})
-    assert checked.model
-    catalog = checked.model.among(CATALOG)
-    made = make_plan(checked, catalog, Machine(2, 0), None)
-    assert {verification.case.precision for verification in verify.full_size(made, catalog)} == {
-        "bf16"
-    }
+    """Fail if it is verified in fp32 for another precision, or a time budget pays for that: a
+    mistake in code that it shares with its float64 run shows in neither."""
+    seconds = []
+    for precision in ("fp32", "bf16"):
+        axes = {**SUITE["axes"], "precision": [precision]}
+        checked = settings(tmp_path, file(tmp_path), {"time_budget": 600, "axes": axes})
+        assert checked.model
+        catalog = checked.model.among(CATALOG)
+        made = make_plan(checked, catalog, Machine(2, 0), None)
+        verified = {verification.case.precision for verification in verify.full_size(made, catalog)}
+        assert verified == {precision}
+        seconds.append(sum(costs_of(made).checks.values()))
+    assert seconds[0] == pytest.approx(seconds[1])
 
 
 def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:

@@ -90,22 +90,11 @@ def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
     }
 
 
-@pytest.mark.parametrize(
-    ("wrong", "right", "expected"),
-    [
-        ("pytorch:", "pytorhc:", ["frameworks", "found 'pytorhc'", "pytorch"]),
-        ("[cuda]", "[gpu]", ["accelerators[0]: found 'gpu'", "cpu, cuda"]),
-        ("effect: x, ", "", ["effect is missing"]),
-        ("effect: x", "cases: {model: [resnet]}, effect: x", ["cases.model[0]", "resnet50"]),
-    ],
-)
-def test_a_wrong_file_is_refused_by_key(
-    tmp_path: Path, file: Path, wrong: str, right: str, expected: list[str]
-) -> None:
-    file.write_text(FILE.replace(wrong, right))
+def test_a_wrong_file_is_refused_by_key(tmp_path: Path, file: Path) -> None:
+    file.write_text(FILE.replace("effect: x", "cases: {model: [resnet]}, effect: x"))
     with pytest.raises(ConfigError) as error:
         plan(tmp_path, {**SUITE, "variants": SIDES})
-    assert all(word in str(error.value) for word in [str(file), *expected]), error.value
+    assert all(word in str(error.value) for word in [str(file), "cases.model[0]", "resnet50"])
 
 
 PUBLISHED = """

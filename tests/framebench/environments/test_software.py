@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from framebench.environments.venvs import MARKER
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.planning import make_plan
-from framebench.runs import commands, ensure_environment
+from framebench.runs import commands
 from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, ROOT, SUITE, assert_clear, plan, settings
@@ -138,26 +136,6 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     assert str(shared.software["pytorch"].marker) == marker
     assert shared.software["pytorch"].python == (f"{folder}/{name}/bin/python",)
     assert f"--prefix {folder}/{name} " in commands.origin(shared, CATALOG, "pytorch")
-
-
-def test_an_environment_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = []
-
-    def build(file: Path, marker: Path, held: list[int], hashed: bool) -> None:
-        built.append(file)
-        time.sleep(0.2)  # so that the others come meanwhile
-        marker.parent.mkdir()
-        marker.write_text("")
-
-    monkeypatch.setattr(venvs, "build", build)
-    monkeypatch.setattr(ensure_environment.soundness, "is_sound", Path.exists)
-    arguments = (tmp_path / "x.yaml", tmp_path / "new" / "x-1" / MARKER)
-    threads = [threading.Thread(target=ensure_environment.ensure, args=arguments) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(built) == 1
 
 
 def test_a_vendors_own_index_stands_on_no_command_line(

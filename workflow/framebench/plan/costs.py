@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from core import inputs, precisions
 from core.case import Case
@@ -71,7 +71,8 @@ def costs(
     if settings.budget is None:  # nothing is divided
         return Costs(stages, seconds, {}, 0.0)
     own = [case for case in stages if case not in larger]  # others have the checks of these
-    checks = dict.fromkeys(stages, 0.0) | _check_seconds(own, capacity)
+    checks = dict.fromkeys(stages, 0.0)
+    checks |= _check_seconds(own, {model.name for model in settings.own_models}, capacity)
     left = settings.budget - spent.seconds
     if settings.cluster:  # node time, without what happens between the jobs
         return Costs(stages, seconds, checks, left, 0.0, larger)
@@ -81,18 +82,21 @@ def costs(
     return Costs(stages, seconds, checks, left - CLOSING * page, around, larger)
 
 
-def _check_seconds(cases: Sequence[Case], capacity: Capacity) -> dict[Case, float]:
+def _check_seconds(
+    cases: Sequence[Case], own_models: Collection[str], capacity: Capacity
+) -> dict[Case, float]:
     """Return the seconds of what the first repeat of each case brings along.
 
     Cases share the first start of their framework, and on GPUs its peak in their precision. Each
     verification is paid for once, by the first case that needs it: that in the precision of the
-    case, and that in its baseline."""
+    case, and that in its baseline, which a user's own model does not have."""
     of_framework = Counter(case.framework for case in cases)
     in_precision = Counter((case.framework, case.precision) for case in cases)
     verified: set[Case] = set()
     results = {}
     for case in sorted(cases, key=lambda case: precisions.baseline(case.precision) is not None):
-        names = {case.precision, precisions.baseline(case.precision) or case.precision}
+        baseline = precisions.baseline(case.precision)
+        names = [case.precision, *([baseline] if baseline and case.model not in own_models else [])]
         needed = {_verification(case._replace(precision=name)) for name in names} - verified
         verified |= needed
         seconds = estimates.check_seconds(case, capacity) * len(needed)
