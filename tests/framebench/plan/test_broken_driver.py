@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -48,6 +49,40 @@ def test_a_broken_driver_asks_for_the_cpu(
     assert accelerator_of(cpu, machine) == "cpu"
     auto: Any = SimpleNamespace(accelerator="auto")
     assert accelerator_of(auto, replace(machine, fault="")) == "cpu"
+
+
+#: libcuda.so.1 whose start has a status.
+LIBRARY = """
+int cuInit(unsigned flags) {{ return {status}; }}
+int cuGetErrorString(int status, const char **text) {{ *text = "{words}"; return 0; }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("status", "words", "remedy"),
+    [
+        (802, "system not yet initialized", "nvidia-fabricmanager"),
+        (803, "system has unsupported display driver / cuda driver combination", "reboot"),
+        (999, "unknown error", "nvidia_uvm"),
+        (101, "invalid device ordinal", "a driver that starts"),
+        (0, "", ""),
+    ],
+)
+def test_cuda_that_does_not_start_is_said_before_anything_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, words: str, remedy: str
+) -> None:
+    """``nvidia-smi`` lists GPUs all the same."""
+    source = tmp_path / "cuda.c"
+    source.write_text(LIBRARY.format(status=status, words=words))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
+    fake_gpus.write(tmp_path, f"#!/bin/sh\necho '{GPU}'\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    machine = local.detect()
+    assert machine.gpus == (not status)
+    assert f"error {status}, {words}" in machine.fault if status else not machine.fault
+    assert remedy in machine.fault
 
 
 def test_a_command_that_cannot_be_started_is_said(

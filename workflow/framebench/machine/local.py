@@ -13,7 +13,7 @@ from core.gpus import Gpu, GpuError
 from harness.machine.cores import siblings
 from harness.machine.sources import file_entry
 
-from . import identities
+from . import driver, identities
 from .identities import UNKNOWN, Identity
 
 #: Seconds after which ``nvidia-smi`` is taken to hang.
@@ -107,4 +107,5 @@ def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
     }
     addresses = {gpu.pci_address for gpu in visible}
     hidden = [gpu for gpu in listed if gpu.pci_address not in addresses]
-    return tuple(visible), len(hidden), sorted(kinds), ""
+    fault = driver.fault() if visible else ""
+    return () if fault else tuple(visible), len(hidden), sorted(kinds), fault
