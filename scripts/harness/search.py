@@ -10,12 +10,11 @@ import os
 from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 from core import bounded
-from core.batch_search import largest_possible, next_batch
 
 from harness import record
 from harness.adapter import Unsupported
 from harness.kind import Workload
-from harness.kinds.largest_batch import fitting_batch
+from harness.kinds.largest_batch import fitting_batch, largest_possible, next_batch
 from harness.request.command_line import parse
 
 #: Options of the search's command line that its runs do not share.

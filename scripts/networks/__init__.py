@@ -10,5 +10,4 @@ from __future__ import annotations
 
 from networks.description import describe, describe_images, forward_multiply_adds
 from networks.initials import Initial
-from networks.layers import IMAGES, Layer, LayerGraph, SampleShape
-from networks.weights import Weight, initialize, weights
+from networks.layers import IMAGES, Layer, LayerGraph, SampleShape, Weight, initialize, weights

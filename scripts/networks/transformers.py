@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Mapping
 
-from networks.weights import ONE, ZERO, Weight
+from networks.layers import ONE, ZERO, Weight
 
 Hyper = Mapping[str, Any]
 GATES = 4  # of an LSTM, side by side: input, forget, cell, output

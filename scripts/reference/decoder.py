@@ -16,6 +16,7 @@ from networks import transformers
 from reference.operations import (
     Array,
     cross_entropy,
+    dense,
     gelu_tanh,
     layer_norm,
     matmul,
@@ -56,15 +57,9 @@ def forward(
         normalise = layer_norm if hyper["norm"] == "layer" else rms_norm
         return normalise(x, weights, name, hyper["norm_epsilon"])
 
-    def linear(x: Array, weights: dict[str, Array], name: str) -> Array:
-        y = matmul(np.reshape(x, (-1, x.shape[-1])), weights[f"{name}.weight"])
-        if hyper["bias"]:
-            y = y + weights[f"{name}.bias"]
-        return np.reshape(y, (*x.shape[:-1], -1))
-
     def attended(x: Array, weights: dict[str, Array], name: str) -> Array:
         rows, columns = x.shape[0], x.shape[2]
-        every = linear(x, weights, f"{name}.query_key_value")
+        every = dense(x, weights, f"{name}.query_key_value")
         every = np.reshape(every, (rows, length, heads + 2 * groups, columns // heads))
         every = np.transpose(every, (0, 2, 1, 3))  # batch, heads, sequence, size
         query, key = every[:, :heads], every[:, heads : heads + groups]
@@ -73,15 +68,15 @@ def forward(
             query, key = (rotated(x, hyper["rotary_base"]) for x in (query, key))
         context = attention(query, key, value, later[None], drop)
         context = np.reshape(np.transpose(context, (0, 2, 1, 3)), x.shape)
-        return drop(linear(context, weights, f"{name}.output"))
+        return drop(dense(context, weights, f"{name}.output"))
 
     def feed_forward(x: Array, weights: dict[str, Array], name: str) -> Array:
-        up = linear(x, weights, f"{name}.up")
+        up = dense(x, weights, f"{name}.up")
         if hyper["activation"] == "swiglu":
-            inner = silu(linear(x, weights, f"{name}.gate")) * up
+            inner = silu(dense(x, weights, f"{name}.gate")) * up
         else:
             inner = gelu_tanh(up)
-        return drop(linear(inner, weights, f"{name}.down"))
+        return drop(dense(inner, weights, f"{name}.down"))
 
     def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
         normal = norm(x, weights, f"{name}.attention_norm")
@@ -98,7 +93,7 @@ def forward(
     x = chained(layer, x, weights, names, drop)
     x = norm(x, weights, "norm")
     if not hyper["tied"]:
-        return [linear(x, weights, "head")]
+        return [dense(x, weights, "head")]
     logits = matmul(np.reshape(x, (-1, x.shape[-1])), np.transpose(embeddings))
     return [np.reshape(logits, (*x.shape[:2], -1))]
 

@@ -203,9 +203,11 @@ def rotated(x: Array, base: float) -> Array:
 
 
 def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
-    """Return the linear layer over the last axis."""
+    """Return the linear layer over the last axis, with a bias if it has one."""
     rows = np.reshape(x, (-1, x.shape[-1]))
-    y = matmul(rows, weights[f"{name}.weight"]) + weights[f"{name}.bias"]
+    y = matmul(rows, weights[f"{name}.weight"])
+    if f"{name}.bias" in weights:
+        y = y + weights[f"{name}.bias"]
     return np.reshape(y, (*x.shape[:-1], -1))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from networks import Weight
-from networks.weights import ONE
+from networks.layers import ONE
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import networks
-from core.merging import read_model_config
+from core.declarations import read_model_config
 from reference import compute
 
 from ..conftest import ROOT

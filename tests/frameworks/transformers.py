@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.merging import read_model_config
+from core.declarations import read_model_config
 from reference import compute
 
 from ..conftest import ROOT

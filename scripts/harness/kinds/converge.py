@@ -12,6 +12,7 @@ import hashlib
 import json
 import math
 import os
+from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
@@ -41,34 +42,24 @@ from harness.measuring.steps import peak_host_memory
 OF_MODEL = "model"
 
 
-def _target(text: str) -> Any:
-    allowed = f"{NONE}, or a number above 0 up to 1"
-    return text if text == NONE else number(text, lambda value: 0 < value <= 1, allowed)
+def _or(word: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the type of a parameter that is a ``word``, or what ``read`` makes of any other."""
+    return lambda text: text if text == word else read(text)
 
 
-def _folder(text: str) -> str:
-    return text if text == NONE else os.path.abspath(text)
-
-
-def _share(text: str) -> float:
-    """Return a number from 0 to below 1."""
-    return number(text, lambda value: 0 <= value < 1, "a number from 0 to below 1")
-
-
-def _alpha(text: str) -> float:
-    return number(text, lambda value: 0 <= value < math.inf, "a number from 0")
-
-
-def _or_of_model(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return a function that reads a number, or OF_MODEL."""
-    return lambda text: text if text == OF_MODEL else read(text)
+_TARGET = partial(number, fits=lambda value: 0 < value <= 1, allowed=f"{NONE}, or above 0 up to 1")
+_SHARE = partial(number, fits=lambda value: 0 <= value < 1, allowed="a number from 0 to below 1")
+_ALPHA = partial(number, fits=lambda value: 0 <= value < math.inf, allowed="a number from 0")
+_FOLDER = _or(NONE, os.path.abspath)
 
 
 class Converge(Kind):
     """Training to a target: time and samples that it takes, and the score reached."""
 
     parameters = (
-        Parameter("target", _target, "", f"score that ends the training, or {NONE}", NONE),
+        Parameter(
+            "target", _or(NONE, _TARGET), "", f"score that ends the training, or {NONE}", NONE
+        ),
         Parameter("epochs", at_least(1), "epochs", "of training, at most", 10),
         Parameter(
             "epoch_steps", at_least(0), "steps",
@@ -76,40 +67,40 @@ class Converge(Kind):
         ),
         Parameter("schedule", schedule_of, "", "of the learning rate", "one_cycle"),
         Parameter(
-            "learning_rate", _or_of_model(above_zero), "",
+            "learning_rate", _or(OF_MODEL, above_zero), "",
             f"its peak, or {OF_MODEL}: that of the model config", OF_MODEL,
         ),
         Parameter(
             "learning_rate_batch", at_least(0), "samples",
             "of a step that the rate is for; of others it is in proportion; 0: of any", 0,
         ),
-        Parameter("warmup", _share, "", "share of all steps in which the rate rises", 0.3),
+        Parameter("warmup", _SHARE, "", "share of all steps in which the rate rises", 0.3),
         *(
-            Parameter(name, _or_of_model(_share), "", f"of the optimizer, or {OF_MODEL}", OF_MODEL)
+            Parameter(name, _or(OF_MODEL, _SHARE), "", f"of the optimizer, or {OF_MODEL}", OF_MODEL)
             for name in ("weight_decay", "momentum")
         ),
         Parameter(
-            "label_smoothing", _share, "", "part of each answer spread over all classes", 0.0
+            "label_smoothing", _SHARE, "", "part of each answer spread over all classes", 0.0
         ),
         Parameter(
-            "mixup", _alpha, "", "of Beta(mixup, mixup), by which images are mixed; 0: none", 0.0
+            "mixup", _ALPHA, "", "of Beta(mixup, mixup), by which images are mixed; 0: none", 0.0
         ),
         Parameter(
-            "checkpoints", _folder, "",
+            "checkpoints", _FOLDER, "",
             f"a folder for what each epoch leaves, so that a killed training goes on, or {NONE}",
             NONE,
         ),
         Parameter(
-            "data", _folder, "", f"the folder of the files of a task that reads some, or {NONE}",
+            "data", _FOLDER, "", f"the folder of the files of a task that reads some, or {NONE}",
             NONE,
         ),
         Parameter(
-            "start", _folder, "",
+            "start", _FOLDER, "",
             "a safetensors file of weights to start from, a folder with those that a training of "
             f"the same model, framework, precision and seed has left, or {NONE}: drawn ones", NONE,
         ),
         Parameter(
-            "weights", _folder, "",
+            "weights", _FOLDER, "",
             "a folder for the weights that were learned, a file that any framework can start "
             f"from, or {NONE}", NONE,
         ),

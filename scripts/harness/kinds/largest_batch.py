@@ -1,11 +1,20 @@
-"""Search for the largest batch per device that a case can run: see :mod:`core.batch_search`.
+"""Search for the largest batch per device that a case can run, by runs of another benchmark with
+few steps (:mod:`harness.search`).
 
-It runs another benchmark several times with few steps (:mod:`harness.search`).
+1. Start with the smallest batch and double it until one does not fit, or the bound is reached.
+2. Halve the distance between the largest batch that fits and the smallest that does not, until they
+   are one step apart.
+3. A run that ends otherwise than ``ok`` or ``oom`` ends the search, with its status and reason.
+
+Memory must grow with the batch; nothing else is assumed. No run is larger than twice the largest
+batch that fitted, so little is held beyond the limit, and the harness ends the run before memory
+runs out. No forecast is needed.
 """
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Sequence
+import math
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Workload, at_least, one_of
 
@@ -40,3 +49,37 @@ class LargestBatch(Kind):
 def fitting_batch(attempt: Mapping[str, Any]) -> float:
     """Return the batch of an attempt that fits; 0 for others."""
     return float(attempt["batch_per_device"]) if attempt["status"] == "ok" else 0.0
+
+
+def largest_possible(multiple_of: int, at_most: int) -> int:
+    """Return the largest batch within the bounds; 0 where none is possible."""
+    return at_most // multiple_of * multiple_of
+
+
+def next_batch(tried: Sequence[Tuple[int, str]], multiple_of: int, at_most: int) -> Optional[int]:
+    """Return the batch to try after these batches with their statuses; None where the search is
+    over."""
+    if not tried:
+        return multiple_of
+    if tried[-1][1] not in ("ok", "oom"):
+        return None
+    bound = largest_possible(multiple_of, at_most)
+    fits = max((batch for batch, status in tried if status == "ok"), default=0)
+    too_large = min((batch for batch, status in tried if status == "oom"), default=None)
+    if too_large is None:
+        return min(2 * fits, bound) if fits < bound else None
+    if too_large - fits <= multiple_of:
+        return None
+    return (fits + too_large) // 2 // multiple_of * multiple_of
+
+
+def expected_batches(multiple_of: int, at_most: int) -> List[int]:
+    """Return the batches to expect without any knowledge, as if the largest that fits lay in the
+    middle of the bounds on a logarithmic scale."""
+    middle = math.sqrt(multiple_of * largest_possible(multiple_of, at_most))
+    tried: List[Tuple[int, str]] = []
+    batch = next_batch(tried, multiple_of, at_most)
+    while batch is not None:
+        tried.append((batch, "ok" if batch <= middle else "oom"))
+        batch = next_batch(tried, multiple_of, at_most)
+    return [batch for batch, _ in tried]

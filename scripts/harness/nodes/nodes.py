@@ -26,7 +26,6 @@ import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from core import bounded, control_groups, signals
-from core.srun import srun
 
 from harness.adapter import Mismatch
 from harness.kind import Workload
@@ -72,6 +71,15 @@ class Missing(Exception):
     def __init__(self, reason: str, status: str = "failed") -> None:
         super().__init__(reason)
         self.status = status
+
+
+def srun(nodes: int) -> List[str]:
+    """Return the words before a command that runs once on each of so many ``nodes``.
+
+    It ends on all once it fails on one. No cores are bound, because the harness pins its ranks
+    itself; ``--mem=0`` gives the step all memory of the job."""
+    count = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
+    return ["srun", *count, "--cpu-bind=none", "--mem=0", "--mpi=none", "--kill-on-bad-exit=1"]
 
 
 def run_ranks(

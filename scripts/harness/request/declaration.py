@@ -6,9 +6,9 @@ import os
 from argparse import Namespace
 from typing import Any, Dict, Mapping, Optional
 
-from core import axes, framework_keys, precisions
+from core import axes, declarations, precisions
+from core.declarations import read_model_config
 from core.inputs import READING
-from core.merging import read_model_config
 from core.parallelism import DATA, form_of, mismatch
 
 from harness import optimizers
@@ -33,7 +33,7 @@ DEFAULTS: Dict[str, Any] = {
 def read_framework(folder: str) -> Dict[str, Any]:
     """Return ``framework.json`` in a framework's folder, with its own and the common optimizers and
     kinds of parallelism. Raises ValueError for a missing or incomplete file."""
-    declared = framework_keys.read(folder)
+    declared = declarations.read_framework(folder)
     return {
         **declared,
         "folder": folder,

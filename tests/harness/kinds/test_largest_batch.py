@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from core.batch_search import next_batch
 from harness import search
+from harness.kinds.largest_batch import next_batch
 
 from ...bench import Bench
 from ...processes import PATIENCE, wait_for

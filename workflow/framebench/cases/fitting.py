@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from core import inputs, parallelism, precisions
 from core.case import PER_CORE, Case
-from core.framework_keys import DEFINITION, LACKING
+from core.declarations import DEFINITION, LACKING
 from core.gpus import Gpu
 
 from ..config.catalog import Catalog

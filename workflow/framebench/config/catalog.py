@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from core import framework_keys, merging
+from core import declarations
 from core.gpus import Gpu
 
 from .. import PROJECT
@@ -73,7 +73,8 @@ def load_catalog(root: Path) -> Catalog:
     declared = sorted(root.glob("scripts/frameworks/[!_.]*/framework.json"))
     names = [file.parent.name for file in declared]
     models = [
-        merging.read_model_config(str(path)) for path in sorted(root.glob("scripts/models/*.json"))
+        declarations.read_model_config(str(path))
+        for path in sorted(root.glob("scripts/models/*.json"))
     ]
     return Catalog(
         root,
@@ -84,7 +85,7 @@ def load_catalog(root: Path) -> Catalog:
 
 def _framework(root: Path, name: str) -> dict[str, Any]:
     try:
-        return framework_keys.read(str(root / "scripts" / "frameworks" / name))
+        return declarations.read_framework(str(root / "scripts" / "frameworks" / name))
     except ValueError as error:
         raise ConfigError(str(error)) from None
 
@@ -106,7 +107,7 @@ def framework_title(framework: str) -> str:
 def model_title(model: str) -> str:
     """Return the title of one of this project's models, and the name of another."""
     path = PROJECT / "scripts" / "models" / f"{model}.json"
-    title = merging.read_object(str(path))["title"] if path.is_file() else model
+    title = declarations.read_object(str(path))["title"] if path.is_file() else model
     return str(title).removesuffix(" pre-training")
 
 

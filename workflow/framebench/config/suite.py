@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from core.batch_search import largest_possible
+from harness.kinds.largest_batch import largest_possible
 from pydantic import Field, model_validator
 
 from . import kinds

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core import bounded
-from core.batch_search import expected_batches
 from core.case import MAX, Case
+from harness.kinds.largest_batch import expected_batches
 
 from ..config.suite import BatchBounds
 from ..files.attempt_names import newest_attempt

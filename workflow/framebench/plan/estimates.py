@@ -9,7 +9,7 @@ from collections import defaultdict
 
 from core import precisions
 from core.case import NONE, Case
-from core.framework_keys import START_SECONDS
+from core.declarations import START_SECONDS
 from harness.learning.amounts import Amounts
 
 from ..cases.fitting import Capacity

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from core import axes, bounded, precisions
 from core.case import Case
-from core.merging import read_model_config
+from core.declarations import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
 
 from ..cases.fitting import MEASURE

@@ -1,11 +1,12 @@
-"""Keys of ``framework.json``, with which a framework declares itself."""
+"""Declarations as JSON objects: model configs merged over their base, and the keys of
+``framework.json``, with which a framework declares itself."""
 
 from __future__ import annotations
 
 import os
 from typing import Any, Dict
 
-from core.merging import read_object
+from core import bounded
 
 #: Default seconds of a run besides its steps. "start": process start, imports and building a model;
 #: "import": the part of it that is the same for any model; "train": in addition for training;
@@ -52,7 +53,7 @@ _OPTIONAL_TYPES: Dict[str, Any] = {
 }
 
 
-def read(folder: str) -> Dict[str, Any]:
+def read_framework(folder: str) -> Dict[str, Any]:
     """Return ``framework.json`` in a framework's folder, with the values of absent keys.
 
     Raises ValueError for a missing file, a missing key or a wrong value.
@@ -69,3 +70,36 @@ def read(folder: str) -> Dict[str, Any]:
     if values["name"] != expected:
         raise ValueError(f"{path}: name: found {values['name']!r:.80}; allowed: {expected}")
     return values
+
+
+def read_object(path: str) -> Dict[str, Any]:
+    """Return the JSON object in a file. Raises ValueError, which names the file, for another."""
+    try:
+        content = bounded.read_json(path)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path}: cannot be read as JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path}: found {content!r:.80}; allowed: a JSON object")
+    return content
+
+
+def read_model_config(path: str, bases: str = "") -> Dict[str, Any]:
+    """Return a model config merged over its ``base``, which may have its own base.
+
+    ``bases``: their folder, by default that next to the file. Raises ValueError."""
+    model_config = read_object(path)
+    base = model_config.pop("base", None)
+    if not base:
+        return model_config
+    bases = bases or os.path.join(os.path.dirname(path), "bases")
+    return merge_patch(read_model_config(os.path.join(bases, f"{base}.json"), bases), model_config)
+
+
+def merge_patch(base: Dict[str, Any], patch: Dict[str, Any]) -> Dict[str, Any]:
+    """Return ``base`` with ``patch`` merged in, as a JSON merge patch (RFC 7396): null removes a
+    key."""
+    both = {
+        key: merge_patch(base[key], value) if isinstance(value, dict) and key in base else value
+        for key, value in patch.items()
+    }
+    return {key: value for key, value in {**base, **both}.items() if value is not None}
