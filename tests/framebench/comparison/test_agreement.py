@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.comparison.agreement import summary_text
+from framebench.comparison.compare import agreement_text
 from framebench.records.run import Run
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
@@ -26,29 +26,29 @@ def inputs(**middles: float) -> Inputs:
 
 def test_an_order_called_sure_repeats_or_not() -> None:
     first = inputs(pytorch=100, jax=50, paddle=20)
-    assert "4 of 4 orders called sure repeat (100%)" in summary_text(first, first)
+    assert "4 of 4 orders called sure repeat (100%)" in agreement_text(first, first)
     # pytorch over jax and paddle, jax over pytorch and paddle: only those over paddle repeat
     swapped = inputs(pytorch=50, jax=100, paddle=20)
-    assert "2 of 4 orders called sure repeat (50%)" in summary_text(first, swapped)
+    assert "2 of 4 orders called sure repeat (50%)" in agreement_text(first, swapped)
 
 
 def test_an_order_that_is_not_sure_does_not_count() -> None:
-    assert "orders" not in summary_text(*[inputs(pytorch=100, jax=100.05)] * 2)
+    assert "orders" not in agreement_text(*[inputs(pytorch=100, jax=100.05)] * 2)
     # sure in one set, so it counts once; the other has the same medians in the other direction
-    text = summary_text(inputs(pytorch=100, jax=50), inputs(pytorch=100, jax=100.05))
+    text = agreement_text(inputs(pytorch=100, jax=50), inputs(pytorch=100, jax=100.05))
     assert "0 of 1 orders called sure repeat (0%)" in text
 
 
 def test_a_framework_that_one_set_lacks_does_not_count() -> None:
-    text = summary_text(inputs(pytorch=100, jax=50, paddle=20), inputs(pytorch=100, jax=50))
+    text = agreement_text(inputs(pytorch=100, jax=50, paddle=20), inputs(pytorch=100, jax=50))
     assert "2 of 2 orders called sure repeat" in text
 
 
 def test_intervals_are_counted_that_cover_the_other_median() -> None:
     first = inputs(pytorch=100, jax=50)
-    assert "4 of 4 intervals cover the other median (100%)" in summary_text(first, first)
+    assert "4 of 4 intervals cover the other median (100%)" in agreement_text(first, first)
     # pytorch's medians are 0.5 % apart and its intervals reach that far, jax's are 4 % apart
-    text = summary_text(first, inputs(pytorch=100.5, jax=52))
+    text = agreement_text(first, inputs(pytorch=100.5, jax=52))
     assert "2 of 4 intervals cover the other median (50%)" in text
 
 

@@ -253,16 +253,3 @@ def test_sets_without_a_common_case_are_an_error(
     arguments = ["--base", str(base), "--candidate", str(other), "--results", str(tmp_path / "out")]
     assert cli.main(["compare", *arguments]) == 1
     assert "none of 2 cases is on both sides" in capsys.readouterr().err
-
-
-def test_sets_that_were_measured_in_pairs_are_compared_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    base, close = write_set(tmp_path / "base", 1.0), write_set(tmp_path / "close", 0.9, 8)
-    arguments = ["--base", str(base), "--candidate", str(close), "--results", str(tmp_path / "out")]
-    assert cli.main(["compare", *arguments]) == 0
-    assert "7 pairs" in capsys.readouterr().out
-    table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
-    assert (table["pairs"].tolist(), table["verdict"].tolist()) == ([7], ["slower"])
-    assert "one after the other" not in (tmp_path / "out" / "compare.html").read_text()
-    assert "| pairs |" in (tmp_path / "out" / "tables" / "compare.md").read_text()

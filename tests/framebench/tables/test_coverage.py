@@ -147,9 +147,7 @@ def test_a_whole_suite_says_so_and_a_set_without_one_says_nothing(
     assert "cases of suite" not in page
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", '{"cases": 1}', '{"cases": [1]}', '{"cases": [{"case": {"model": 1}}]}']
-)
+@pytest.mark.parametrize("text", ["", '{"cases": [{"case": {"model": 1}}]}'])
 def test_a_broken_file_is_named_and_stops_nothing(whole: Path, tmp_path: Path, text: str) -> None:
     (tmp_path / expected.FILE).write_text(text)
     actual, (problem,) = expected.load(tmp_path)

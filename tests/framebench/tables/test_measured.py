@@ -106,14 +106,6 @@ def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: 
         cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
 
 
-def test_a_kind_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    (tmp_path / "odd.py").write_text("import nothing_of_that_name\n")
-    with pytest.raises(ConfigError) as error:
-        settings_of(tmp_path, {"measurements": {"odd": {}}}, kinds=str(tmp_path))
-    assert "measurements.odd: found odd of " in str(error.value)
-    assert "ModuleNotFoundError: No module named 'nothing_of_that_name'" in str(error.value)
-
-
 def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
     return [
         replace(

@@ -119,20 +119,6 @@ def test_a_verdict_of_scaling_is_against_as_many_single_devices() -> None:
     assert only(alone)["verdict"] == "", "nothing is compared with itself"
 
 
-def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
-    """Fail if verdicts ignore the number of ratios: of 40 equal ones some intervals exclude 1."""
-    runs = []
-    random = np.random.default_rng(3)
-    for batch in range(1, 41):
-        runs += repeats(*random.normal(100, 1, 20).tolist(), batch_per_device=batch)
-        runs += repeats(
-            *random.normal(100, 1, 20).tolist(), batch_per_device=batch, compiler="inductor"
-        )
-    actual = build(runs)["compiler_speedup"]
-    assert ((actual["speedup_ci_low"] > 1) | (actual["speedup_ci_high"] < 1)).any()
-    assert set(actual["verdict"]) == {"no difference shown"}
-
-
 def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
     # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
     runs = repeats(None, 100.0, None, 90.0)
@@ -155,11 +141,8 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
     assert actual["reason"] == "2 of 3 repeats out of memory: too big; 1 timed out: 600 s are over"
     numbers = [actual[name] for name in actual if name.startswith("throughput")]
     assert all(math.isnan(number) for number in numbers), "missing is missing, never zero"
-
-
-def test_where_failures_are_equally_frequent_the_most_telling_is_named() -> None:
-    runs = [run(None, status=status, reason=status) for status in ("failed", "timeout", "oom")]
-    assert only(build(runs)["summary"])["status"] == "oom"
+    each_once = [run(None, status=status, reason="") for status in ("failed", "timeout", "oom")]
+    assert only(build(each_once)["summary"])["status"] == "oom", "the most telling of them"
 
 
 def test_cases_that_differ_in_one_key_share_no_row() -> None:
@@ -215,10 +198,7 @@ def test_a_failed_1n1g_is_named_in_the_cells_that_miss_it() -> None:
     "other",
     [
         {"batch_per_device": 64},
-        {"framework_version": "2.7.0"},
         {"machine_label": "123456"},
-        {"precision": "amp"},
-        {"source": "DLPerf"},
         {"unit": "tokens/s"},
     ],
 )

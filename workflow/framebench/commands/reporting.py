@@ -115,7 +115,7 @@ def make_report(
 def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:
     """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
     Raises RecordsError if no case is on both sides."""
-    from ..comparison import agreement, compare
+    from ..comparison import compare
     from ..report import html_report
     from ..tables import frames
     from ..tables.grouping import grouped
@@ -129,7 +129,7 @@ def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) 
     if base.path != candidate.path and not (base.variant or candidate.variant):
         paths = (base.path, candidate.path)
         first, second = (inputs_of(record_sets.load(path), path)[0] for path in paths)
-        print(agreement.summary_text(first, second))
+        print(compare.agreement_text(first, second))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
     if frame["reason"].isin(compare.ALONE).all():
         raise record_sets.RecordsError(f"compare: none of {len(frame)} cases is on both sides")
@@ -142,7 +142,7 @@ def inputs_of(
 
     Returns them with the files beside the records, and problems with these files."""
     from ..records import device_peaks, verified
-    from ..tables import datasheets, grouping
+    from ..tables import grouping
     from ..tables.table import Inputs
 
     folder = source.parent
@@ -160,7 +160,6 @@ def inputs_of(
         peaks=device_peaks.PeakFlopsLookup(reached),
         searches=searched,
         models=models,
-        datasheets=datasheets.load_datasheets(),
         others={key: result for key, result in cases.items() if not key.case.is_step},
         expected=[case for case in asked if not case.left_out],
         left_out=[case for case in asked if case.left_out],

@@ -21,7 +21,6 @@ from ..records.run import Run
 from ..records.searches import Result
 from ..records.verifications import VerificationResult
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
-from .datasheets import Datasheet
 from .formatting import Cell
 from .results import CaseResult, CaseResults, case_frame, with_cells
 
@@ -43,7 +42,6 @@ class Inputs:
     peaks: PeakFlopsLookup = field(default_factory=PeakFlopsLookup)
     searches: Sequence[Result] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    datasheets: Sequence[Datasheet] = ()
     others: CaseResults = field(default_factory=dict)
     expected: Sequence[ExpectedCase] = ()
     left_out: Sequence[ExpectedCase] = ()

@@ -16,8 +16,8 @@ from ...records.device_peaks import PeakFlops
 from ...records.run import Run
 from .. import view
 from ..columns import Row
-from ..datasheets import datasheet_tflops
 from ..results import CaseResult, over_runs
+from ..roofs import datasheet_tflops
 from ..table import Inputs, Table, declared_table
 
 #: Highest plausible MFU, because a model has more than large matmuls. A higher one was measured
@@ -84,7 +84,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "own_peak_tflops": own and own.tflops,
         "own_peak_library": own.library if own else "",
         "own_peak_share": _part(own.tflops if own else None, peak),
-        "datasheet_tflops": datasheet_tflops(inputs.datasheets, run),
+        "datasheet_tflops": datasheet_tflops(run),
         "mfu": mfu,
         "energy_joules_per_sample": _joules(result),
         "energy_sources": " or ".join(sorted(sources)),
