@@ -218,7 +218,7 @@ def check_weak_scaling(project: OnCluster, records: dict[Any, Any]) -> None:
         expected = throughput_of(records["pytorch", topology]) / alone
         assert float(row.speedup) == pytest.approx(expected), topology
         assert float(row.efficiency) == pytest.approx(expected / int(row.devices))
-        assert bool(row.all_reduce_gbytes_per_second) == (topology != "1n1g"), topology
+        assert bool(row.communication_alone) == (topology != "1n1g"), topology
 
 
 def test_rounds_of_a_time_budget_are_batches_of_jobs(slurm_project: OnCluster) -> None:

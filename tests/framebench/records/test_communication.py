@@ -23,23 +23,6 @@ def run_of(tmp_path: Path, *fields: dict[str, Any]) -> Run:
     return run
 
 
-def timed(small: list[float], large: list[float]) -> dict[str, Any]:
-    sizes = {1000: small, 1_001_000: large}
-    return {"preflight": [{"bytes": size, "seconds": some} for size, some in sizes.items()]}
-
-
-def test_an_all_reduce_takes_the_median_of_the_slowest_rank(tmp_path: Path) -> None:
-    ranks = timed([0.001, 0.5, 0.001], [0.011] * 3), timed([0.002] * 3, [0.012, 0.012, 9.0])
-    assert run_of(tmp_path, *ranks).all_reduce_rate == pytest.approx(1.001e6 / 0.012 / 1e9)
-
-
-@pytest.mark.parametrize(
-    "ranks", [({}, {}), (timed([0.1], [0.2]), {}), (timed([], []), timed([], []))]
-)
-def test_without_times_nothing_is_known(tmp_path: Path, ranks: tuple[Any, Any]) -> None:
-    assert run_of(tmp_path, *ranks).all_reduce_rate is None
-
-
 def exchanged(*seconds: float, reason: str = "") -> dict[str, Any]:
     sizes = [] if reason else [4000, 16]
     return {"gradient_all_reduce": {"reason": reason, "bytes": sizes, "seconds": [*seconds]}}

@@ -204,7 +204,7 @@ def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:
     }  # fmt: skip
     file = tmp_path / "r1.json"
     file.write_text(json.dumps(made))
-    ((run,), problems, _) = record_files.read_folder(tmp_path)
+    ((run,), problems) = record_files.read_folder(tmp_path)
     assert not problems
     assert run.metrics == (MetricValue("bandwidth", 2.0, "GB/s", "higher", (("bytes", 8),)),)
     assert run.value("bandwidth", (("bytes", 8),)) == 2.0

@@ -197,7 +197,7 @@ def test_a_record_reports_the_last_cache(tmp_path: Path) -> None:
     for told, number in ((2**20, 2**20), (0, None)):
         made["ranks"][0]["last_cache_bytes"] = told
         (tmp_path / "r1.json").write_text(json.dumps(made))
-        ((read,), problems, _) = record_files.read_folder(tmp_path)
+        ((read,), problems) = record_files.read_folder(tmp_path)
         assert (read.last_cache, problems) == (number, [])
 
 

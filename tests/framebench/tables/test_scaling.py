@@ -30,7 +30,6 @@ VALUES = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
 COMMUNICATION = [
     *("communication_alone", "communication_alone_ci_low", "communication_alone_ci_high"),
     "gradient_messages",
-    *("all_reduce_gbytes_per_second", "all_reduce_bus_gbytes_per_second"),
 ]
 
 
@@ -158,7 +157,6 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
         part = text.split(f'<details class="part" id="{name}">')[1].split("</details>")[0]
         assert f">{scaling.KINDS[kind].title}</h3>" in part
         assert "<figure" in part
-        assert "(algorithm bandwidth)" in part
         (titles, *_) = (row.cells for row in page_rows(text)[kind])
         assert any("efficiency % from" in title for title in titles)
     alone = [one for one in actual.runs if one.case.batch_per_device == 4]
@@ -173,23 +171,6 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
     notes = {row["total batch"]: row["efficiency % from"] for row in rows
              if row["devices"] != "1n1g"}  # fmt: skip
     assert notes == {"64": "- (needs 7 repeats)", "128": "-"}
-
-
-def test_the_bandwidth_of_all_reduces_is_the_median_over_repeats() -> None:
-    told = [1.0, 3.0, 2.0]
-    runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, all_reduce_rate=timing)
-                         for n, timing in enumerate(told, 1))]  # fmt: skip
-    for name in scaling.KINDS:
-        made = build(runs)[name]
-        actual = row(made, devices=2)
-        assert actual["all_reduce_gbytes_per_second"] == 2.0
-        assert actual["all_reduce_bus_gbytes_per_second"] == 2.0, "2 (2 - 1) / 2 is 1"
-        four = build([on(4, 64, all_reduce_rate=8.0)])["weak_scaling"]
-        assert row(four, devices=4)["all_reduce_bus_gbytes_per_second"] == 8.0 * 2 * 3 / 4
-        assert made[made["devices"] == 1][COMMUNICATION].isna().all(axis=None)
-        rates = {entry["devices"]: entry["all-reduce GB/s"]
-                 for entry in shown(in_markdown(name, made))}  # fmt: skip
-        assert rates == {"1n1g": "- (not timed)", "1n2g": "2.00"}
 
 
 def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
@@ -217,18 +198,19 @@ def test_devices_of_one_processor_are_not_the_frameworks_communication(
 
 
 def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:
-    known = on(2, 64, all_reduce_rate=1.0)
+    known = {"gradient_all_reduce": GradientAllReduce((0.02,), 5)}
     runs = [
         on(1, 64),
-        known,
+        on(2, 64, **known),
         on(4, 64, framework="jax"),
-        on(2, 64, mode="inference", all_reduce_rate=1.0),
+        on(2, 64, mode="inference", **known),
         on(2, 64, None, framework="mxnet"),
     ]
     made = build(runs)["weak_scaling"]
-    assert made["all_reduce_gbytes_per_second"].notna().sum() == 1
+    assert made["communication_alone"].notna().sum() == 1
+    assert made[made["devices"] == 1][COMMUNICATION].isna().all(axis=None)
     notes = {
-        (row["framework"], row["devices"]): row["all-reduce GB/s"]
+        (row["framework"], row["devices"]): row["communication alone %"]
         for row in shown(in_markdown("weak_scaling", made))
         if row["mode"] == "train"
     }

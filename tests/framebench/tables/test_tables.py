@@ -257,29 +257,6 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
     assert actual["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
 
 
-def compiled_and_not(*speedups: float, **first_steps: float) -> list[Run]:
-    """Return repeats of a batch of 32, whose steps take 3.2 s without a compiler."""
-    slow = first_steps.get("compiled", 4.0)
-    plain = repeats(*[10.0] * len(speedups), start_seconds=9.0)
-    values = [10.0 * speedup for speedup in speedups]
-    return [*plain, *repeats(*values, compiler="xla", start_seconds=5.0 + slow)]
-
-
-def test_a_compiler_has_paid_when_its_steps_have_gained_what_it_took() -> None:
-    actual = only(build(compiled_and_not(*[2.0] * 7, compiled=36.0))["compiler_speedup"])
-    assert actual["steps_to_pay"] == 20, "32 s longer at the start, 1.6 s less in each step"
-    actual = only(build(compiled_and_not(*[2.0] * 7, compiled=3.0))["compiler_speedup"])
-    assert actual["steps_to_pay"] == 0, "its first step was faster, too"
-
-
-@pytest.mark.parametrize("speedups", [[2.0] * 2, [0.5] * 7, [0.9, 0.95, 1.0, 1.0, 1.0, 1.05, 1.1]])
-def test_a_gain_that_is_not_shown_pays_for_nothing(speedups: list[float]) -> None:
-    made = build(compiled_and_not(*speedups, compiled=36.0))["compiler_speedup"]
-    assert only(made)["steps_to_pay"] is pd.NA
-    (row,) = shown(in_markdown("compiler_speedup", made))
-    assert row["paid after steps"] == "- (no gain is shown, or not recorded)"
-
-
 def test_an_imported_baseline_is_what_its_source_says() -> None:
     theirs = {"framework": "jax", "source": "another lab"}
     actual = only(

@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import jsonschema_rs
 from core import RECORD_FORMAT, bounded, parallelism
-from core.parallelism import DATA
 from core.text import shorten
 
 from ..cases.conditions import MODES, THROUGHPUT, of_record
@@ -27,7 +26,6 @@ from ..machine.identities import identity, same
 from .fields import flags, nodes
 from .fields.curves import curve_of
 from .fields.steps import (
-    all_reduce_rate,
     gradient_all_reduce_of,
     input_pipeline_of,
     sample_work_of,
@@ -165,7 +163,6 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     steps = tuple(map(float, slowest.get("step_seconds", ())))
     waited, waited_in = _waited(slowest)
     machine = identity(environment)
-    by_data = case.parallelism == DATA  # otherwise not all gradients are reduced
     return Run(
         case=case._replace(
             # Parameters of timed steps only say how often something is timed.
@@ -190,8 +187,6 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         joules_per_sample=nodes.joules_per_sample(record) if is_ok else None,
         energy_sources=nodes.energy_sources(record) if is_ok else "",
         step_breakdown=step_parts_of(slowest) if is_ok else None,
-        start_seconds=_start_seconds(slowest) if is_ok else None,
-        all_reduce_rate=all_reduce_rate(ok_ranks) if by_data else None,
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=datetime.fromisoformat(record["started"]).timestamp(),
         crowded_out=record["status"] == "oom" and nodes.crowded_out(record),
@@ -289,12 +284,6 @@ def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         return rank.get("window_seconds", 0.0), -rank["rank"]
 
     return max((rank for rank in ranks if rank.get("step_seconds")), key=window, default={})
-
-
-def _start_seconds(rank: Mapping[str, Any]) -> float | None:
-    """Return the seconds of build and first step; None if the record lacks one."""
-    build, warmup = rank.get("phases", {}).get("build_seconds"), rank.get("warmup_step_seconds")
-    return float(build) + float(warmup[0]) if build is not None and warmup else None
 
 
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:

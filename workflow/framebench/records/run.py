@@ -70,9 +70,7 @@ class Run:
     joules, joules_per_sample : energy of the timed region, and per sample.
     energy_sources : what that energy includes.
     step_breakdown : step breakdown of the slowest rank; None if not requested.
-    all_reduce_rate : GB/s of the largest all-reduce before the run; None if not timed.
     gradient_all_reduce : timing of all-reduces of the gradients; None if not timed.
-    start_seconds : seconds of build and first step, which compile; None if not recorded.
     last_cache : bytes of all last-level caches; None if not requested.
     input_pipeline : input pipeline of steps whose batches came from the host; None for other runs.
     matmul_dtypes : dtypes of the observed matmuls, most frequent first.
@@ -107,9 +105,7 @@ class Run:
     joules_per_sample: float | None = None
     energy_sources: str = ""
     step_breakdown: StepParts | None = None
-    all_reduce_rate: float | None = None
     gradient_all_reduce: GradientAllReduce | None = None
-    start_seconds: float | None = None
     largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN

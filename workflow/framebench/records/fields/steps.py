@@ -159,16 +159,3 @@ def gradient_all_reduce_of(ranks: Sequence[Mapping[str, Any]]) -> GradientAllRed
     rounds = zip(*(entry["seconds"] for entry in found if entry), strict=False)
     sizes = tuple(map(int, ranks[0]["gradient_all_reduce"]["bytes"]))
     return GradientAllReduce(tuple(map(max, rounds)), len(sizes), sizes)
-
-
-def all_reduce_rate(ranks: Sequence[Mapping[str, Any]]) -> float | None:
-    """Return the GB/s of the largest all-reduce that was timed before a run: its bytes over the
-    median of its rounds, on the slowest rank. None unless all ranks timed some."""
-    if not ranks or not all(rank.get("preflight") for rank in ranks):
-        return None
-    seconds: dict[int, float] = {}
-    for entry in (entry for rank in ranks for entry in rank["preflight"] if entry["seconds"]):
-        size = int(entry["bytes"])
-        seconds[size] = max(float(median(entry["seconds"])), seconds.get(size, 0.0))
-    largest = max(seconds, default=0)
-    return largest / seconds[largest] / 1e9 if seconds.get(largest) else None

@@ -17,10 +17,9 @@ from ..columns import Row
 from ..results import UNCOMPILED, CaseResult
 from ..table import Inputs, Table, declared_table
 from .efficiency import EFFICIENCY
-from .inference_step_time import cells as step_times
 from .largest_batch import LARGEST
 from .roofline import ROOFLINE
-from .step_breakdown import STEP_BREAKDOWN
+from .steps import STEP_BREAKDOWN, step_times
 from .summary import tokens_per_second
 
 #: Outcome of the verification, by the flag of an excluded figure.

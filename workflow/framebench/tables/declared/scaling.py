@@ -127,8 +127,6 @@ def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
         "communication_alone": over_runs(_alone)(result),
         **interval_cells("communication_alone", over_runs(_alone, median_interval)(result)),
         "gradient_messages": over_runs(_messages, itemgetter(0))(result),
-        "all_reduce_gbytes_per_second": over_runs(_rate)(result),
-        "all_reduce_bus_gbytes_per_second": over_runs(_bus_rate)(result),
     }
 
 
@@ -158,16 +156,6 @@ def _messages(run: Run) -> int | None:
     return run.gradient_all_reduce.messages if run.gradient_all_reduce and _step(run) else None
 
 
-def _rate(run: Run) -> float | None:
-    """Return the GB/s of the all-reduces of a training; None if they were not timed."""
-    return run.all_reduce_rate if _is_training(run) else None
-
-
-def _bus_rate(run: Run) -> float | None:
-    rate = _rate(run)
-    return None if rate is None else rate * bus_factor(run.case.devices)
-
-
 def _is_training(run: Run) -> bool:
     return run.case.mode == "train"
 
@@ -179,14 +167,6 @@ def _step(run: Run) -> float | None:
     if not (run.throughput and _is_training(run)):
         return None
     return run.case.samples_per_step / run.throughput
-
-
-def bus_factor(ranks: int) -> float:
-    """Return bytes sent, and received, by each of ``ranks`` per byte of an all-reduce.
-
-    Each rank sums a part, and all parts must reach all ranks: 2 (n - 1) / n (nccl-tests,
-    doc/PERFORMANCE.md)."""
-    return 2 * (ranks - 1) / ranks
 
 
 WEAK = declared_table("weak_scaling", weak, lead=shared_hardware)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import pandas as pd
@@ -12,7 +11,7 @@ from ...cases.conditions import Key
 from ...config import catalog
 from ..columns import Row
 from ..ratios import ratio_table
-from ..results import UNCOMPILED, CaseResult, over_runs
+from ..results import UNCOMPILED, CaseResult
 from ..table import Fields, Inputs, declared_table
 
 
@@ -41,36 +40,11 @@ def of_compilers(inputs: Inputs) -> pd.DataFrame:
     table = ratio_table(
         cases, inputs, _uncompiled, lambda _: ("uncompiled", ""), refused=_why_refused
     )
-    paid: list[int | None] = []
-    for at, low in zip(table.index, table["speedup_ci_low"], strict=True):
-        case = inputs.results[at]
-        base = inputs.cases.get(_uncompiled(case.key))
-        paid.append(steps_to_pay(case, base) if base and low > 1 else None)
-    paid_after = pd.array(paid, dtype="Int64")
-    return table.assign(throughput=table["throughput_median"], steps_to_pay=paid_after)
+    return table.assign(throughput=table["throughput_median"])
 
 
 def _uncompiled(key: Key) -> Key:
     return key.at(compiler=UNCOMPILED)
-
-
-def steps_to_pay(result: CaseResult, base: CaseResult) -> int | None:
-    """Return the number of steps after which a compiler has repaid its start-up time.
-
-    1. Start-up time: building the model and the first step, because some compile ahead of time;
-       compiled minus uncompiled, medians over repeats.
-    2. Gain per step: difference of step times, total batch / throughput.
-
-    None if not recorded or if ``result`` is not faster."""
-    compiled, plain = _start_seconds(result), _start_seconds(base)
-    if compiled is None or plain is None or not (result.throughput and base.throughput):
-        return None
-    gain = result.case.samples_per_step * (1 / base.throughput - 1 / result.throughput)
-    return max(0, math.ceil((compiled - plain) / gain)) if gain > 0 else None
-
-
-#: Median seconds of build and first step.
-_start_seconds = over_runs(lambda run: run.start_seconds)
 
 
 def _why_refused(base: CaseResult) -> str:

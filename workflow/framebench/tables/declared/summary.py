@@ -1,11 +1,17 @@
-"""Table of throughput: a row per case with status, median and spread."""
+"""Tables of throughput, a row per case, and of the runs without a figure, a row per reason."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
+
+from ...config.statuses import FOR_PEOPLE
+from ...records.run import Run
 from ...statistics import intervals, shape
 from ..columns import Row, interval_cells
+from ..measured import runs_in
 from ..results import CaseResult
-from ..table import declared_table
+from ..table import Inputs, declared_table
 
 #: Target width of the interval for ``repeats_needed``, end to end, as a fraction of the median.
 WIDTH = 0.01
@@ -31,5 +37,24 @@ def tokens_per_second(result: CaseResult) -> float | None:
     return result.throughput * length
 
 
+def failures(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row per status and reason, most frequent reasons first within a status."""
+    failed: dict[tuple[str, str], list[Run]] = defaultdict(list)
+    for run in inputs.runs:
+        if run.status != "ok":
+            failed[run.status, run.reason].append(run)
+    for (status, reason), runs in sorted(
+        sorted(failed.items()), key=lambda pair: (FOR_PEOPLE.index(pair[0][0]), -len(pair[1]))
+    ):
+        yield {
+            "status": status,
+            "failed_runs": len(runs),
+            "failed_cases": len({run.keys for run in runs}),
+            "failed_in": ", ".join(sorted({runs_in(run.case) for run in runs})),
+            "reason": reason,
+        }
+
+
 SUMMARY = declared_table("summary", lambda inputs: inputs.cases_with(_cells))
-TABLES = (SUMMARY,)
+FAILURES = declared_table("failures", failures)
+TABLES = (SUMMARY, FAILURES)

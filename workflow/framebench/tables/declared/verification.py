@@ -88,13 +88,10 @@ def overview(rows: Sequence[Row]) -> Iterator[Row]:
 def _why(row: Row) -> str:
     if not row["quantity"]:
         return str(row["reason"])
-    error = "inf" if row["error"] is None else _unexplained(row["error"], row["rounding"])
+    error = "inf" if row["error"] is None else f"{row['error']:.2g}"
+    if row["rounding"]:
+        error += f" less {row['rounding']:.2g} by rounding"
     return f"{row['quantity']} {error}, at most {row['bound']:.2g} {row['where']}".rstrip()
-
-
-def _unexplained(error: float, rounding: float) -> str:
-    """Return an error with the part of it that rounding explains, if any."""
-    return f"{error:.2g}" + (f" less {rounding:.2g} by rounding" if rounding else "")
 
 
 def summary_text(verification_results: Sequence[VerificationResult]) -> str:
@@ -107,7 +104,9 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
         said += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
         said += [verification.scale] if verification.scale != FULL else []
         said += [" ".join(filter(None, (case.variant, verification.variables_text)))]
-        lines.append(f"{columns(case)} {', '.join(filter(None, said))}  {_verdict(verification)}")
+        (row,) = overview([*_rows(verification)])
+        verdict = ": ".join(filter(None, [row["verdict"], row["reason"]]))
+        lines.append(f"{columns(case)} {', '.join(filter(None, said))}  {verdict}")
     counted = Counter(verification.outcome for verification in verification_results)
     shown = {DIFFERS, UNSUPPORTED, *counted}
     parts = [f"{counted[PASSED]} of {len(verification_results)} passed"]
@@ -115,19 +114,6 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
               if name in shown]  # fmt: skip
     lines.append("\n" + ", ".join(parts))
     return "\n".join(lines)
-
-
-def _verdict(verification: VerificationResult) -> str:
-    if verification.status != "ok":
-        return f"{verification.status}: {verification.reason}"
-    failed = [
-        f"{error.quantity} {_unexplained(error.error, error.rounding)} > {error.bound:.2g}"
-        + (f" ({error.where})" if error.where else "")
-        for error in verification.errors
-        if error.excess
-    ]
-    ended = "FAILED" if verification.outcome == DIFFERS else verification.outcome
-    return f"{ended}: {'; '.join(failed)}" if failed else ended
 
 
 VERIFICATION = declared_table("verification", rows, overview)
