@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from framebench.plan.job import Job
 from framebench.terminal import screen, status_lines
-from framebench.terminal.outcome import end_of_log, outcome_of
 from framebench.terminal.screen import Screen
+from framebench.terminal.status_lines import end_of_log, outcome_of
 from framebench.terminal.view import ProgressView
 
 from .made_up_verifications import CASE, verification_in

@@ -96,16 +96,6 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     assert "Nothing to be done" in project.run(*arguments, PATH=path_with(host)).stdout
 
 
-def test_an_image_is_pulled_once(project: Project, host: Path) -> None:
-    project.configure(images={"toy": "docker://toy:1.0"})
-    prefix = ("--apptainer-prefix", str(host / "pulled"))  # Snakemake takes none with a blank
-    ran = project.run(*RUNS_ALONE, *prefix, PATH=path_with(host))
-    assert ran.returncode == 0, ran.stdout
-    assert [record["status"] for record in project.parsed()] == ["ok"]
-    assert {record["environment"]["image"] for record in project.parsed()} == {"docker://toy:1.0"}
-    assert (host / "log").read_text().count("pull docker://toy:1.0") == 1
-
-
 def test_a_container_without_effect_is_no_measurement(project: Project, host: Path) -> None:
     (host / "apptainer").write_text(APPTAINER.replace("APPTAINER_CONTAINER=", "NOTHING="))
     project.run(*RUNS_ALONE, PATH=path_with(host))

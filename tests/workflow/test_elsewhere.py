@@ -91,16 +91,8 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
     assert "Nothing to be done" in again.stdout, again.stdout
 
 
-@pytest.mark.parametrize(
-    ("options", "folder"),
-    [
-        ("", "mine"),
-        ('prefix: "below"\n    pathvars: results="mine"', "below/mine"),
-    ],
-)
-def test_a_module_has_all_its_files_in_one_folder(
-    project: Project, elsewhere: Project, options: str, folder: str
-) -> None:
+def test_a_module_has_all_its_files_in_one_folder(project: Project, elsewhere: Project) -> None:
+    options, folder = 'prefix: "below"\n    pathvars: results="mine"', "below/mine"
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix=f"    {options}")
     (elsewhere.folder / "Snakefile").write_text(text)
     listed = elsewhere.run("--summary", "--cores", "all", "--config", "results=mine")

@@ -103,22 +103,6 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert re.search(rf"; batch {batch}\b", plan.stdout), "what was found is not in the plan"
 
 
-def test_a_batch_asked_for_that_is_also_the_largest_is_measured_once(project: Project) -> None:
-    bounds = {"multiple_of": 4, "at_most": 9}
-    axes = {**MAX["axes"], "batch_per_device": [4, 8, "max"]}
-    project.write_suite({**SUITE, "largest_batch": bounds, "axes": axes})
-    ran = project.medians()
-    assert ran.returncode == 0, ran.stdout
-    assert [result["reason"] for result in found(project)] == ["the bound of the search: 9"]
-    summary = table(project, "summary")
-    assert [row["batch_per_device"] for row in summary] == ["4", "8"]
-    assert [row["repeats"] for row in summary] == ["2"] * 2
-    assert ["(max)" in row["remarks"] for row in summary] == [False, True]
-    started = [json.loads(text) for text in project.records().values()]
-    repeats = [entry["repeat"] for entry in sorted(started, key=lambda entry: entry["started"])]
-    assert repeats == sorted(repeats), "runs with the largest batch are not interleaved"
-
-
 def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> None:
     project.write_suite({**MAX, "largest_batch": {"multiple_of": 8, "at_most": 16}})
     ran = project.all(toy="raise_from_batch=16")
@@ -189,18 +173,3 @@ def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     assert_largest(result)
     assert len(project.records()) == 2
     assert "Nothing to be done" in project.medians(toy=FILL).stdout
-
-
-def test_broken_results_are_named_and_searched_again(project: Project) -> None:
-    project.write_suite({**MAX, "largest_batch": {"multiple_of": 1, "at_most": 2}})
-    assert project.medians().returncode == 0
-    folder = project.folder / "results" / "largest_batch" / "toy" / "toy"
-    (path,) = folder.glob("*.json")
-    path.write_text(path.read_text()[:100])
-    again = project.medians()
-    assert again.returncode == 0, again.stdout
-    named = f"largest_batch/toy/toy/{path.name}"
-    assert named in project.report().stdout, "ignored without a word"
-    assert len(path.read_text()) == 100
-    assert (folder / f"{path.stem}-retry1.json").exists()
-    assert "Nothing to be done" in project.medians().stdout

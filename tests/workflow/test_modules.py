@@ -104,12 +104,3 @@ def test_what_was_loaded_before_does_not_count(
     for record in project.parsed():
         assert record["environment"]["modules"] == ["base/1", "toy/1.0"]
         assert "OMP_WAIT_POLICY" not in record["environment"]["variables"]
-
-
-def test_a_dry_run_needs_no_modules(project: Project, modules: Path) -> None:
-    dry = project.run("--cores", "all", *SDM, "-n", "-p")
-    assert dry.returncode == 0, dry.stdout
-    assert "--install-method modules --module base --module toy/1.0" in dry.stdout
-    assert "rule environment" not in dry.stdout
-    plan = project.run("--cores", "all", "plan", *SDM)
-    assert "toy: modules base toy/1.0" in plan.stdout, plan.stdout

@@ -5,6 +5,7 @@ from snakemake.exceptions import WorkflowError
 
 try:
     from framebench.driver import Driver, config_file, results_folder
+    from framebench.tables import columns
 except ModuleNotFoundError as error:
     if error.name == "framebench":
         raise WorkflowError(
@@ -25,6 +26,9 @@ except ModuleNotFoundError as error:
 configfile: config_file(workflow)
 
 
+TABLES = columns.declarations()
+
+
 # <results> in the patterns of all rules.
 pathvars:
     results=results_folder(config),
@@ -32,17 +36,27 @@ pathvars:
 
 def records_of_call(wildcards):
     """Records of all runs and searches that the call makes."""
-    return driver.records(wildcards)
+    return driver.state.records
+
+
+def records_before_round(wildcards):
+    """Records that a round needs before it decides."""
+    return driver.state.before_round(int(wildcards.number))
+
+
+def page_before_round(wildcards):
+    """Command that makes tables and report before a round."""
+    return driver.state.page_before_round(int(wildcards.number), lookups.driver)
 
 
 def checks_of_call(wildcards):
     """Files for the records of small verifications and peak-FLOPS benchmarks."""
-    return driver.checks(wildcards)
+    return driver.state.missing(driver.state.table.checks)
 
 
 def changed_files(wildcards):
     """List of the records that changed since runs.csv was made of them."""
-    return driver.changed(wildcards)
+    return driver.changed_files()
 
 
 def results_folder_of_call(wildcards):
@@ -53,6 +67,11 @@ def results_folder_of_call(wildcards):
 def records_folder_of_call(wildcards):
     """Folder of all runs in the results."""
     return driver.records_folder
+
+
+def given_records(wildcards):
+    """Records of the target report."""
+    return str(driver.settings.records or driver.records_folder)
 
 
 def files_before_job(wildcards):
@@ -75,12 +94,12 @@ def table(file):
 
     It is not removed before the job: where that fails, the former table is still there.
     """
-    group, title = driver.heading(Path(file).stem)
+    known = TABLES[Path(file).stem]
     return report(
         update(file),
         category="Tables",
-        subcategory=group,
-        labels={"table": title},
+        subcategory=known["group"],
+        labels={"table": known["title"]},
         caption="../report/tables.rst",
     )
 

@@ -59,7 +59,7 @@ use rule benchmark as peak_flops with:
 checkpoint round:
     """Decide the next runs from the batches found and the intervals of the repeats."""
     input:
-        driver.records_before_round,
+        records_before_round,
     output:
         "<results>/logs/rounds/{number}.txt",
     log:
@@ -72,7 +72,7 @@ checkpoint round:
     conda:
         "../envs/driver.yaml"
     params:
-        page=driver.page_before_round,
+        page=page_before_round,
     message:
         "Round {wildcards.number}: what is to be measured next?"
     shell:

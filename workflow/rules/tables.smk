@@ -68,7 +68,8 @@ FAMILIES = [
     *rules.weak_scaling.output,
     *rules.strong_scaling.output,
 ]
-OTHERS = driver.other_tables(names_of(FAMILIES))
+MADE = names_of(FAMILIES)
+OTHERS = [name for name in TABLES if TABLES[name].get("always") and name not in MADE]
 
 
 rule tables:
@@ -93,7 +94,7 @@ rule tables:
     params:
         framebench=lookups.driver,
         results=results_folder_of_call,
-        leave=names_of(FAMILIES),
+        leave=MADE,
     message:
         "Tables and report from {input.runs}"
     shell:
@@ -110,7 +111,7 @@ rule report:
         "../envs/driver.yaml"
     params:
         framebench=lookups.driver,
-        records=driver.given_records,
+        records=given_records,
         results=results_folder_of_call,
     message:
         "Tables and report from {params.records}"

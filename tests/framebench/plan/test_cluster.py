@@ -31,7 +31,7 @@ def asked(nodes: int = 1, devices: int = 8, cuda: bool = True, **other: Any) -> 
     return {name: value for name, value in actual.items() if value is not None}
 
 
-def test_one_node_with_gpus() -> None:
+def test_nodes_are_asked_for_with_their_gpus() -> None:
     assert asked() == {
         "nodes": 1,
         "tasks": 1,
@@ -40,12 +40,9 @@ def test_one_node_with_gpus() -> None:
         "mem_mb": 512000,
         "runtime": 11,
     }
-
-
-def test_several_nodes_start_their_own() -> None:
-    actual = asked(nodes=4, devices=2)
-    assert (actual["nodes"], actual["tasks"], actual["mpi"]) == (4, 4, "srun")
-    assert actual["gres"] == "gpu:2", "is per node"
+    several = asked(nodes=4, devices=2)
+    assert (several["nodes"], several["tasks"], several["mpi"]) == (4, 4, "srun")
+    assert several["gres"] == "gpu:2", "is per node"
 
 
 def job(**resources: Any) -> Any:
@@ -98,9 +95,6 @@ def test_a_key_of_the_cluster_says_what_is_allowed(
         ConfigError, match=rf"cluster.yaml .*: .*cluster.{key}.*; allowed: .*{allowed}"
     ):
         settings(tmp_path, cluster={**GIVEN, key: value})
-
-
-def test_gpus_of_a_type_are_those_of_nodes_with_gpus(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cluster.gres: .*gpus_per_node: 0"):
         settings(tmp_path, cluster={**GIVEN, "gpus_per_node": 0, "gres": "gpu:h100"})
 
@@ -170,11 +164,6 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
     ):
         actual = dict(itertools.pairwise(words))
         assert actual["--memory-limit"] == "419430400KiB", words
-
-
-def test_short_time_limits_end_runs_as_documented() -> None:
-    """Fail if a run of a short job ends at another second than docs/cluster.md states."""
-    assert [Cluster(**GIVEN).run_limit(minutes) for minutes in (5, 3, 1)] == [150, 30, 30]
 
 
 def planned(folder: Path, **given: Any) -> Plan:

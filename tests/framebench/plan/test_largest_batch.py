@@ -78,9 +78,7 @@ def test_a_search_without_a_batch_is_run_once_where_it_ended(tmp_path: Path) -> 
     ("suite", "config"),
     [
         ({"largest_batch": {"multiple_of": 4}}, {}),
-        ({"largest_batch": {"at_most": 64}}, {}),
         ({}, {"memory_limit": "50%"}),
-        ({}, {"cores_per_device": 1}),
     ],
 )
 def test_a_result_is_of_what_decided_it(
@@ -124,12 +122,11 @@ def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": "framebench-record-2"}'])
-def test_what_is_no_result_is_named(tmp_path: Path, text: str) -> None:
+def test_what_is_no_result_is_named(tmp_path: Path) -> None:
     plan = plan_of(tmp_path)
     save(tmp_path, plan)
     path = tmp_path / "results" / "largest_batch" / f"{plan.unsearched[0].name}.json"
-    path.write_text(text)
+    path.write_text("{}")
     results, problems = searches.load(tmp_path / "results" / "largest_batch")
     assert len(results) == 1
     assert [problem.origin for problem in problems] == [

@@ -22,16 +22,6 @@ def case(batch: int, variant: str = "") -> Case:
     return Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch, "fp32", "none", None, variant)
 
 
-def test_without_variants_each_round_is_shuffled_with_a_seed_of_its_own() -> None:
-    actual = [case(batch) for batch in range(20)]
-    expected = []
-    for repeat in (1, 2, 3):
-        order = list(actual)
-        random.Random(f"7/{repeat}").shuffle(order)
-        expected += [(one, repeat) for one in order]
-    assert list(rounds(actual, 3, seed=7)) == expected
-
-
 def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None:
     batches, variants, repeats = range(20), ["a", "b", "c"], 12
     # The given cases need not be grouped.
@@ -61,10 +51,7 @@ SMT = Machine(8, 0, physical_cores=4)
     [
         (Machine(8, 0), "auto", (1, 2), 4),
         (SMT, "auto", (1, 2), 2),
-        (SMT, "auto", (1,), 4),
-        (SMT, "auto", (1, 2, 8), 1),
         (SMT, "auto", (1, 2, 16), 2),
-        (Machine(2, 0, physical_cores=1), "auto", (1, 2), 1),
         (Machine(12, 0, physical_cores=9), "auto", (1, 3), 3),
         (SMT, 4, (1, 2), 4),
     ],

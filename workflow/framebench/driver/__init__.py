@@ -4,7 +4,7 @@ wildcards and handlers."""
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from ..plan import call_text, noting, plan_text, targets
 from ..plan.job import OUTCOME, Job, name_of
 from ..records import read_files, sidecars
 from ..runs import forecast
-from ..tables import columns
 from ..terminal import closing
 from . import call
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -91,22 +90,6 @@ class Driver:
         workflow's."""
         return self.state.table.find(name_of(dict(wildcards.items()), rule))
 
-    def records(self, wildcards: Wildcards) -> list[str]:
-        """Return all records that the call makes, in all rounds that are decided so far."""
-        return self.state.records
-
-    def records_before_round(self, wildcards: Wildcards) -> list[str]:
-        """Return the records that a round needs before it decides."""
-        return self.state.before_round(int(wildcards.number))
-
-    def page_before_round(self, wildcards: Wildcards) -> str:
-        """Return the command that makes tables and report before a round."""
-        return self.state.page_before_round(int(wildcards.number), self.lookups.driver)
-
-    def checks(self, wildcards: Wildcards) -> list[str]:
-        """Return files for the missing records of small models and peak-FLOPS benchmarks."""
-        return self.state.missing(self.state.table.checks)
-
     def full_verifications(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
         state = self.state
@@ -114,7 +97,7 @@ class Driver:
         state.check_interpreters(state.plan.software)
         return state.missing(state.table.full)
 
-    def changed(self, wildcards: Wildcards) -> list[str]:
+    def changed_files(self) -> list[str]:
         """Return a list of the records that changed since runs.csv was made of them, [] for none.
 
         Existing records are no input of the rule: it would put thousands of finished jobs into the
@@ -130,10 +113,6 @@ class Driver:
             refuse(f"{error.filename or self.results}: {error.strerror}")
         return self.state.inputs([str(path)] if path else [])
 
-    def given_records(self, wildcards: Wildcards) -> str:
-        """Return the records of the target ``report``."""
-        return str(self.settings.records or self.records_folder)
-
     def plan_text(self, wildcards: Wildcards) -> str:
         """Return the text of the plan."""
         state = self._state or self._begin(measures=False)
@@ -143,16 +122,6 @@ class Driver:
         reserve = () if plan.settings.budget else plan.reserve
         further = [*map(table.run, reserve)] if plan.settings.cluster else []
         return "\n".join([plan_text.describe(plan), *forecast.lines(plan, table.to_do, further)])
-
-    def heading(self, name: str) -> tuple[str, str]:
-        """Return group and title of a table, for Snakemake's own report."""
-        table = columns.declarations()[name]
-        return table["group"], table["title"]
-
-    def other_tables(self, made: Collection[str]) -> list[str]:
-        """Return the names of the tables of every report without those already ``made``."""
-        tables = columns.declarations().items()
-        return [name for name, table in tables if table.get("always") and name not in made]
 
     def _begin(self, measures: bool = True) -> CallState:
         """Return the state of this call; for one that measures, hold the results and say what is

@@ -25,8 +25,8 @@ from ..records import sidecars
 from ..records.record_sets import RecordsError
 from ..runs import forecast, slurm
 from ..terminal import closing, screen
-from ..terminal.closing import NOUNS, Failed
-from ..terminal.outcome import outcome_of
+from ..terminal.closing import NOUNS
+from ..terminal.status_lines import RunOutcome, outcome_of
 from ..terminal.view import ProgressView
 from .call import SnakemakeJob, checked, refuse, warn
 from .signals import StopSignals, end_descendants
@@ -34,8 +34,8 @@ from .signals import StopSignals, end_descendants
 if TYPE_CHECKING:
     from . import Driver
 
-#: Commands that make tables and report of what there is after an error, by rule.
-_COMMANDS = {"tables": "report", "verification": "verification"}
+#: Rules that make tables and report.
+_REPORTING = {"tables", "verification"}
 #: Rule that marks a call whose runs all have a record.
 _OUTCOME = "outcome"
 
@@ -96,7 +96,7 @@ class Handlers:
         """Show new results, and exit with 1 after a failed run."""
         self._end_view()
         self._measures = False
-        failed = self._failed() if self._judges else []
+        failed = self._failed() if self._judges else {}
         # Exit functions run in reverse order, after Snakemake's last output.
         if failed:
             atexit.register(_say, closing.failures(failed, len(self._driver.state.plan.runs)))
@@ -122,15 +122,15 @@ class Handlers:
         self._signals.ignore()
         raise SystemExit(self._signals.status or 1)
 
-    def _failed(self) -> list[Failed]:
+    def _failed(self) -> dict[str, RunOutcome]:
+        """Return the outcome of each run that failed, by label and repeat."""
         plan = self._renewed()
         named = label_cases(plan.cases, plan.larger)
-        return [
-            Failed(f"{named[run.case]}  repeat {run.repeat}", run.status, reason)
+        return {
+            run._replace(label=named[run.case]).title: outcome_of(Path(run.output))
             for run in plan.runs
             if closing.is_failure(run.status)
-            for reason in [outcome_of(Path(run.output)).reason]
-        ]
+        }
 
     def _renewed(self) -> Plan:
         """Return the plan with the records that exist now; the old plan if they cannot be read."""
@@ -176,21 +176,17 @@ class Handlers:
     def _report(self, logged: str) -> bool:
         """Make tables and report of the existing records, if the call was to make them; return
         whether that succeeded."""
-        kept = {job.rule.name for job in self._call.jobs_to_run()}
+        asked = _REPORTING & {job.rule.name for job in self._call.jobs_to_run()}
         if not self._signals.received:
-            kept = {rule for rule in kept if f"Error in rule {rule}:" not in logged}
-        commands = [command for rule, command in _COMMANDS.items() if rule in kept]
+            asked = {rule for rule in asked if f"Error in rule {rule}:" not in logged}
         results = self._driver.settings.results
-        if not commands or not any((results / "runs").rglob("*.json")):
+        if not asked or not any((results / "runs").rglob("*.json")):
             return False
-        for command in commands:
-            words = [command, "--records", f"{results}/runs", "--results", str(results)]
-            call = [*self._driver.lookups.framebench, *words]
-            # Another Ctrl-C at the terminal does not reach it; its output stays above ours.
-            ran = subprocess.run(call, stdout=sys.stderr, start_new_session=True, check=False)
-            if ran.returncode:
-                return False
-        return True
+        words = ["report", "--records", f"{results}/runs", "--results", str(results)]
+        call = [*self._driver.lookups.framebench, *words]
+        # Another Ctrl-C at the terminal does not reach it; its output stays above ours.
+        ran = subprocess.run(call, stdout=sys.stderr, start_new_session=True, check=False)
+        return ran.returncode == 0
 
     def _close(self, begun: Sequence[str], is_reported: bool = False) -> None:
         """Print once the summary of a call: finished and missing runs, and how to continue."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from ..config.statuses import FAILURES, OK
+from .status_lines import RunOutcome
 
 #: Singular and plural of each kind of job, in the order of the status line.
 NOUNS = {
@@ -24,14 +24,6 @@ AS_EXPECTED = (OK, "unsupported")
 _MOST = 3
 
 
-class Failed(NamedTuple):
-    """A run whose record has a status that is neither ok nor unsupported."""
-
-    label: str
-    status: str
-    reason: str
-
-
 def count_of(number: int, kind: str) -> str:
     """Return a count with its noun, such as ``84 runs``."""
     return f"{number} {NOUNS[kind][number != 1]}"
@@ -42,19 +34,20 @@ def is_failure(status: str) -> bool:
     return status not in ("", *AS_EXPECTED)
 
 
-def failures(failed: Sequence[Failed], runs: int) -> list[str]:
-    """Name the runs that failed, of all ``runs`` of the suite; [] without any."""
-    if not failed:
-        return []
-    named = [f"  {_one_line(f'{case.label}: {case.status}: {case.reason}')}" for case in failed]
+def failures(failed: Mapping[str, RunOutcome], runs: int) -> list[str]:
+    """Name the runs that failed, of all ``runs`` of the suite. ``failed``: outcome by label."""
+    named = [
+        f"  {_one_line(f'{label}: {outcome.status}: {outcome.reason}')}"
+        for label, outcome in failed.items()
+    ]
     more = len(named) - _MOST
-    counted = _counted(case.status for case in failed)
+    statuses = [outcome.status for outcome in failed.values()]
     return [
-        f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({counted})",
+        f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({_counted(statuses)})",
         *named[:_MOST],
         *([f"  and {more} more, see the report"] if more > 0 else []),
         "These runs count as done. To repeat them, add --config retry="
-        + ",".join(dict.fromkeys(case.status for case in failed)),
+        + ",".join(dict.fromkeys(statuses)),
     ]
 
 

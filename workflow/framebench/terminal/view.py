@@ -21,8 +21,8 @@ from ..plan.job import Job, name_of
 from ..runs.forecast import Forecast
 from . import status_lines
 from .closing import NOUNS, count_of
-from .outcome import RunOutcome, end_of_log, figures_in, outcome_of
 from .screen import Screen
+from .status_lines import RunOutcome, end_of_log, figures_in, outcome_of
 
 #: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
