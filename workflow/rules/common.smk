@@ -54,9 +54,9 @@ def checks_of_call(wildcards):
     return driver.state.missing(driver.state.table.checks)
 
 
-def changed_files(wildcards):
-    """List of the records that changed since runs.csv was made of them."""
-    return driver.changed_files()
+def list_of_files(wildcards):
+    """List of the existing files that runs.csv is made of, newer than it if one has changed."""
+    return driver.list_of_files()
 
 
 def results_folder_of_call(wildcards):

@@ -80,15 +80,14 @@ checkpoint round:
 
 
 rule runs:
-    """Write a row per run of all records, and the list of the files that were read."""
+    """Write a row per run of all records, and bring the list of the files up to date."""
     input:
         records_of_call,
         checks_of_call,
-        # What changed otherwise: existing records, verifications, searches, interruptions.
-        changed_files,
+        # Existing records, verifications, searches, interruptions: all by one list.
+        list_of_files,
     output:
         "<results>/runs.csv",
-        "<results>/read_files.csv",
     log:
         "<results>/logs/tables/runs.log",
     localrule: True

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from core.text import duration
-from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.job import Job, label_cases
 from framebench.plan.plan_text import describe
@@ -31,10 +30,6 @@ def plan_of(
 
 def jobs_of(plan: Plan) -> list[Job]:
     return JobTable(plan, CATALOG).to_do
-
-
-def left_of(plan: Plan) -> float:
-    return forecast.total(plan, jobs_of(plan))
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
@@ -84,21 +79,6 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     seconds = runs + sum(job.seconds for job in rest)
     assert forecast.total(plan, jobs) == pytest.approx(seconds)
     assert f"In all about {duration(seconds)}" in forecast.lines(plan, jobs)
-
-
-def test_above_a_day_measuring_needs_a_yes(tmp_path: Path) -> None:
-    axes = {"framework": ["pytorch", "jax"], "batch_per_device": [64, 2]}
-    plan = plan_of(tmp_path, 20_000, **axes)
-    actual = left_of(plan)
-
-    with pytest.raises(ConfigError) as refused:
-        forecast.check_total(plan, actual)
-    text = str(refused.value)
-    assert re.search(r"found \d+ runs, which take about [\d.]+ days;", text), text
-    assert "allowed: at most a day, or more with --config yes=true" in text
-    forecast.check_total(plan_of(tmp_path, 20_000, {"yes": True}, **axes), actual)
-    short = plan_of(tmp_path, **axes)
-    forecast.check_total(short, left_of(short))
 
 
 def test_on_a_cluster_the_total_is_the_least(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from framebench.runs import commands, forecast
 from ..made_up_runs import build, in_markdown, repeats
 from ..settings import CATALOG, SUITE, changed, settings
 from ..table_rows import row
-from ..watched import GPU, as_suite_asks, save, watch
+from ..watched import as_suite_asks, save, watch
 
 EIGHT_GPUS = Machine(64, 8)
 
@@ -120,20 +120,6 @@ def test_neighbours_do_not_disturb_a_run_that_is_measured_with_them() -> None:
     assert disturbed({"watch": watch(**NEIGHBOUR, **OWN_CORES), "settings": UNPINNED}) == ""
     alone = {"side_by_side": False, "cores_per_device": 1}
     assert "of the machine's cores" in disturbed({"watch": watch(**NEIGHBOUR), "settings": alone})
-
-
-@pytest.mark.parametrize(
-    ("seen", "why"),
-    [
-        (watch(steal=0.5), "the hypervisor took"),
-        (watch(throttle_events=3), "throttled for its heat"),
-        (watch(memory_available_bytes_min=2**28), "MiB of memory were available"),
-        (watch(gpus=[{**GPU, "other_processes": [7]}]), "GPU 0 had other processes: 7"),
-    ],
-)
-def test_what_disturbs_other_runs_disturbs_it_too(seen: dict[str, Any], why: str) -> None:
-    for given in (PINNED, UNPINNED):
-        assert why in disturbed({"watch": seen, "settings": given})
 
 
 def test_on_its_own_cores_is_nobody_else() -> None:

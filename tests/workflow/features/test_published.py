@@ -7,7 +7,7 @@ from ..conftest import Project
 
 def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: Project) -> None:
     results = measured.folder / "results"
-    runs = results / "read_files.csv"
+    runs = results / "logs" / "files" / "read_files.csv"
     runs.write_text("of other records\n")
     assert measured.run("plan").returncode == 0
     assert runs.read_text() == "of other records\n", "plan has changed it"

@@ -97,16 +97,17 @@ class Driver:
         state.check_interpreters(state.plan.software)
         return state.missing(state.table.full)
 
-    def changed_files(self) -> list[str]:
-        """Return a list of the records that changed since runs.csv was made of them, [] for none.
+    def list_of_files(self) -> list[str]:
+        """Return the list of the files that runs.csv is made of, [] without records.
 
-        Existing records are no input of the rule: it would put thousands of finished jobs into the
-        graph, whose output a user might force Snakemake to remove.
+        Existing records are an input of the rule by this list: as inputs of their own they would
+        put thousands of finished jobs into the graph, whose output a user might force Snakemake to
+        remove.
         """
         if self.call.is_cluster_job:
             return []
         try:
-            path = read_files.write_changes(Path(self.results))
+            path = read_files.write_list(Path(self.results))
         except OSError as error:
             if not self.call.measures:  # such as --summary of results that are not one's own
                 return []

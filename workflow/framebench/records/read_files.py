@@ -1,7 +1,8 @@
-"""Files that tables and report are made of, and which of them changed since.
+"""Files that tables and report are made of, and the list of them.
 
-The rule ``runs`` writes ``runs.csv``, a row per run and metric, and ``read_files.csv``, a row per
-file that was read. A later call compares that list with the files that exist.
+The list ``logs/files/read_files.csv`` is an input of the rule ``runs``, which writes ``runs.csv``,
+a row per run and metric, and brings the list up to date. A later call writes the list anew if a
+file is new, changed or gone since, so that Snakemake makes ``runs.csv`` again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from ..files.whole_files import write_whole
 from . import expected, searches, sidecars, tidy_csv, verifications
 from .record_sets import RecordSet
 
-#: Files in the results: all runs, the files that were read for them, and those that changed since.
-RUNS, READ, CHANGED = "runs.csv", "read_files.csv", Path("logs", "changed_files.txt")
+#: Files in the results: all runs, and the list of files that are read for them. It has a folder of
+#: its own: Snakemake would not see a new file in one that it has looked at.
+RUNS, READ = "runs.csv", Path("logs", "files", "read_files.csv")
 _PEAKS = "peak_flops"
 _COLUMNS = ("file", "bytes", "modified")
 
@@ -45,25 +46,16 @@ def texts(record_set: RecordSet, source: Path, results: Path) -> dict[Path, str]
     return {results / READ: _listing(source), results / RUNS: tidy_csv.text_of(rows)}
 
 
-def write_changes(results: Path) -> Path | None:
-    """Write a list of the files that are new, changed or gone since ``runs.csv`` was made, and
-    return it; None if there are none, or no records. Raises OSError.
-
-    The list is newer than ``runs.csv``, so that Snakemake makes that anew.
-    """
+def write_list(results: Path) -> Path | None:
+    """Write the list of files anew if it differs from the one that exists, and return it; None
+    without records. Raises OSError."""
     if not any((results / name).exists() for name in ("runs", RUNS)):
         return None
-    made, listed = results / RUNS, results / READ
-    before = bounded.read_text(listed) if made.exists() and listed.exists() else ""
-    now = _listing(results / "runs")
-    if before == now:
-        return None
-    lines = sorted({*now.splitlines()} ^ {*before.splitlines()})
-    write_whole(results / CHANGED, "\n".join([*lines, ""]))
-    if made.exists():
-        newer = max(made.stat().st_mtime_ns + 10**6, time.time_ns())
-        os.utime(results / CHANGED, ns=(newer, newer))
-    return results / CHANGED
+    listed, now = results / READ, _listing(results / "runs")
+    if not listed.is_file() or bounded.read_text(listed) != now:
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(listed, now)
+    return listed
 
 
 def _listing(source: Path) -> str:

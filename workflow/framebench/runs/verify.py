@@ -108,44 +108,32 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             case = case._replace(mode=axes.TRAIN)
         if case.mode not in axes.VERIFIED or "verification" not in catalog.models[case.model]:
             continue
-        name, own, variant = _with_variant(plan, case)
-        compared = alone(case, variant)
-        scale = scale_of(catalog.models[case.model])
+        model, suite, capacity = catalog.models[case.model], plan.settings.suite, plan.capacity
+        set_by_variant = variables(case, suite, capacity.accelerator, capacity.vendor)
+        name, own = software(case, suite), tuple(sorted(set_by_variant.items()))
+        is_usual = name == case.framework and not own
+        compared = Case(
+            case.framework, case.model, case.mode, 1, 1, 0, case.precision, case.compiler,
+            case.sequence_length, "" if is_usual else case.variant,
+        )  # fmt: skip
+        scale = scale_of(model)
         verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
             if scale == own_model.SCALE:
                 add(verification)  # on several devices its optimizer step is not compared
-            if case.devices > 1:
-                compared = compared._replace(**_several(case.parallelism))
+            if case.devices > 1:  # two, or the fewest of a combined parallelism
+                few = smallest(case.parallelism)
+                devices = layout_of(few, 2).devices
+                compared = compared._replace(devices_per_node=devices, parallelism=few)
             fewest = {axis.name: axis.verified_at for axis in case.differing() if axis.verified_at}
             verification = verification._replace(case=compared._replace(**fewest))
         add(verification)
-        if case.mode == "train" and catalog.models[case.model]["hyperparameters"].get("dropout"):
-            add(_with_dropout(verification, catalog))
+        if case.mode == "train" and model["hyperparameters"].get("dropout"):
+            # Of the small model where there is one: its statistics take many passes, and masks do
+            # not depend on sizes.
+            scale = SMALL if SMALL in model["verification"] else verification.scale
+            add(verification._replace(dropout=True, scale=scale))
     return list(found.values())
-
-
-def _with_dropout(verification: Verification, catalog: Catalog) -> Verification:
-    """Return the verification with dropout: of the small model where there is one, because its
-    statistics take many passes, and masks do not depend on sizes."""
-    has_small = SMALL in catalog.models[verification.case.model]["verification"]
-    return verification._replace(dropout=True, scale=SMALL if has_small else verification.scale)
-
-
-def alone(case: Case, variant: str = "") -> Case:
-    """Return what a verification of a case on one device computes."""
-    return Case(
-        case.framework,
-        case.model,
-        case.mode,
-        1,
-        1,
-        0,
-        case.precision,
-        case.compiler,
-        case.sequence_length,
-        variant,
-    )
 
 
 def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verification]:
@@ -162,13 +150,6 @@ def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verif
         yield verification._replace(
             case=case, variables=precisions.accepted(baseline, verification.variables)
         )
-
-
-def _several(parallelism: str) -> dict[str, Any]:
-    """Return devices and parallelism of a multi-device verification: two, or the fewest of a
-    combined parallelism."""
-    small = smallest(parallelism)
-    return {"devices_per_node": layout_of(small, 2).devices, "parallelism": small}
 
 
 def scale_of(model_config: Mapping[str, Any]) -> str:
@@ -207,15 +188,6 @@ def seconds_of(plan: Plan, verification: Verification) -> float:
     return estimates.start_seconds(
         case.framework, case.mode, case.compiler, plan.capacity, is_small
     )
-
-
-def _with_variant(plan: Plan, case: Case) -> tuple[str, tuple[tuple[str, str], ...], str]:
-    """Return software and variables of a case, and its variant if it changes either."""
-    suite = plan.settings.suite
-    given = variables(case, suite, plan.capacity.accelerator, plan.capacity.vendor)
-    name, own = software(case, suite), tuple(sorted(given.items()))
-    usual = name == case.framework and not own
-    return name, own, "" if usual else case.variant
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:

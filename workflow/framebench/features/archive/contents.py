@@ -159,7 +159,7 @@ def _pack(folder: Path, target: Path) -> None:
     contents = {
         name: bounded.read_bytes(path)
         for name, path in sorted(names.items())
-        if path.is_file() and not name.startswith((".", RUNS, READ))
+        if path.is_file() and not name.startswith((".", RUNS, str(READ)))
     }
     sums = [
         f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in contents.items()
