@@ -130,16 +130,3 @@ def test_containers_see_the_project_from_another_folder_and_the_gpus(
     here = started("--apptainer-args=--nv")
     assert here
     assert all(" bind=/own " in text for text in here), "the project is there already"
-
-
-def test_a_dry_run_needs_no_apptainer(project: Project, host: Path) -> None:
-    (host / "apptainer").unlink()
-    dry = project.run("--cores", "all", *SDM, "-n", "-p")
-    assert dry.returncode == 0, dry.stdout
-    assert f"--install-method container --image {host}/toy.sif --image-digest" in dry.stdout
-    assert "rule environment" not in dry.stdout
-    plan = project.run("--cores", "all", "plan", *SDM)
-    assert f"toy: image {host}/toy.sif" in plan.stdout, plan.stdout
-    ran = project.run("--cores", "all", *SDM)
-    assert ran.returncode != 0
-    assert "apptainer or singularity command has to be available" in ran.stdout, ran.stdout

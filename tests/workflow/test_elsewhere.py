@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ..commands import framebench
 from .conftest import ONE_RUN, Project
 
 MODULE = """
@@ -26,12 +24,6 @@ rule all:
     default_target: True
     input: rules.bench_all.input
 """
-
-#: Environment file with snakedeploy.
-SNAKEDEPLOY = Path(__file__).parent / "deploying" / "snakedeploy.yaml"
-#: Time limit in seconds for deploying a few files: from a clone with environments, copying would
-#: take much longer.
-DEPLOYING = 60
 
 
 @pytest.fixture
@@ -123,55 +115,6 @@ def test_a_module_measures_into_no_folder_that_another_call_has(
     assert refused.returncode != 0
     assert "another Framebench is measuring into this folder" in refused.stdout, refused.stdout
     assert not elsewhere.records()
-
-
-@pytest.fixture(scope="module")
-def snakedeploy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    marker = tmp_path_factory.mktemp("snakedeploy") / "venv" / "environment.json"
-    built = framebench("environment", "--file", str(SNAKEDEPLOY), "--marker", str(marker))
-    assert built.returncode == 0, built.stderr
-    return marker.with_name("bin") / "snakedeploy"
-
-
-def test_a_folder_that_snakedeploy_makes(
-    project: Project, elsewhere: Project, snakedeploy: Path
-) -> None:
-    """Fail if a folder made by snakedeploy does not work with its own configuration and profiles.
-    It initially names a file of its own folder; the documentation has the line for that."""
-    arguments = [
-        "deploy-workflow",
-        str(project.folder),
-        ".",
-        "--branch",
-        "main",
-        "--name",
-        "framebench",
-    ]
-    deployed = subprocess.run(
-        [str(snakedeploy), *arguments],
-        cwd=elsewhere.folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        timeout=DEPLOYING,
-        env={**os.environ, "GIT_TERMINAL_PROMPT": "0"},
-    )
-    assert deployed.returncode == 0, deployed.stderr
-    elsewhere.configure(results="mine")
-    snakefile = elsewhere.folder / "workflow" / "Snakefile"
-    made = snakefile.read_text()
-    assert "as a module" in made
-    assert made.count('"workflow/Snakefile"') == 1, made
-    refused = elsewhere.run("--cores", "all", "-n")
-    assert refused.returncode != 0
-    snakefile.write_text(made.replace('"workflow/Snakefile"', repr(snakefile_of(project))))
-    dry = elsewhere.run("--cores", "all", "-n")
-    assert dry.returncode == 0, dry.stdout
-    assert re.search("^benchmark +1$", dry.stdout, re.MULTILINE), dry.stdout
-    assert not (elsewhere.folder / "mine").exists(), "a dry run has measured"
-    assert_measured(elsewhere.folder / "mine", elsewhere.run("mine/tables/summary.csv"))
-    assert not (project.folder / "results").exists()
 
 
 def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:

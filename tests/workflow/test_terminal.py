@@ -6,13 +6,10 @@ import json
 import os
 import pty
 import re
-import shutil
 import subprocess
 import sys
 import threading
 from pathlib import Path
-
-import pytest
 
 from ..terminal_lines import visible_lines
 from .conftest import CASES, ONE_RUN, PROGRAMS, ROOT, RUNS, SUITE, Project
@@ -99,20 +96,13 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
     assert not (project.folder / "results").exists()
 
 
-@pytest.mark.parametrize("way", ["no plugin", "another logger"])
-def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project, way: str) -> None:
+def test_other_lines_where_ours_are_not_to_be_had(project: Project) -> None:
     project.write_suite(ONE_RUN)
-    plugin = project.folder / "plugins" / "snakemake_logger_plugin_dummy"
-    plugin.mkdir(parents=True)
-    shutil.copy(PROGRAMS / "dummy_logger.py", plugin / "__init__.py")
-    arguments = ["--cores", "all", "--until", "benchmark"]
-    wanted = "[-c]" if way == "no plugin" else ""
-    start = [str(PROGRAMS / "snakemake_elsewhere.py")] if wanted else ["-m", "snakemake"]
-    arguments += [] if wanted else ["--logger", "dummy"]
+    start = [str(PROGRAMS / "snakemake_elsewhere.py"), "--cores", "all", "--until", "benchmark"]
     ran = subprocess.run(
-        [sys.executable, *start, *arguments],
+        [sys.executable, *start],
         cwd=project.folder,
-        env={**os.environ, "PYTHONPATH": str(plugin.parent), "FRAMEBENCH_TOY": ""},
+        env={**os.environ, "FRAMEBENCH_TOY": ""},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -121,11 +111,8 @@ def test_other_lines_where_ours_are_not_to_be_had_or_not_wanted(project: Project
     assert ran.returncode == 0, ran.stdout
     assert not LINE.search(ran.stdout), ran.stdout
     assert len(project.records()) == 1
-    if wanted:
-        assert re.search(r"\d+ of \d+ steps \(\d+%\) done", ran.stdout), "Snakemake says nothing"
-        assert ran.stdout.count(" s in all; ") == 1, "nobody says what came of a run"
-    else:
-        assert "dummy has: job_finished" in ran.stdout
+    assert re.search(r"\d+ of \d+ steps \(\d+%\) done", ran.stdout), "Snakemake says nothing"
+    assert ran.stdout.count(" s in all; ") == 1, "nobody says what came of a run"
 
 
 def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None:

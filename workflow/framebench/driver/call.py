@@ -50,7 +50,6 @@ class SnakemakeCall:
         self.is_module = module is not None
         self.is_main_process = bool(workflow.is_main_process)
         self.is_cluster_job = bool(workflow.remote_exec)
-        self.is_dry_run = bool(workflow.output_settings.dryrun)
 
     @property
     def shows_files(self) -> bool:
@@ -60,7 +59,7 @@ class SnakemakeCall:
     @property
     def measures(self) -> bool:
         """Return whether jobs of this call may measure."""
-        starts = self.is_main_process and not self.is_dry_run
+        starts = self.is_main_process and not self._workflow.output_settings.dryrun
         return starts and not self.shows_files and not self._workflow.touch
 
     @property
@@ -97,7 +96,7 @@ class SnakemakeCall:
         """Command line of this call. Snakemake joins its words without quotes, which entries of
         ``--config`` such as ``packages={pytorch: [timm==1.0.31]}`` need."""
         command = _PROGRAM.sub("snakemake", str(self._workflow.info_header["cmd"]))
-        for entry in self.config_arguments:
+        for entry in self._workflow.config_settings.config_args or ():
             command = command.replace(f" {entry}", f" {shlex.quote(entry)}", 1)
         return command
 
@@ -107,11 +106,6 @@ class SnakemakeCall:
         output = self._workflow.output_settings
         everything = output.verbose or output.debug_dag
         return _PLUGIN in output.log_handler_settings and not everything
-
-    @property
-    def config_arguments(self) -> list[str]:
-        """Entries of ``--config``, as typed."""
-        return list(self._workflow.config_settings.config_args or ())
 
     @property
     def methods(self) -> list[str]:

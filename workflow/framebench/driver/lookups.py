@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -157,13 +156,7 @@ class Lookups:
         return value
 
     def _image(self, wildcards: Wildcards) -> str | None:
-        """Return the image of a job; None for a dry run without Apptainer.
-
-        Snakemake would require Apptainer even for a dry run.
-        """
-        tools = ("apptainer", "singularity")
-        if self._call.is_dry_run and not any(shutil.which(tool) for tool in tools):
-            return None
+        """Return the image of a job."""
         image = self.state.plan.software[self.state.job(wildcards).software].image
         return image.name if image else None
 
