@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ...cases.conditions import Key
 from ..columns import Row
 from ..table import Inputs, declared_table
 
@@ -14,17 +15,17 @@ def searched(inputs: Inputs) -> Iterator[Row]:
 
     Memory is that of the fullest device, and that of all processes on the host together."""
     for result in inputs.searches:
-        attempts = result.attempts
+        attempts, parameters = result.record["attempts"], result.record["parameters"]
         last = next(attempt for attempt in attempts if attempt["batch_per_device"] == result.batch)
         yield {
-            **result.row,
-            "largest_batch": result.largest,
+            **Key(result.case, result.conditions, unit="").row,
+            "largest_batch": result.batch if result.status == "ok" else None,
             "status": result.status,
             "reason": result.reason,
             "attempts": len(attempts),
             **_memory(last),
-            "multiple_of": result.parameters["multiple_of"],
-            "at_most": result.parameters["at_most"],
+            "multiple_of": parameters["multiple_of"],
+            "at_most": parameters["at_most"],
         }
 
 
