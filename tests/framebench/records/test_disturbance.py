@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,9 @@ from framebench.files.attempt_names import attempt_name
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
-from framebench.records.fields.flags import DISTURBED, disturbed
-from framebench.records.run import Flag
-from framebench.tables import legend
+from framebench.records.fields.flags import disturbed
 
-from ..made_up_runs import build, in_markdown, repeats
 from ..settings import CATALOG, SUITE, settings
-from ..table_rows import row
 from ..watched import GPU, as_suite_asks, made, save, watch
 
 
@@ -92,16 +87,6 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
     assert flags["loud/r1.json"] == ["disturbed"]
     assert "hypervisor" in told["loud/r1.json"][0].why
     assert flags["calm/r1.json"] == flags["old/r1.json"] == []
-
-
-def test_a_disturbed_repeat_marks_the_figure() -> None:
-    runs = repeats(*[100.0] * 7)
-    runs[3] = replace(runs[3], flags=(Flag(DISTURBED, "others were there"),))
-    summary = build(runs)["summary"]
-    assert row(summary)["flags"] == "disturbed"
-    text = in_markdown("summary", summary)
-    assert "100.00 *disturbed*" in text
-    assert f"*disturbed*: {legend.FLAGS['disturbed']}" in text
 
 
 def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:

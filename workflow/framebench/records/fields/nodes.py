@@ -1,7 +1,4 @@
-"""Energy of a run, and whether others held the memory that it lacked, from all of its nodes.
-
-Standard library only, because it is also used between two attempts of a run.
-"""
+"""Energy of a run, and whether others held the memory that it lacked, from all of its nodes."""
 
 from __future__ import annotations
 
