@@ -8,6 +8,7 @@ import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from framebench import cli
@@ -120,3 +121,19 @@ def test_a_failed_verification_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
     actual = gpu_check.outcomes(plan, Path("out"), CATALOG)
     reasons = {outcome.reason for outcome in actual.values() if outcome.word == gpu_check.FAILS}
     assert "verification: gradients differ by 3 %" in reasons
+
+
+def test_the_short_check_has_a_few_paths_and_an_archive_after_ctrl_c(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(suite: Path, *arguments: Any) -> None:
+        with pytest.raises(snakemake_calls.MeasuringFailed):
+            measure(suite, *arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(snakemake_calls, "measure", interrupted)
+    assert cli.main(["gpu-check", "--short", "--results", "out"]) == 0
+    said = capsys.readouterr().out
+    rows = re.findall(r"^  (\S.*?) +(works|fails|not tried)$", said, re.MULTILINE)
+    assert len(rows) == 5, "on one GPU there is no path for all of them"
+    assert [*(tmp_path / "out" / "archives").glob("gpu_check_short-*-redacted.zip")]

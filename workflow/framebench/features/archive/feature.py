@@ -19,7 +19,9 @@ def _archive(options: argparse.Namespace) -> None:
 def _check_gpus(options: argparse.Namespace) -> None:
     from . import gpu_check
 
-    gpu_check.check(options.frameworks, options.results, options.config)
+    suite = gpu_check.SHORT if options.short else gpu_check.SUITE
+    frameworks = options.frameworks or ("pytorch" if options.short else "all")
+    gpu_check.check(suite, frameworks, options.results, options.config)
 
 
 def _add_commands(commands: Any) -> None:
@@ -34,7 +36,10 @@ def _add_commands(commands: Any) -> None:
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")
-    checking.add_argument("--frameworks", default="all", help="such as pytorch,jax (default: all)")
+    checking.add_argument(
+        "--frameworks", help="such as pytorch,jax (default: all, with --short pytorch)"
+    )
+    checking.add_argument("--short", action="store_true", help="six paths alone, three minutes")
     checking.add_argument("--results", type=Path, default=Path("gpu_check"), help="where to write")
     checking.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"

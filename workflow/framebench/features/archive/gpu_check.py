@@ -25,6 +25,7 @@ from ...runs import snakemake_calls
 from . import contents
 
 SUITE = PROJECT / "config" / "suites" / "gpu_check.yaml"
+SHORT = SUITE.with_stem("gpu_check_short")
 TEMPLATE = ".github/ISSUE_TEMPLATE/gpu_check.md"
 WORKS, FAILS, NOT_TRIED = "works", "fails", "not tried"
 #: Characters of a reason that are shown; the report has all.
@@ -40,21 +41,21 @@ class Outcome(NamedTuple):
     reason: str = ""
 
 
-def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
-    """Measure the suite, print what works, and write the redacted archive.
+def check(suite: Path, frameworks: str, results: Path, config: Sequence[str]) -> None:
+    """Measure a suite, print what works, and write the redacted archive, also after Ctrl-C.
 
     ``frameworks``: as in the configuration; ``config``: further arguments of ``--config``. Raises
     ConfigError if the GPUs cannot be used, and after the table if nothing was measured."""
     known = catalog.load_catalog(PROJECT)
     asked = ["accelerator=cuda", *config, f"frameworks={frameworks}"]
-    own = [f"suite={SUITE}", f"results={results}"]
+    own = [f"suite={suite}", f"results={results}"]
     settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})
     plan = make_plan(settings, known, local.detect(), None)
     try:
         with snakemake_calls.without_traces():
-            snakemake_calls.measure(SUITE, results, asked, [])
-    except snakemake_calls.MeasuringFailed as error:
-        print(f"framebench: {error}", file=sys.stderr)
+            snakemake_calls.measure(suite, results, asked, [])
+    except (snakemake_calls.MeasuringFailed, KeyboardInterrupt) as error:
+        print(f"framebench: {error or 'interrupted'}", file=sys.stderr)
     for name, command_line in contents.GPU_REPORTS.items():
         try:
             ended = programs.run(command_line, timeout=local.SMI_SECONDS)
@@ -65,7 +66,7 @@ def check(frameworks: str, results: Path, config: Sequence[str]) -> None:
     text = "\n".join(lines(outcomes(plan, results, known), known))
     write_whole(results / contents.GPU_PATHS, f"{text}\n")
     print(f"\n{text}\n")
-    contents.make_archive(results, SUITE, redacts=True)
+    contents.make_archive(results, suite, redacts=True)
     print(f"Look at it, then send it with the form in {TEMPLATE}")
 
 
@@ -113,10 +114,11 @@ def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]
 
 
 def _path(case: Case, known: catalog.Catalog) -> str:
-    """Return what a case tries, without the framework and its usual or native compiler."""
-    usual = {known.compiler(case.framework, word) for word in catalog.WORDS}
+    """Return what a case tries, without the framework and the name of its native compiler."""
+    usual, native = (known.compiler(case.framework, word) for word in ("default", "native"))
     parts = [case.model, case.mode, case.precision, case.topology]
-    parts += [case.compiler] if case.compiler not in usual else []
+    if case.compiler != usual:
+        parts.append("compiled" if case.compiler == native else case.compiler)
     parts += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
     return " ".join(filter(None, parts))
 
