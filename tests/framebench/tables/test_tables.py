@@ -15,7 +15,7 @@ import pytest
 from core import precisions
 from framebench.records.run import Flag, Run
 from framebench.statistics import intervals
-from framebench.tables import registry, view
+from framebench.tables import registry
 
 from ..made_up_runs import build, in_markdown, repeats, run, write
 from ..table_rows import only, row, shown
@@ -413,21 +413,6 @@ def test_markdown_says_in_words_what_is_missing() -> None:
     assert failed["reason"] == r'a "quoted" \| piped reason, with &lt;b>'
     assert "- (needs 6 repeats)" in {row["95 % interval from"] for row in rows}
     assert "nan" not in text.lower()
-
-
-def test_a_mark_of_all_figures_stands_above_them_and_one_of_some_beside_them() -> None:
-    keys = {"framework": "jax", "flags": (Flag("shared", ""),)}
-    marked = [run(1.0, **keys), run(2.0, devices_per_node=8, **keys)]
-    for runs, shared, beside in (
-        (marked, "every figure has the flag shared", 0),
-        ([*marked, *(run(3.0 + n, repeat=n) for n in range(1, 8))], "", 2),
-        (marked[:1], "", 1),
-    ):
-        seen = view.view_table(registry.known()["summary"], build(runs)["summary"])
-        told = [f"{name} {value}" for name, value in seen.shared if "flag" in name]
-        assert told == [shared] * bool(shared)
-        (figures,) = (field for field in seen.fields if field.column.name == "throughput_median")
-        assert [cell.flags for cell in figures.cells].count("shared") == beside
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..records.run import Run
 from ..tables.formatting import Cell
-from ..tables.legend import EXPLANATIONS
+from ..tables.legend import FLAGS
 from ..tables.table import AXES
 from ..tables.view import Field
 from .page_tables import PageTable
@@ -34,7 +34,7 @@ def page_data(tables: Sequence[PageTable], links: RowLinks) -> Markup:
     made = [_table(table, links, cases, lists) for table in tables]
     data = {
         "axes": AXES,
-        "flags": EXPLANATIONS,
+        "flags": FLAGS,
         "tables": made,
         "cases": cases.data(lists),
         "lists": lists.written,

@@ -96,7 +96,7 @@ def first_screen(
         cannot,
         why_not,
         _excluded(results),
-        [*(f"{titled(text)}." for text in coverage(inputs, True)), *_careful(results)],
+        [*(f"{titled(text)}." for text in coverage(inputs)), *_careful(results)],
         [titled(text) for text in efficiency.slow_libraries(tables)],
         about_own,
         _next(found, provenance.command or _COMMAND),

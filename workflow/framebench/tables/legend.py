@@ -1,4 +1,4 @@
-"""Explanations of flags, of other words in tables, and of the columns of every table."""
+"""Explanations of flags, and of the columns of every table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..records import verifications, verified
 from ..records.fields import flags
 from ..statistics import steady
 from . import measured
-from .columns import COLUMNS, COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
+from .columns import COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
 from .table import Table
 
 FLAGS = {
@@ -43,9 +43,6 @@ FLAGS = {
     "and variables, or it could not be made, which the next call repeats; a figure in another "
     f"precision than fp32 needs those in fp32, too: run {verified.HOW}",
 }
-_OTHERS = "other runs had the rest of the machine meanwhile"
-_BESIDE = COLUMNS["side_by_side"].header
-EXPLANATIONS = {**FLAGS, _BESIDE: _OTHERS}
 
 
 def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
@@ -54,9 +51,7 @@ def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
     for table in tables:
         flags = table["flags"].unique() if "flags" in table else ()
         words |= {word for cell in flags for word in str(cell).split()}
-        if "side_by_side" in table and any(table["side_by_side"]):
-            words.add(_BESIDE)
-    return [(word, meaning) for word, meaning in EXPLANATIONS.items() if word in words]
+    return [(word, meaning) for word, meaning in FLAGS.items() if word in words]
 
 
 # ---- columns ------------------------------------------------------------------------------------

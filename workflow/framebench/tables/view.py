@@ -14,7 +14,7 @@ import pandas as pd
 from ..cases.conditions import CONDITIONS, KEYS
 from . import formatting
 from .columns import NUMBER, PRINTED, TEXT, TOPOLOGY, Column, Row
-from .formatting import REASONS, Cell, plain
+from .formatting import REASONS, Cell
 from .table import Crosstab, Table
 
 #: Most columns that fit on the page.
@@ -45,7 +45,7 @@ class TableView:
     """A formatted table.
 
     ``fields``: in the order of the columns. ``shared``: title and value pairs that hold for every
-    row, including flags of all figures. ``rows``: values of the rows."""
+    row. ``rows``: values of the rows."""
 
     table: Table
     fields: Sequence[Field]
@@ -70,9 +70,6 @@ def view_table(table: Table, frame: pd.DataFrame) -> TableView:
     shown = [column for column in columns if _is_shown(column, rows)]
     shared = {column.name: text for column in shown if (text := _shared(table, column, rows))}
     caption = [(column.header, shared[column.name]) for column in shown if column.name in shared]
-    if everywhere := _flags_of_all(columns, rows):
-        caption.append(("every figure has the flag", " ".join(everywhere)))
-        rows = [{**row, "flags": _without(row["flags"], everywhere)} for row in rows]
     if table.crosstab and rows:
         across = table.crosstab(rows)
         fields, rows = _fields_across(across), [row for *_, row in across.settings]
@@ -108,10 +105,7 @@ def _values(series: pd.Series[Any]) -> list[Any]:
     values: list[Any] = series.tolist()
     if series.dtype == "float64":
         return [value if math.isfinite(value) else None for value in values]
-    missing = series.isna()
-    if not missing.any():
-        return values
-    return [None if gone else value for value, gone in zip(values, missing, strict=True)]
+    return [None if gone else value for value, gone in zip(values, series.isna(), strict=True)]
 
 
 # ---- which columns ------------------------------------------------------------------------------
@@ -139,21 +133,6 @@ def _shared(table: Table, column: Column, rows: Sequence[Row]) -> str:
         return ""
     texts = {formatting.cell_text(column, value) for value in {row[column.name] for row in rows}}
     return texts.pop() if len(texts) == 1 else ""
-
-
-def _flags_of_all(columns: Sequence[Column], rows: Sequence[Row]) -> list[str]:
-    """Return the flags that all of several figures have."""
-    marked = [column.name for column in columns if column.flagged]
-    flags = [
-        {*plain(row.get("flags")).split()}
-        for row in rows
-        if any(row[name] is not None for name in marked)
-    ]
-    return sorted(set.intersection(*flags)) if len(flags) > 1 else []
-
-
-def _without(flags: str | None, everywhere: Sequence[str]) -> str:
-    return " ".join(flag for flag in plain(flags).split() if flag not in everywhere)
 
 
 def _field(column: Column, rows: Sequence[Row]) -> Field:
