@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 from core.case import Case
+from core.gpus import Gpu
+from framebench.cases.fitting import Capacity
 from framebench.config.catalog import Catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
-from framebench.plan import noting
+from framebench.plan import estimates, noting
 from framebench.plan.planning import Plan, costs_of, make_plan
 from framebench.records import expected
 from framebench.runs import forecast
@@ -114,3 +116,27 @@ def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
     assert checks(precision=["amp"]) == pytest.approx(both)
     assert checks(precision=["amp"], batch_per_device=[2, 4]) == pytest.approx(both)
     assert checks(precision=["fp32"], batch_per_device=[2, 4]) == pytest.approx(alone)
+
+
+#: Published images/s of ResNet-50: DLPerf's V100, NVIDIA's A100 and T4, and H100 between others'.
+PUBLISHED = [
+    ("Tesla V100-SXM2-16GB", "train", "fp32", 367),
+    ("Tesla V100-SXM2-16GB", "train", "amp", 1200),
+    ("NVIDIA A100-SXM4-80GB", "train", "tf32", 938),
+    ("NVIDIA A100-SXM4-80GB", "train", "amp", 2470),
+    ("NVIDIA H100 80GB HBM3", "train", "amp", 4900),
+    ("Tesla T4", "inference", "fp32", 415),
+    ("Tesla T4", "inference", "amp", 1198),
+    ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "train", "amp", 4900 / 7),
+]
+
+
+@pytest.mark.parametrize(("name", "mode", "precision", "published"), PUBLISHED)
+def test_a_gpu_is_expected_to_be_about_as_fast_as_published(
+    name: str, mode: str, precision: str, published: float
+) -> None:
+    gpu = Gpu(name, 16 * 2**30, "580.95.05", "", "")
+    case = Case("pytorch", "resnet50_v1.5", mode, 1, 1, 1, precision, "none")
+    capacity = Capacity("cuda", 1, 1, None, gpus=(gpu,))
+    expected = 1000 / estimates.step_seconds(case, 1000, capacity, CATALOG)
+    assert published / 2 < expected < published * 2

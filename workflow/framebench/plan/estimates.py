@@ -17,15 +17,20 @@ from ..config.catalog import Catalog, forward_multiply_adds, framework_declarati
 from ..config.kinds import INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
+from ..machine import datasheets
 from ..records.run import Run
 from . import amounts, batch_searches, repeats
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
 CORE_RATE, GPU_RATE = 6e10, 1e13
-#: Rate of a GPU in other precisions over that in fp32, as in published figures of V100 and A100; of
-#: Hopper and later over that of Ampere, as in their data sheets.
-OTHER_PRECISIONS, HOPPER = 3, 3
+#: Rate of a GPU without a data sheet in other precisions over that in fp32.
+OTHER_PRECISIONS = 3
+#: Part of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4 and
+#: A100 in the published figures of DLPerf and NVIDIA.
+FULL_PART, TENSOR_PART = 0.5, 0.2
+#: Slices of compute into which MIG divides a GPU.
+SLICES = 7
 #: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
 SLOWER = 1.7
 #: Time of an emulated precision over that of fp32.
@@ -198,10 +203,20 @@ def _sample_seconds(case: Case, capacity: Capacity, catalog: Catalog, trains: bo
 
 def _gpu_rate(case: Case, capacity: Capacity) -> float:
     """Return the floating-point operations per second of a GPU, of the slowest on a node."""
-    versions = [precisions.version(gpu.capability) for gpu in capacity.gpus if gpu.capability]
-    is_new = min(versions, default=(0,)) >= (9,)
-    faster = 1 if case.precision == precisions.default() else OTHER_PRECISIONS
-    return GPU_RATE * faster * (HOPPER if is_new else 1)
+    is_full = case.precision == precisions.default()
+    rates = [
+        1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
+        for gpu in capacity.gpus
+        if (peak := datasheets.tflops(gpu.name.partition(" MIG ")[0], case.precision))
+    ]
+    return min(rates, default=GPU_RATE * (1 if is_full else OTHER_PRECISIONS))
+
+
+def _slices(name: str) -> int:
+    """Return the slices of a GPU's compute that a device has: of an instance of MIG by its
+    profile, such as ``1g.10gb``, else all."""
+    profile = name.partition(" MIG ")[2]
+    return int(profile.partition("g")[0]) if profile else SLICES
 
 
 def minutes(settings: Settings) -> int:

@@ -10,19 +10,16 @@ expectation."""
 
 from __future__ import annotations
 
-import csv
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import bounded, precisions
+from core import precisions
 
 from ..cases.conditions import OURS
+from ..machine import datasheets
 from ..machine.identities import same
 from ..records.device_peaks import KIND as PEAK
 from ..records.run import Run
@@ -200,38 +197,15 @@ def _origin(result: CaseResult) -> str:
 # ---- data sheets --------------------------------------------------------------------------------
 
 
-class Datasheet(NamedTuple):
-    """Peak of a device by its data sheet, without sparsity, in 10^12 operations per second.
-
-    ``device``: pattern for device names, where ``*`` matches anything."""
-
-    device: str
-    precision: str
-    tflops: float
-    source: str
-
-
-@cache
-def _datasheets() -> Sequence[Datasheet]:
-    text = bounded.read_text(Path(__file__).parents[2] / "datasheets.csv")
-    _, *rows = csv.reader(text.splitlines())
-    return [Datasheet(device, precision, float(n), source) for device, precision, n, source in rows]
-
-
 def datasheet_tflops(run: Run) -> float | None:
     """Return the data-sheet TFLOP/s of a run's device.
 
     None for CPUs, for instances of MIG, and unless exactly one value matches the machine's GPUs."""
     if run.conditions.accelerator == "cpu":
         return None
-    names = run.hardware.split(", ")
-    precision = run.case.precision.partition("_")[0]
-    if precision in ("amp", "bf16", "fp16"):
-        precision = "amp"  # bfloat16 and float16 are equally fast
     stated = {
-        sheet.tflops
-        for sheet in _datasheets()
-        if sheet.precision == precision
-        if any(fnmatchcase(name, sheet.device) and " MIG " not in name for name in names)
-    }
+        datasheets.tflops(name, run.case.precision)
+        for name in run.hardware.split(", ")
+        if " MIG " not in name
+    } - {None}
     return stated.pop() if len(stated) == 1 else None
