@@ -7,7 +7,8 @@ import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from tasks import Arrays, Data, Scored, Scoring, TaskError
-from tasks.reading import questions, spans, squad_scores, windows, wordpiece
+from tasks.reading import answers, questions, wordpiece
+from tasks.reading.questions import Question, TokenWindow
 
 VERSIONS = ("1.1", "2.0")
 VOCABULARY = "vocab.txt"
@@ -16,7 +17,7 @@ ANSWER = 30
 
 
 def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
-    """Return questions as :func:`tasks.reading.windows.cut` makes them: those of ``train`` for
+    """Return questions as :func:`tasks.reading.questions.cut` makes them: those of ``train`` for
     training, those of ``dev`` held out. Raises :class:`TaskError`."""
     if folder is None or length is None:
         raise TaskError("SQuAD is read from a folder, into sequences of a length")
@@ -25,8 +26,8 @@ def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
     train, held_out = (
         questions.read(os.path.join(folder, _name(split, version))) for split in ("train", "dev")
     )
-    arrays, _ = windows.cut(train, tokens, length)
-    scored, parts = windows.cut(held_out, tokens, length)
+    arrays, _ = questions.cut(train, tokens, length)
+    scored, parts = questions.cut(held_out, tokens, length)
     notes = {
         "version": version,
         "cased": tokens.cased,
@@ -77,11 +78,11 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
     context = batch["segment_ids"] == 1
     ends = batch["attention_mask"].sum(axis=1) - 1  # the separator behind it
     context[np.arange(len(ends)), ends] = False
-    best = spans.best(scores, context, ANSWER)
+    best = answers.best(scores, context, ANSWER)
     return {
         **best._asdict(),
         "none": scores[:, 0].sum(axis=1),
-        "loss": spans.loss(scores, batch["spans"]),
+        "loss": answers.loss(scores, batch["spans"]),
     }
 
 
@@ -94,15 +95,13 @@ class QuestionTotal(NamedTuple):
     ``impossible``: whether a question may have no answer."""
 
     impossible: bool
-    questions: Sequence[questions.Question]
-    windows: Sequence[windows.TokenWindow]
+    questions: Sequence[Question]
+    windows: Sequence[TokenWindow]
 
     def __call__(self, scored: Scored) -> Dict[str, float]:
         """Return ``f1`` and ``exact_match`` over questions, and the ``loss`` over windows."""
         pairs = [
-            squad_scores.of_question(
-                text, [answer for answer, _ in question.answers], self.impossible
-            )
+            answers.score_answer(text, [answer for answer, _ in question.answers], self.impossible)
             for text, question in zip(self.predictions(scored), self.questions)
         ]
         exact, common = (sum(values) / len(pairs) for values in zip(*pairs))

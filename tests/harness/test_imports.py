@@ -22,13 +22,10 @@ ORDER = [
     "optimizers",
     "operations",
     "communication",
-    "overlapping",
     "sharded",
-    "transfers",
     "primitives",
     "loader",
     "batch_input",
-    "primitives",
     "common_capabilities",
     "variables",
     "try_imports",
@@ -48,7 +45,6 @@ ORDER = [
     "start_rank",
     # a run, from the command line to its record
     "request",
-    "describe",
     "provenance",
     "record",
     "nodes",
@@ -59,23 +55,8 @@ ORDER = [
 
 #: Modules of the harness that an adapter may import.
 OF_ADAPTERS = {
-    *(
-        "adapter",
-        "optimizers",
-        "operations",
-        "communication",
-        "overlapping",
-        "sharded",
-        "transfers",
-        "primitives",
-    ),
-    *(
-        "loader",
-        "batch_input",
-        "primitives",
-        "common_capabilities",
-    ),
-    *("machine.interfaces", "processes.descendants"),
+    *("adapter", "optimizers", "operations", "communication", "sharded", "primitives", "loader"),
+    *("batch_input", "common_capabilities", "machine.interfaces", "processes.descendants"),
 }
 
 #: What the folders of ``scripts`` may import, besides themselves and the standard library.

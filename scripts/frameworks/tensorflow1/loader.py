@@ -34,7 +34,7 @@ def load(loads: Request, accelerator: str) -> Iterator[Any]:
     begin(*arrays.values())
     with contextlib.suppress(tf.errors.OutOfRangeError):
         while True:
-            yield loads.loaded(*take())
+            yield take()
 
 
 def _form(loads: Request) -> Request:

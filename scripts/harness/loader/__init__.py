@@ -32,8 +32,16 @@ TIMEOUT = 120
 KEPT = 3
 
 
+#: Batch of a loader by the names of its request, as arrays that numpy takes without a copy where
+#: possible.
+Batch = Dict[str, Any]
+
+
 class Loads(NamedTuple):
     """Request to a loader for images, in this order.
+
+    A batch has ``images``, float32 (batch, size, size, 3), normalized, or a :class:`DeviceArray`,
+    and ``labels``, int64 (batch,).
 
     ``paths``: JPEG files. ``labels``: int64 (samples,). ``draws``: float64 (samples, DRAWS) from 0
     to 1, None in validation. ``batch``: samples of each batch, of which the last may have fewer.
@@ -46,25 +54,15 @@ class Loads(NamedTuple):
     size: int
     workers: int
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of a batch's arrays."""
+        return ("images", "labels")
+
     def beginning(self, count: int) -> Loads:
         """Return the request for the first ``count`` samples only."""
         draws = None if self.draws is None else self.draws[:count]
         return self._replace(paths=self.paths[:count], labels=self.labels[:count], draws=draws)
-
-    def loaded(self, *arrays: Any) -> Loaded:
-        """Return a batch of these ``arrays``."""
-        return Loaded(*arrays)
-
-
-class Loaded(NamedTuple):
-    """Batch of images from a loader, as arrays that numpy takes without a copy where possible.
-
-    ``images``: float32 (batch, size, size, 3), normalized, or a :class:`DeviceArray`. ``labels``:
-    int64 (batch,). ``numbers``: int64 (batch,), position of each sample in the request."""
-
-    images: Any
-    labels: Any
-    numbers: Any
 
 
 class DeviceArray:
@@ -94,6 +92,8 @@ class DeviceArray:
 class TokenLoads(NamedTuple):
     """Request to a loader for sequences of tokens, in this order.
 
+    A batch has ``tokens``, int64 (batch, length).
+
     ``path``: file of little-endian whole numbers of type ``dtype``, and nothing else. ``starts``:
     int64 (samples,), position of each sequence's first token. ``length``: tokens of each.
     ``batch``, ``workers``: as in :class:`Loads`."""
@@ -105,23 +105,14 @@ class TokenLoads(NamedTuple):
     batch: int
     workers: int
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Names of a batch's arrays."""
+        return ("tokens",)
+
     def beginning(self, count: int) -> TokenLoads:
         """Return the request for the first ``count`` sequences only."""
         return self._replace(starts=self.starts[:count])
-
-    def loaded(self, *arrays: Any) -> LoadedTokens:
-        """Return a batch of these ``arrays``."""
-        return LoadedTokens(*arrays)
-
-
-class LoadedTokens(NamedTuple):
-    """Batch of sequences from a loader.
-
-    ``tokens``: int64 (batch, length). ``numbers``: int64 (batch,), position of each sequence in the
-    request."""
-
-    tokens: Any
-    numbers: Any
 
 
 Request = Union[Loads, TokenLoads]
@@ -130,8 +121,9 @@ Request = Union[Loads, TokenLoads]
 class Loading(Capability):
     """Samples come through the loader that the framework recommends.
 
-    The module ``loader`` in its folder has the functions ``load`` and ``settings``, like the
-    methods here. They are called after :meth:`start`, without :meth:`build`."""
+    The module ``loader`` in its folder has the functions ``load``, which yields the arrays of a
+    batch in the order of the request's names, and ``settings``. They are called after
+    :meth:`start`, without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
     #: Function in the framework that takes an array by DLPack.
@@ -155,9 +147,8 @@ class Loading(Capability):
             whose = f"{self.case.framework}'s loader"
             raise Unsupported(f"{whose} needs {name}, which is not there") from None
 
-    def load(self, loads: Request) -> Iterator[Any]:
-        """Yield batches, :class:`Loaded` or :class:`LoadedTokens`, with each sample once, in the
-        requested order.
+    def load(self, loads: Request) -> Iterator[Batch]:
+        """Yield batches with each sample once, in the requested order.
 
         In training, images are cropped at random (:func:`crop`), resized bilinearly, flipped where
         :func:`is_flipped` says so, and normalized. In validation (:func:`centre`) they are resized
@@ -169,8 +160,8 @@ class Loading(Capability):
         loader, accelerator = self._loader(), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
             self._from_dlpack()
-        batches: Iterator[Any] = loader.load(loads, accelerator)
-        return batches
+        arrays: Iterator[Any] = loader.load(loads, accelerator)
+        return (dict(zip(loads.names, each)) for each in arrays)
 
     def _from_dlpack(self) -> Callable[[Any], Any]:
         """Return the framework's function FROM_DLPACK. Raises :class:`Unsupported` where it has

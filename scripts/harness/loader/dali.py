@@ -17,40 +17,40 @@ import nvidia.dali
 from nvidia.dali import fn, types
 
 from harness.adapter import Unsupported
-from harness.loader import DEVIATION, MEAN, Loaded, Loads, centre, content_of, crop, is_flipped
+from harness.loader import DEVIATION, MEAN, Loads, centre, content_of, crop, is_flipped
 from harness.loader.encoded import size_of, whole_image
 
 _SCALE = 255.0
 
 
-def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
-    """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
-    for images, labels, numbers in batches(loads):
-        yield Loaded(np.array(images.as_array()), labels, numbers)
+def load(loads: Loads, accelerator: str) -> Iterator[Tuple[Any, Any]]:
+    """Yield images and labels; see :meth:`harness.loader.Loading.load`."""
+    for images, labels in batches(loads):
+        yield np.array(images.as_array()), labels
 
 
-def batches(loads: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any, Any]]:
-    """Yield images as DALI's list of tensors, with labels and positions.
+def batches(loads: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any]]:
+    """Yield images as DALI's list of tensors, and labels.
 
     The images are complete, because ``run`` without a stream waits for them. They are valid while
     something refers to them, also by DLPack. ``gpu``: number of the GPU that decodes; None for the
     CPU. Raises :class:`Unsupported` for a DALI that reuses their memory at the next batch."""
     pipeline = nvidia.dali.Pipeline(loads.batch, max(1, loads.workers), gpu)
     with pipeline:
-        labels, numbers, *arguments = fn.external_source(
-            source=_batches(loads), num_outputs=5 if loads.draws is None else 6, batch=True
+        labels, *arguments = fn.external_source(
+            source=_batches(loads), num_outputs=4 if loads.draws is None else 5, batch=True
         )
-        pipeline.set_outputs(_images(loads, gpu, *arguments), labels, numbers)
+        pipeline.set_outputs(_images(loads, gpu, *arguments), labels)
     pipeline.build()
     if gpu is not None and not getattr(pipeline, "exec_dynamic", False):
         version = nvidia.dali.__version__
         raise Unsupported(f"DALI {version} overwrites images on the GPU: exec_dynamic is not set")
     while True:
         try:
-            images, labels, numbers = pipeline.run()
+            images, labels = pipeline.run()
         except StopIteration:
             return
-        yield images, np.array(labels.as_array()), np.array(numbers.as_array())
+        yield images, np.array(labels.as_array())
 
 
 def settings(accelerator: str, operators: str = "CPU") -> Dict[str, Any]:
@@ -68,8 +68,7 @@ def _batches(loads: Loads) -> Iterator[Tuple[List[Any], ...]]:
     for first in range(0, len(loads.paths), loads.batch):
         numbers = range(first, min(first + loads.batch, len(loads.paths)))
         samples = [
-            (np.int64(loads.labels[number]), np.int64(number), *_arguments(loads, number))
-            for number in numbers
+            (np.int64(loads.labels[number]), *_arguments(loads, number)) for number in numbers
         ]
         yield tuple(list(values) for values in zip(*samples))
 

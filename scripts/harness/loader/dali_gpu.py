@@ -8,15 +8,15 @@ normalized on the rank's GPU, and stay there.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Tuple
 
-from harness.loader import DeviceArray, Loaded, Loads, dali
+from harness.loader import DeviceArray, Loads, dali
 
 
-def load(loads: Loads, accelerator: str) -> Iterator[Loaded]:
-    """Yield batches of images; see :meth:`harness.loader.Loading.load`."""
-    for images, labels, numbers in dali.batches(loads, int(os.environ["LOCAL_RANK"])):
-        yield Loaded(DeviceArray(images.as_tensor()), labels, numbers)
+def load(loads: Loads, accelerator: str) -> Iterator[Tuple[Any, Any]]:
+    """Yield images and labels; see :meth:`harness.loader.Loading.load`."""
+    for images, labels in dali.batches(loads, int(os.environ["LOCAL_RANK"])):
+        yield DeviceArray(images.as_tensor()), labels
 
 
 def settings(accelerator: str) -> Dict[str, Any]:

@@ -24,13 +24,12 @@ def loader_of(
     """Return the functions ``load`` and ``settings`` of a framework's module ``loader``; see
     :class:`harness.loader.Loading`.
 
-    ``images``: returns the samples of a request, each a :class:`harness.loader.Loaded` without the
-    batch axis. ``about``: settings for the record, besides those that are Pillow's."""
+    ``images``: returns the samples of a request, each an image and its label. ``about``: settings
+    for the record, besides those that are Pillow's."""
 
     def load(loads: Request, accelerator: str) -> Iterator[Any]:
         samples = Sequences(loads) if isinstance(loads, TokenLoads) else images(loads)
-        for batch in batches(samples, loads.batch, loads.workers, accelerator):
-            yield loads.loaded(*batch)
+        yield from batches(samples, loads.batch, loads.workers, accelerator)
 
     def settings(accelerator: str) -> Dict[str, Any]:
         usual = {"workers_are": "processes", "interpolation": "bilinear, antialiased"}
@@ -54,8 +53,8 @@ class ImageSamples:
     def __len__(self) -> int:
         return len(self._asked.paths)
 
-    def __getitem__(self, number: int) -> Tuple[Any, int, int]:
-        """Return a sample like one of a batch of :class:`harness.loader.Loaded`."""
+    def __getitem__(self, number: int) -> Tuple[Any, int]:
+        """Return an image and its label."""
         asked, label = self._asked, int(self._asked.labels[number])
         image = self.decoded(asked.paths[number])
         (height, width), size = self.extents(image), asked.size
@@ -67,7 +66,7 @@ class ImageSamples:
             image = self.resized(self.cut(image, *crop(height, width, draws)), size, size)
             if is_flipped(draws):
                 image = self.mirrored(image)
-        return self.normalised(image), label, number
+        return self.normalised(image), label
 
     def decoded(self, path: str) -> Any:
         """Return the RGB image in a file."""
@@ -114,7 +113,7 @@ def normalization(size: int) -> Tuple[Any, Any]:
 
 
 class Sequences:
-    """Requested sequences by position, with that position: int64 (length,).
+    """Requested sequences by position: int64 (length,).
 
     The file is mapped into memory by each process that reads it."""
 
@@ -125,12 +124,12 @@ class Sequences:
     def __len__(self) -> int:
         return len(self._asked.starts)
 
-    def __getitem__(self, number: int) -> Tuple[Any, int]:
+    def __getitem__(self, number: int) -> Tuple[Any]:
         loads = self._asked
         if self._tokens is None:
             self._tokens = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
         start = int(loads.starts[number])
-        return self._tokens[start : start + loads.length].astype(np.int64), number
+        return (self._tokens[start : start + loads.length].astype(np.int64),)
 
 
 def stacked(samples: Sequence[Sequence[Any]]) -> List[Any]:

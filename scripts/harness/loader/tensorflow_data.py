@@ -26,12 +26,10 @@ def arrays(loads: Request) -> Arrays:
         kept = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}  # tokens are positive
         read = np.fromfile(loads.path, np.dtype(loads.dtype).newbyteorder("<"))
         tokens = read.astype(kept[read.dtype.itemsize], copy=False)
-        numbers = np.arange(len(loads.starts), dtype=np.int64)
-        return {"start": loads.starts, "number": numbers, "tokens": tokens}
+        return {"start": loads.starts, "tokens": tokens}
     samples = {
         "path": np.array([os.fsencode(path) for path in loads.paths], object),
         "label": loads.labels,
-        "number": np.arange(len(loads.paths), dtype=np.int64),
     }
     if loads.draws is not None:
         samples.update(_drawn(loads.draws))
@@ -57,8 +55,7 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 
 
 def dataset(loads: Request, parts: Arrays) -> Any:
-    """Return batches of arrays in the order of :class:`harness.loader.Loaded`, or of
-    :class:`harness.loader.LoadedTokens`.
+    """Return batches of arrays in the order of the request's names.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
 
@@ -66,7 +63,7 @@ def dataset(loads: Request, parts: Arrays) -> Any:
         if not isinstance(loads, TokenLoads):
             return _of_file(loads, part)
         ids = parts["tokens"][part["start"] : part["start"] + loads.length]
-        return tf.ensure_shape(tf.cast(ids, tf.int64), (loads.length,)), part["number"]
+        return (tf.ensure_shape(tf.cast(ids, tf.int64), (loads.length,)),)
 
     of_samples = {name: part for name, part in parts.items() if name != "tokens"}
     data = tf.data.Dataset.from_tensor_slices(of_samples)
@@ -91,15 +88,15 @@ def settings(accelerator: str) -> Dict[str, Any]:
     }
 
 
-def _of_file(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any, Any]:
-    """Return image, label and number of a sample."""
+def _of_file(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any]:
+    """Return image and label of a sample."""
     size, content = loads.size, tf.io.read_file(part["path"])
     # exactly like Pillow and others; TensorFlow's default decoder is faster and slightly off
     image = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
     image = _centre(image, size) if loads.draws is None else _augmented(image, part, size)
     scale, offset = map(tf.constant, normalization(size))
     image = tf.ensure_shape(image * scale - offset, (size, size, 3))
-    return image, part["label"], part["number"]
+    return image, part["label"]
 
 
 def _rounded(value: Any) -> Any:

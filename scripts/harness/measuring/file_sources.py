@@ -9,11 +9,10 @@ from typing import Any, Dict, Generator, Iterator, Optional
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context
-from harness.loader import LoadedTokens, Loads, TokenLoads
+from harness.loader import Batch, Loads, TokenLoads
 from harness.measuring.synthetic import predictions
 from harness.samples import folder, masking, order, tokens
 
-Batch = Dict[str, Any]
 Batches = Generator[Batch, None, None]
 #: Most worker processes or threads of a loader alongside a step; at most one for each core.
 MOST_WORKERS = 8
@@ -106,8 +105,7 @@ class ImageSource(FileSource):
         return order.checked(self.adapter, request, self.root)
 
     def batches(self, request: Loads, number: int) -> Iterator[Batch]:
-        for loaded in order.batches(self.adapter, request, self.root):
-            yield {"images": loaded.images, "labels": loaded.labels}
+        return order.batches(self.adapter, request, self.root)
 
 
 class TokenSource(FileSource):
@@ -157,21 +155,20 @@ class TokenSource(FileSource):
         return tokens.checked(self.adapter, request)
 
     def batches(self, request: TokenLoads, number: int) -> Iterator[Batch]:
-        for loaded in tokens.batches(self.adapter, request):
-            yield self._batch(loaded, number)
+        for before, loaded in tokens.batches(self.adapter, request):
+            yield self._batch(loaded, number, before)
 
-    def _batch(self, loaded: LoadedTokens, number: int) -> Batch:
+    def _batch(self, loaded: Any, number: int, before: int) -> Batch:
         import numpy as np
 
         if self._is_running:
-            inputs, following = loaded.tokens[:, :-1], loaded.tokens[:, 1:]
+            inputs, following = loaded[:, :-1], loaded[:, 1:]
             return {
                 "token_ids": np.ascontiguousarray(inputs),
                 "labels": np.ascontiguousarray(following),
             }
-        first = int(loaded.numbers[0])
-        random = np.random.RandomState([self._mask_seed, self.rank, number, first])
-        return masking.batch_of(np.asarray(loaded.tokens), self._tokens, self._plan, random)
+        random = np.random.RandomState([self._mask_seed, self.rank, number, before])
+        return masking.batch_of(np.asarray(loaded), self._tokens, self._plan, random)
 
 
 def workers_of(context: Context) -> int:

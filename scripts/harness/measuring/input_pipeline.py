@@ -15,9 +15,9 @@ from core.inputs import READING, SYNTHETIC
 
 from harness.batch_input import BatchInput
 from harness.kind import Context
-from harness.loader import Loading
+from harness.loader import Batch, Loading
 from harness.measuring import model
-from harness.measuring.file_sources import Batch, Batches, ImageSource, file_source, workers_of
+from harness.measuring.file_sources import Batches, ImageSource, file_source, workers_of
 from harness.measuring.step_counts import synchronous_steps
 from harness.measuring.window import Window, measure
 from harness.samples import folder

@@ -1,5 +1,5 @@
-"""Version, digest and commit of the code, and digest of what computes a figure: a verification
-holds only for figures of the same code."""
+"""Version and commit of the code, and digest of what computes a figure: a verification holds only
+for figures of the same code."""
 
 from __future__ import annotations
 
@@ -53,19 +53,12 @@ def _git(folder: str, paths: List[str]) -> Tuple[str, Optional[str], Optional[bo
 
 
 def code() -> Dict[str, Any]:
-    """Return the harness's version, the SHA-256 of ``scripts/``, the commit, and whether
-    ``scripts/`` differs from it; None for both outside of its repository."""
-    digest = hashlib.sha256()
-    _update(digest, SCRIPTS)
+    """Return the harness's version, the commit, and whether ``scripts/`` differs from it; None for
+    both outside of its repository."""
     known, commit, modified = _git(SCRIPTS, [_KNOWN, "."])
     if known != f"scripts/{_KNOWN}":  # another repository around these files
         commit, modified = None, None
-    return {
-        "version": harness.VERSION,
-        "sha256": digest.hexdigest(),
-        "commit": commit,
-        "modified": modified,
-    }
+    return {"version": harness.VERSION, "commit": commit, "modified": modified}
 
 
 def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, Tuple
 
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Loaded, Loading, Loads, content_of
+from harness.loader import DRAWS, Batch, Loading, Loads, content_of
 from harness.loader.encoded import size_of, whole_image
 from harness.messages.report import error_text
 from harness.samples.folder import TRAIN, BadData, Images
@@ -72,13 +72,11 @@ def loads(
     )
 
 
-def in_order(loaded: Iterator[Any], count: int, unit: str) -> Iterator[Any]:
-    """Yield the batches of a loader of ``count`` samples. ``unit``: name of the samples.
+def each_once(loaded: Iterator[Batch], count: int, unit: str) -> Iterator[Tuple[int, Batch]]:
+    """Yield the batches of a loader of ``count`` samples, each with the number of samples before
+    it. ``unit``: name of the samples.
 
-    Raises :class:`Mismatch` where the loader breaks, and where samples are missing or in another
-    order."""
-    import numpy as np
-
+    Raises :class:`Mismatch` where the loader breaks, or has given more or fewer."""
     done = 0
     while True:
         try:
@@ -87,31 +85,28 @@ def in_order(loaded: Iterator[Any], count: int, unit: str) -> Iterator[Any]:
             raise Mismatch(f"the loader broke behind {done} {unit}: {error_text(error)}") from error
         if batch is None:
             break
-        numbers = np.asarray(batch.numbers)
-        expected = np.arange(done, done + len(numbers))
-        if not np.array_equal(numbers, expected):
-            raise Mismatch(f"the loader gave samples {numbers.tolist()}, not {expected.tolist()}")
-        done += len(numbers)
-        yield batch
+        before, done = done, done + len([*batch.values()][-1])
+        if done > count:
+            break
+        yield before, batch
     if done != count:
         raise Mismatch(f"the loader gave {done} {unit} of {count}")
 
 
-def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Loaded]:
+def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Batch]:
     """Yield all batches of images of the framework's loader.
 
     Raises :class:`BadData` for an image that broke the loader, and :class:`Mismatch` where it broke
-    otherwise, and where samples are missing, in another order, or have another label."""
+    otherwise, and where samples are missing or have other labels, because they are in another
+    order."""
     import numpy as np
 
     done = 0
     try:
-        for batch in in_order(adapter.load(loads), len(loads.paths), "images"):
-            numbers = np.asarray(batch.numbers)
-            if not np.array_equal(np.asarray(batch.labels), loads.labels[numbers]):
-                found = numbers.tolist()
-                raise Mismatch(f"the loader gave other labels than those of samples {found}")
-            done += len(numbers)
+        for before, batch in each_once(adapter.load(loads), len(loads.paths), "images"):
+            done = before + len(batch["labels"])
+            if not np.array_equal(np.asarray(batch["labels"]), loads.labels[before:done]):
+                raise Mismatch(f"the loader gave other labels than those of {before} to {done}")
             yield batch
     except Mismatch as error:
         for path in loads.paths[done : done + loads.batch * LOOKED_AT * (loads.workers + 1)]:
@@ -132,14 +127,14 @@ def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
 
     count, total = 0, 0.0
     for batch in batches(adapter, loads, root):
-        images, numbers = np.asarray(batch.images), np.asarray(batch.numbers)
-        shape = (len(numbers), loads.size, loads.size, 3)
+        images, samples = np.asarray(batch["images"]), len(batch["labels"])
+        shape = (samples, loads.size, loads.size, 3)
         if images.shape != shape or images.dtype != np.float32:
             raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")
         if not np.isfinite(images).all():
-            raise Mismatch(f"the loader gave values that are not finite in {numbers.tolist()}")
+            raise Mismatch(f"the loader gave values that are not finite behind {count} images")
         total += float(images.sum(dtype=np.float64))
-        count += len(numbers)
+        count += samples
     names = "".join(f"{os.path.relpath(path, root)}\0" for path in loads.paths)
     return {
         "images": count,

@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, Dict, Iterator, NamedTuple, Optional
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Tuple
 
 import tasks
 from core import bounded
 from tasks.reading import wordpiece
 
 from harness.adapter import Mismatch
-from harness.loader import LoadedTokens, Loading, TokenLoads
+from harness.loader import Loading, TokenLoads
 from harness.messages.report import error_text
 from harness.samples import order
 from harness.samples.folder import VOCABULARY, BadData
 
 DTYPES = ("uint16", "uint32")
-#: Tokens to check at a time.
-_PIECE = 1 << 22
 
 
 class Tokens(NamedTuple):
@@ -45,7 +43,6 @@ def scan(root: str, split: str) -> Tokens:
     """Return the tokens of a split. Raises :class:`BadData` where they are missing, truncated or
     inconsistent."""
     found = find(root, split)
-    _check_largest(found, os.path.join(root, f"{split}.json"))
     path = os.path.join(root, VOCABULARY)
     if not os.path.isfile(path):
         return found
@@ -88,21 +85,6 @@ def find(root: str, split: str) -> Tokens:
     return Tokens(path, dtype, size // each, vocabulary, None)
 
 
-def _check_largest(tokens: Tokens, beside: str) -> None:
-    """Raise :class:`BadData` for a token beyond the vocabulary that ``beside`` states."""
-    import numpy as np
-
-    ids = np.memmap(tokens.path, np.dtype(tokens.dtype).newbyteorder("<"), "r")
-    for first in range(0, len(ids), _PIECE):
-        piece = ids[first : first + _PIECE]
-        if piece.max() >= tokens.vocabulary:
-            position = first + int(piece.argmax())
-            raise BadData(
-                f"{tokens.path}: token {position} is {piece.max()}, "
-                f"where {beside} has a vocabulary of {tokens.vocabulary}"
-            )
-
-
 def loads(
     tokens: Tokens, split: str, number: int, seed: int, rank: int, ranks: int, length: int,
     batch: int, workers: int, beyond: int = 1, most: int = 0,
@@ -123,10 +105,12 @@ def loads(
     return TokenLoads(tokens.path, tokens.dtype, starts, length + beyond, batch, workers)
 
 
-def batches(adapter: Loading, loads: TokenLoads) -> Iterator[LoadedTokens]:
-    """Yield all batches of the framework's loader. Raises :class:`Mismatch` where it breaks, and
-    where sequences are missing."""
-    return order.in_order(adapter.load(loads), len(loads.starts), "sequences")
+def batches(adapter: Loading, loads: TokenLoads) -> Iterator[Tuple[int, Any]]:
+    """Yield all batches of the framework's loader, int64 (batch, length), each with the number of
+    sequences before it. Raises :class:`Mismatch` where it breaks, and where sequences are
+    missing."""
+    for before, batch in order.each_once(adapter.load(loads), len(loads.starts), "sequences"):
+        yield before, batch["tokens"]
 
 
 def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
@@ -137,15 +121,11 @@ def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
     import numpy as np
 
     whole = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
-    count = 0
-    for batch in batches(adapter, loads):
-        tokens, numbers = np.asarray(batch.tokens), np.asarray(batch.numbers)
-        if tokens.shape != (len(numbers), loads.length) or tokens.dtype != np.int64:
+    for before, batch in batches(adapter, loads):
+        tokens, starts = np.asarray(batch), loads.starts[before : before + len(batch)]
+        if tokens.shape != (len(starts), loads.length) or tokens.dtype != np.int64:
             raise Mismatch(f"the loader gave {tokens.dtype} {tokens.shape}")
-        if any(
-            not np.array_equal(row, whole[start : start + loads.length])
-            for row, start in zip(tokens, loads.starts[numbers])
-        ):
-            raise Mismatch(f"the loader gave other tokens than those of {numbers.tolist()}")
-        count += len(numbers)
-    return {"sequences": count, "order_crc32": zlib.crc32(loads.starts.tobytes())}
+        expected = [whole[start : start + loads.length] for start in starts]
+        if not np.array_equal(tokens, expected):
+            raise Mismatch(f"the loader gave other tokens behind {before} sequences")
+    return {"sequences": len(loads.starts), "order_crc32": zlib.crc32(loads.starts.tobytes())}

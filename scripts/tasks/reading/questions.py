@@ -1,12 +1,19 @@
-"""The official files of SQuAD 1.1 and 2.0: titles, paragraphs, and questions to each of them."""
+"""SQuAD 1.1 and 2.0: questions of the official files, and windows of their contexts as arrays.
+
+A long context has several windows, which overlap, as BERT's authors cut them (``run_squad.py`` of
+google-research/bert)."""
 
 from __future__ import annotations
 
-from typing import Any, Iterator, List, NamedTuple, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
 from core import bounded
 
-from tasks import TaskError
+from tasks import Arrays, TaskError
+from tasks.reading.wordpiece import BEGIN, PADDING, SEPARATOR, Piece, WordPiece
+
+#: Tokens of a question at most, and between the beginnings of two windows.
+QUESTION, STRIDE = 64, 128
 
 
 class Question(NamedTuple):
@@ -67,3 +74,86 @@ def _question(context: str, entry: Any) -> Question:
     if not answers:
         raise ValueError("has no answers, and is_impossible is not true")
     return Question(entry["question"], context, answers)
+
+
+class TokenWindow(NamedTuple):
+    """Window of a question and a part of its context. ``question``: position in the list of
+    questions; ``characters``: of each token of the context, the positions of its first character
+    and after its last; ``first``: position of the context's first token."""
+
+    question: int
+    first: int
+    characters: Sequence[Tuple[int, int]]
+
+    def text(self, context: str, first: int, last: int) -> str:
+        """Return the part of ``context`` from token ``first`` to token ``last``."""
+        begin, end = self.characters[first - self.first][0], self.characters[last - self.first][1]
+        return context[begin:end]
+
+
+def cut(
+    questions: Sequence[Question], tokens: WordPiece, length: int
+) -> Tuple[Arrays, List[TokenWindow]]:
+    """Cut questions and contexts to windows: ``token_ids``, ``segment_ids`` (1: the context and
+    what ends it), ``attention_mask``, (windows, length), and ``spans`` (windows, 2), the first and
+    the last token of the first answer, (0, 0) where the window does not have it: int64. And what
+    the windows are of. Raises :class:`TaskError` where ``length`` has no room for a context."""
+    import numpy as np
+
+    if length < QUESTION + 4:
+        raise TaskError(f"sequence_length {length}: questions and contexts need {QUESTION + 4}")
+    rows: Dict[str, List[Any]] = {}
+    windows: List[TokenWindow] = []
+    known: Dict[str, List[Piece]] = {}
+    for number, question in enumerate(questions):
+        if question.context not in known:
+            known = {question.context: tokens.pieces(question.context)}  # one follows the other
+        context = known[question.context]
+        asked = [piece.number for piece in tokens.pieces(question.text)[:QUESTION]]
+        head = [tokens.numbers[BEGIN], *asked, tokens.numbers[SEPARATOR]]
+        answer = _answer(question, context)
+        for begin, end in cut_windows(len(context), length - len(head) - 1):
+            part = context[begin:end]
+            ids = [*head, *(piece.number for piece in part), tokens.numbers[SEPARATOR]]
+            padding = length - len(ids)
+            row = {
+                "token_ids": ids + [tokens.numbers[PADDING]] * padding,
+                "segment_ids": [0] * len(head) + [1] * (len(part) + 1) + [0] * padding,
+                "attention_mask": [1] * len(ids) + [0] * padding,
+                "spans": _span(answer, begin, end, len(head)),
+            }
+            for name, values in row.items():
+                rows.setdefault(name, []).append(np.array(values, np.int64))
+            windows.append(
+                TokenWindow(number, len(head), [(piece.begin, piece.end) for piece in part])
+            )
+    return {name: np.stack(rows.pop(name)) for name in [*rows]}, windows
+
+
+def cut_windows(pieces: int, room: int) -> List[Tuple[int, int]]:
+    """Return the first piece and the one after the last of each window; one window of a context
+    without any."""
+    parts, begin = [], 0
+    while True:
+        end = min(begin + room, pieces)
+        parts.append((begin, end))
+        if end == pieces:
+            return parts
+        begin += min(room, STRIDE)
+
+
+def _answer(question: Question, context: Sequence[Piece]) -> Tuple[int, int]:
+    """Return the first and last piece of the first answer; (-1, -1) without one."""
+    if not question.answers:
+        return -1, -1
+    text, begin = question.answers[0]
+    end = begin + len(text)
+    inside = [n for n, piece in enumerate(context) if piece.end > begin and piece.begin < end]
+    return (inside[0], inside[-1]) if inside else (-1, -1)
+
+
+def _span(answer: Tuple[int, int], begin: int, end: int, first: int) -> Tuple[int, int]:
+    """Return the span of an answer in the tokens of a window whose context starts at ``first``."""
+    if not begin <= answer[0] <= answer[1] < end:
+        return 0, 0
+    return answer[0] - begin + first, answer[1] - begin + first

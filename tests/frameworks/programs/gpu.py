@@ -11,7 +11,7 @@ from typing import Any, List
 import numpy
 from harness.adapter import Mismatch, Unsupported, zeros
 from harness.kinds import overlap, peak_flops, sharded_matmul, sustained
-from harness.loader import DeviceArray, Loaded
+from harness.loader import DeviceArray
 from harness.measuring import window
 from harness.measuring.loading import PACKAGE, load_environment
 from harness.measuring.verification import rounding
@@ -109,8 +109,8 @@ def stand_for_dali():
 
     def load(asked, accelerator):
         for batch in own.load(asked._replace(workers=0), accelerator):
-            images, labels, numbers = map(numpy.array, batch)
-            yield Loaded(DeviceArray(Tensor(images)) if DLPACK else images, labels, numbers)
+            images, labels = map(numpy.array, batch)
+            yield DeviceArray(Tensor(images)) if DLPACK else images, labels
 
     sys.modules["harness.loader.dali_gpu"] = SimpleNamespace(
         load=load, settings=lambda accelerator: {"loader": "double"}

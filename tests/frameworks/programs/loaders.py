@@ -24,7 +24,7 @@ def load(roots, size, batch, seed, several):
         loads = order.loads(images, places, split, 0, seed, batch, size, workers)
         fed = order.checked(adapter, loads, root)
         if name:
-            whole = [np.asarray(batch.images) for batch in order.batches(adapter, loads, root)]
+            whole = [np.asarray(batch["images"]) for batch in order.batches(adapter, loads, root)]
             np.save(name, np.concatenate(whole))
         return fed
 

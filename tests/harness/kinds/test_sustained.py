@@ -13,8 +13,7 @@ from harness.telemetry.meters import CLOCK, ENERGY, QUANTITIES, cpu_meter, gpu_m
 
 from ...bench import Bench
 from ..bare import BARE
-from ..fake_sensors import GPU, VARIABLES
-from ..machine.fake_machine import FakeNvml, machine, write
+from ..machine.fake_machine import GPU, VARIABLES, FakeNvml, machine, write
 from ..validity import assert_valid
 
 CPUINFO = "processor\t: {}\nmodel name\t: x\ncpu MHz\t\t: {}\n\n"

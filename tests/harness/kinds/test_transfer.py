@@ -22,8 +22,7 @@ from harness.telemetry import nvml
 from ...bench import Bench, Finished
 from ...frameworks.toy.plain import wait_until
 from ..bare import BARE
-from ..fake_sensors import GPU, VARIABLES
-from ..machine.fake_machine import FakeNvml
+from ..machine.fake_machine import GPU, VARIABLES, FakeNvml
 
 #: Duration of a copy.
 COPY_SECONDS = 5e-4

@@ -16,7 +16,7 @@ from harness.learning import sources, weights
 from harness.request.declaration import read_model
 from reference import bert, compute
 from tasks import TaskError, span, squad
-from tasks.reading import questions, spans, windows, wordpiece
+from tasks.reading import answers, questions, wordpiece
 
 from ...bench import Bench
 from ...conftest import ROOT, build_environment
@@ -28,7 +28,7 @@ from ..validity import assert_valid
 def test_the_best_span_is_the_best_of_all() -> None:
     random = np.random.RandomState(3)
     scores, allowed = random.standard_normal((20, 9, 2)), random.random_sample((20, 9)) < 0.7
-    actual = spans.best(scores, allowed, 4)
+    actual = answers.best(scores, allowed, 4)
     for row, may in enumerate(allowed):
         sums = {
             (i, j): scores[row, i, 0] + scores[row, j, 1]
@@ -37,13 +37,13 @@ def test_the_best_span_is_the_best_of_all() -> None:
         }
         assert (actual.first[row], actual.last[row]) == max(sums, key=lambda pair: sums[pair])
         assert actual.value[row] == pytest.approx(max(sums.values()))
-    assert spans.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
+    assert answers.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
 
 
 def test_the_loss_is_the_mean_of_both_cross_entropies() -> None:
     scores = np.zeros((1, 4, 2))
     scores[0, 2, 0] = math.log(5)  # 5 of 8 for the right start, 1 of 4 for the right end
-    assert spans.loss(scores, np.array([[2, 3]]))[0] == pytest.approx(
+    assert answers.loss(scores, np.array([[2, 3]]))[0] == pytest.approx(
         (math.log(8 / 5) + math.log(4)) / 2
     )
 
@@ -184,7 +184,7 @@ def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
     actual = questions.read(str(folder(tmp_path) / "train-v1.1.json"))
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [entry._replace(context=entry.context + " the" * 300) for entry in actual]
-    arrays, parts = windows.cut(long, tokens, 80)
+    arrays, parts = questions.cut(long, tokens, 80)
     seen = [0, 0]
     for row, part in enumerate(parts):
         first, last = arrays["spans"][row]
@@ -202,10 +202,10 @@ def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
 
 
 def test_windows_overlap_as_the_authors_cut_them() -> None:
-    assert windows.cut_windows(300, 200) == [(0, 200), (128, 300)]
-    assert windows.cut_windows(200, 200) == [(0, 200)]
-    assert windows.cut_windows(0, 200) == [(0, 0)]
-    assert windows.cut_windows(25, 10) == [(0, 10), (10, 20), (20, 25)]
+    assert questions.cut_windows(300, 200) == [(0, 200), (128, 300)]
+    assert questions.cut_windows(200, 200) == [(0, 200)]
+    assert questions.cut_windows(0, 200) == [(0, 0)]
+    assert questions.cut_windows(25, 10) == [(0, 10), (10, 20), (20, 25)]
 
 
 @pytest.mark.parametrize("version", squad.VERSIONS)
@@ -240,7 +240,7 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
     actual = questions.read(str(path))[:1]
-    parts = [windows.TokenWindow(0, 3, [(4, 10)]), windows.TokenWindow(0, 3, [(0, 3)])]
+    parts = [questions.TokenWindow(0, 3, [(4, 10)]), questions.TokenWindow(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
     text = squad.QuestionTotal(True, actual, parts).predictions(scored)
     assert text == ["The"], "the second window has the better span, and less for none"

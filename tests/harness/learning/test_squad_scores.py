@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 import pytest
-from tasks.reading import squad_scores
+from tasks.reading import answers
 
 #: Words of answers: articles alone and within words, ASCII and other punctuation, letters whose
 #: lower case has another length, non-ASCII blanks.
@@ -45,6 +45,6 @@ def test_a_pair_scores_as_there(squad_metrics: Any) -> None:
     assert len({squad_metrics.compute_f1(first, second) for first, second in pairs}) > 5
     for prediction, answer in pairs:
         exact = squad_metrics.compute_exact(answer, prediction)
-        assert squad_scores.exact_match(prediction, answer) == exact, (prediction, answer)
+        assert answers.exact_match(prediction, answer) == exact, (prediction, answer)
         f1 = squad_metrics.compute_f1(answer, prediction)
-        assert squad_scores.f1(prediction, answer, impossible=True) == f1, (prediction, answer)
+        assert answers.f1(prediction, answer, impossible=True) == f1, (prediction, answer)

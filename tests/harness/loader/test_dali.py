@@ -118,7 +118,7 @@ def test_images_of_a_gpu_are_refused_without_one(found: dict[str, Any]) -> None:
 
 def test_images_are_decoded_and_kept_on_the_gpu_of_the_rank(found: dict[str, Any]) -> None:
     assert found["defined"] == ["RuntimeError: defined"] * 2
-    assert found["made"] == [[1, "gpu", "cpu", "cpu"]] * 2
+    assert found["made"] == [[1, "gpu", "cpu"]] * 2
     assert "for the GPU" in found["gpu_settings"]["loader"]
 
 

@@ -34,7 +34,7 @@ def rows_of(found: tokens.Tokens) -> Any:
     """Return all sequences of an epoch, without marks."""
     loads = tokens.loads(found, VALIDATION, 0, 5, 0, 1, LENGTH - masking.MARKS, 4, 0, beyond=0)
     tokens.checked(NumpyTokenLoader(), loads)  # type: ignore[arg-type]
-    return np.concatenate([batch.tokens for batch in NumpyTokenLoader().load(loads)])
+    return np.concatenate([batch["tokens"] for batch in NumpyTokenLoader().load(loads)])
 
 
 def batch_of(found: tokens.Tokens, form: str, seed: int = 1) -> dict[str, Any]:

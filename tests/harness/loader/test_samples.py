@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import loader as loading
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Loaded, Loads
+from harness.loader import DRAWS, Batch, Loads
 from harness.samples import folder, order
 from harness.samples.folder import TRAIN, VALIDATION, BadData
 from PIL import Image
@@ -24,20 +24,17 @@ SIZE = 8
 class Plain:
     """Loader of Pillow and numpy. ``mistake``: changes its batches."""
 
-    def __init__(
-        self, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]] | None = None
-    ) -> None:
+    def __init__(self, mistake: Callable[[Iterator[Batch]], Iterator[Batch]] = iter) -> None:
         self._mistake = mistake
 
-    def load(self, loads: Loads) -> Iterator[Loaded]:
-        arguments = self._load(loads)
-        return self._mistake(arguments) if self._mistake else arguments
+    def load(self, loads: Loads) -> Iterator[Batch]:
+        return self._mistake(self._load(loads))
 
-    def _load(self, loads: Loads) -> Iterator[Loaded]:
+    def _load(self, loads: Loads) -> Iterator[Batch]:
         for first in range(0, len(loads.paths), loads.batch):
             numbers = np.arange(first, min(first + loads.batch, len(loads.paths)))
             pixels = [self._one(loads, number) for number in numbers]
-            yield Loaded(np.stack(pixels), loads.labels[numbers], numbers)
+            yield {"images": np.stack(pixels), "labels": loads.labels[numbers]}
 
     def _one(self, loads: Loads, number: int) -> Any:
         with Image.open(loads.paths[number]) as opened:
@@ -190,35 +187,35 @@ def test_what_came_is_counted_and_summed_up(tmp_path: Path) -> None:
     assert other["mean"] != first["mean"]
 
 
-def _dropped(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+def _dropped(batch: Iterator[Batch]) -> Iterator[Batch]:
     next(batch)
     yield from batch
 
 
-def _twice(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+def _twice(batch: Iterator[Batch]) -> Iterator[Batch]:
     first = next(batch)
     yield from (first, first)
 
 
-def _other_labels(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
-    return (entry._replace(labels=1 - entry.labels) for entry in arguments)
+def _other_labels(arguments: Iterator[Batch]) -> Iterator[Batch]:
+    return ({**entry, "labels": 1 - entry["labels"]} for entry in arguments)
 
 
-def _bytes(arguments: Iterator[Loaded]) -> Iterator[Loaded]:
-    return (entry._replace(images=(entry.images * 255).astype(np.uint8)) for entry in arguments)
+def _bytes(arguments: Iterator[Batch]) -> Iterator[Batch]:
+    return ({**entry, "images": (entry["images"] * 255).astype(np.uint8)} for entry in arguments)
 
 
 @pytest.mark.parametrize(
     ("mistake", "expected"),
     [
-        (_dropped, r"gave samples \[2, 3\], not \[0, 1\]"),
-        (_twice, r"gave samples \[0, 1\], not \[2, 3\]"),
-        (_other_labels, "other labels than those of samples"),
+        (_dropped, "gave other labels than those of 0 to 2|gave 4 images of 6"),
+        (_twice, "gave other labels than those of 2 to 4|gave 4 images of 6"),
+        (_other_labels, "other labels than those of 0 to 2"),
         (_bytes, "gave uint8"),
     ],
 )
 def test_a_mistake_of_a_loader_is_found(
-    tmp_path: Path, mistake: Callable[[Iterator[Loaded]], Iterator[Loaded]], expected: str
+    tmp_path: Path, mistake: Callable[[Iterator[Batch]], Iterator[Batch]], expected: str
 ) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(Mismatch, match=expected):
@@ -249,7 +246,7 @@ def test_an_image_that_cannot_be_read_ends_the_run_by_name(
 
 
 def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
-    def breaks(batch: Iterator[Loaded]) -> Iterator[Loaded]:
+    def breaks(batch: Iterator[Batch]) -> Iterator[Batch]:
         yield next(batch)
         raise RuntimeError("a worker was killed")
 

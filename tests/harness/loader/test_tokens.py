@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.loader import LoadedTokens, TokenLoads
+from harness.loader import Batch, TokenLoads
 from harness.samples import folder, tokens
 from harness.samples.folder import TRAIN, BadData
 
@@ -30,41 +30,41 @@ def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert sorted(starts.tolist()) == list(range(0, 992, 16))
     assert loads[0].length == 17, "with the token that comes next"
     whole = np.fromfile(root / "train.bin", "<u2")
-    first = next(NumpyTokenLoader().load(loads[0])).tokens[0]
+    first = next(NumpyTokenLoader().load(loads[0]))["tokens"][0]
     assert first.tolist() == whole[loads[0].starts[0] :][:17].tolist()
     fed = [tokens.checked(NumpyTokenLoader(), entry) for entry in loads]
     assert fed[0]["sequences"] == fed[1]["sequences"] == 31
     assert fed[0]["order_crc32"] != fed[1]["order_crc32"]
 
 
-def _other(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    return (entry._replace(tokens=entry.tokens + 1) for entry in arguments)
+def _other(arguments: Iterator[Batch]) -> Iterator[Batch]:
+    return ({"tokens": entry["tokens"] + 1} for entry in arguments)
 
 
-def _ends_early(batch: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
+def _ends_early(batch: Iterator[Batch]) -> Iterator[Batch]:
     yield next(batch)
 
 
-def _swapped(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    return (LoadedTokens(entry.tokens[::-1], entry.numbers[::-1]) for entry in arguments)
+def _swapped(arguments: Iterator[Batch]) -> Iterator[Batch]:
+    return ({"tokens": entry["tokens"][::-1]} for entry in arguments)
 
 
-def _narrow(arguments: Iterator[LoadedTokens]) -> Iterator[LoadedTokens]:
-    return (entry._replace(tokens=entry.tokens.astype(np.int32)) for entry in arguments)
+def _narrow(arguments: Iterator[Batch]) -> Iterator[Batch]:
+    return ({"tokens": entry["tokens"].astype(np.int32)} for entry in arguments)
 
 
 @pytest.mark.parametrize(
     ("mistake", "expected"),
     [
-        (_other, "gave other tokens than those of"),
+        (_other, "gave other tokens behind 0 sequences"),
         (_ends_early, "gave 4 sequences of 31"),
-        (_swapped, r"gave samples \[3, 2, 1, 0\]"),
+        (_swapped, "gave other tokens behind 0 sequences"),
         (_narrow, "gave int32"),
     ],
 )
 def test_a_mistake_of_a_loader_is_found(
     tmp_path: Path,
-    mistake: Callable[[Iterator[LoadedTokens]], Iterator[LoadedTokens]],
+    mistake: Callable[[Iterator[Batch]], Iterator[Batch]],
     expected: str,
 ) -> None:
     loads = asked_of(token_folder.tokens(tmp_path))
@@ -80,8 +80,6 @@ def test_a_mistake_of_a_loader_is_found(
         (lambda root: (root / "train.json").write_text("[]"), "train.json: TypeError"),
         (lambda root: (root / "train.json").write_text(
             json.dumps({"dtype": "int64", "vocabulary": 5})), "allowed: uint16 or uint32"),
-        (lambda root: (root / "train.json").write_text(
-            json.dumps({"dtype": "uint16", "vocabulary": 200})), "has a vocabulary of 200"),
         (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n"), r"has no \[SEP\]"),
         (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n"),
          "has 257 tokens, the vocab.txt beside it 4"),

@@ -9,6 +9,17 @@ from types import SimpleNamespace
 from typing import Any
 
 TICKS = os.sysconf("SC_CLK_TCK")
+#: A GPU of :class:`FakeNvml`, and the variables with which it is found.
+GPU = {
+    "uuid": "GPU-a",
+    "sm": 1410,
+    "temperature": 71,
+    "reasons": 0x4,
+    "ecc": 1,
+    "millijoules": 5_250,
+    "processes": [],
+}
+VARIABLES = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def write(root: Path, files: Mapping[str, str]) -> None:

@@ -10,8 +10,7 @@ from harness.processes.descendants import Descendants, OwnTime
 from harness.telemetry import nvml
 from harness.telemetry.sensors import Sensors
 
-from ..fake_sensors import GPU, VARIABLES
-from .fake_machine import FakeNvml, machine, process, stat, write
+from .fake_machine import GPU, VARIABLES, FakeNvml, machine, process, stat, write
 
 
 def test_every_source_is_read(tmp_path: Path) -> None:

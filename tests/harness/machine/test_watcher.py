@@ -16,7 +16,22 @@ from harness.telemetry import watcher
 from ...bench import Bench
 from ...hog import hog
 from ..validity import assert_valid
-from .watch_samples import summarized, watch_sample
+
+
+def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
+    """Return a sample at a time in seconds."""
+    return {"seconds": seconds, **values}
+
+
+def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
+    """Return the valid summary of samples for a timed region from ``start`` to ``end``, of a run on
+    two cores and so many GPUs."""
+    watching = watcher.Watcher([0, 1], {}, gpus)
+    watching.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
+    watching.samples, watching.memory_bytes = samples, 2**30
+    actual = watcher.summarize(watching, (start, end))
+    assert_valid(actual, "watch")
+    return actual
 
 
 def test_the_window_spans_all_ranks() -> None:

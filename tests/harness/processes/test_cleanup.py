@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from harness.processes import cleanup
 
-from ...bench import Bench
+from ...bench import ROOT, Bench
 from ...processes import wait_for
 from ..starting import start_program
 
@@ -172,3 +172,30 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
         assert stranger.exists(), "of a process that goes on"
     finally:
         stranger.unlink()
+
+
+#: Ignores a signal, and sends it to itself when modules are deleted, at the end of Python.
+LATE_SIGNAL = """
+import os, signal, sys
+from core import signals
+
+class Late:
+    def __init__(self):
+        self.send, self.target = os.kill, (os.getpid(), int(signal.SIGTERM))
+    def __del__(self):
+        self.send(*self.target)
+
+signal.signal(signal.SIGTERM, lambda *_: print("handled"))
+signals.ignore([signal.SIGTERM])
+sys.modules["late"] = Late()
+"""
+
+
+def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", LATE_SIGNAL],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")

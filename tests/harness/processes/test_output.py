@@ -1,4 +1,4 @@
-"""Output: never overwritten, never partial, and refused before measuring if impossible."""
+"""Output: never overwritten, never partial, bounded, and refused before measuring if impossible."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from harness.messages import report
 from harness.output import OutputError, write
 
 from ...bench import Bench
@@ -114,3 +115,22 @@ def test_what_a_killed_run_has_left_is_removed_by_the_next(toy: Bench) -> None:
     assert toy.run("").record["status"] == "ok"
     assert {path.name for path in toy.output.parent.iterdir()} == {toy.output.name, other.name}
     other.unlink()
+
+
+def test_a_run_that_prints_without_end_has_failed_and_says_why(toy: Bench) -> None:
+    record = toy.run("print=96,hang").record
+    assert record["status"] == "failed"
+    assert "rank 0 printed more than 64 MiB: " in record["reason"]
+    assert record["reason"].partition(", during: ")[0].endswith(toy.log.name)
+    toy.assert_nothing_left()
+
+
+def test_no_text_of_a_record_is_longer_than_its_bound() -> None:
+    long = "a" * 10**7 + "\x1b[2J\u202e" + "z"
+    actual = report.encodable({"traceback": long, "list": [long], long: 1})
+    texts = [actual["traceback"], actual["list"][0], *actual]
+    assert all(len(text) <= report.LONGEST_TEXT for text in texts)
+    assert actual["traceback"].startswith("aaa")
+    assert actual["traceback"].endswith("a\\x1b[2J\\u202ez")
+    assert len(report.error_text(ValueError(long))) <= 500
+    assert report.shorten("x\x1b]0;owned\x07") == "x\\x1b]0;owned\\x07"

@@ -61,7 +61,7 @@ for split in ("train", "val"):
     asked, found[split] = loaded(ROOTS["good"], split, 0)
     kept = list(adapter.load(asked))  # looked at when all are there
     here.append(asked)
-    cpu.append(np.concatenate([entry.images for entry in kept]))
+    cpu.append(np.concatenate([entry["images"] for entry in kept]))
     np.save(split, cpu[-1])
 found["again"] = loaded(ROOTS["good"], "train", 2)[1]
 found["bad"] = {
@@ -116,10 +116,12 @@ on_gpu = []
 for entry, images in zip(here, cpu, strict=True):
     arrays, shared, agree = [], [], []
     for batch in adapter.load(entry):
-        array = np.asarray(batch.images)
+        array = np.asarray(batch["images"])
         arrays.append(array)
-        shared.append(adapter.device_tensor(batch.images))
-        agree.append((batch.images.shape, batch.images.dtype) == (array.shape, str(array.dtype)))
+        shared.append(adapter.device_tensor(batch["images"]))
+        agree.append(
+            (batch["images"].shape, batch["images"].dtype) == (array.shape, str(array.dtype))
+        )
     # Looked at when all are there.
     kept = [bool(np.array_equal(*pair)) for pair in zip(arrays, shared, strict=True)]
     on_gpu.append([bool(np.array_equal(np.concatenate(arrays), images)), *kept, *agree])

@@ -1,17 +1,59 @@
-"""Exact match and F1 as the official scripts of SQuAD define them: ``evaluate-v1.1.py``
-(Rajpurkar et al. 2016, arXiv:1606.05250) and ``evaluate-v2.0.py`` (Rajpurkar et al. 2018,
-arXiv:1806.03822). Ranks run in the frameworks' environments, where no implementation of it is; what
-is here is tested against that of Hugging Face's transformers 4."""
+"""Answers in a text: their best spans, by two scores of each token, and how SQuAD scores them.
+
+Exact match and F1 are those of the official scripts: ``evaluate-v1.1.py`` (Rajpurkar et al. 2016,
+arXiv:1606.05250) and ``evaluate-v2.0.py`` (Rajpurkar et al. 2018, arXiv:1806.03822). They are
+tested against Hugging Face's transformers 4, which environments of frameworks lack."""
 
 from __future__ import annotations
 
 import collections
 import re
 import string
-from typing import Callable, List, Sequence, Tuple
+from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = frozenset(string.punctuation)  # that of ASCII alone
+
+
+class Best(NamedTuple):
+    """Best span of each sample, (samples,): first token, last token and the sum of their scores.
+
+    The sum is minus infinity where no token is allowed."""
+
+    first: Any
+    last: Any
+    value: Any
+
+
+def best(scores: Any, allowed: Any, longest: int) -> Best:
+    """Return the span with the largest sum of both scores, of up to ``longest`` tokens.
+
+    It begins and ends with an allowed token; of equal spans a shorter one is taken. ``scores``:
+    (samples, tokens, 2); ``allowed``: bool (samples, tokens)."""
+    import numpy as np
+
+    begin, end = (np.where(allowed, scores[:, :, side], -np.inf) for side in range(2))
+    samples, tokens = allowed.shape
+    rows = np.arange(samples)
+    best_so_far = Best(np.zeros(samples, int), np.zeros(samples, int), np.full(samples, -np.inf))
+    for more in range(min(longest, tokens)):
+        sums = begin[:, : tokens - more] + end[:, more:]
+        first = sums.argmax(axis=1)
+        value = sums[rows, first]
+        better = value > best_so_far.value
+        chosen = Best(first, first + more, value)
+        best_so_far = Best(*(np.where(better, new, old) for new, old in zip(chosen, best_so_far)))
+    return best_so_far
+
+
+def loss(scores: Any, spans: Any) -> Any:
+    """Return the loss of each sample, (samples,): the mean of the cross-entropies of first and last
+    token. ``scores``: (samples, tokens, 2); ``spans``: the correct positions, (samples, 2)."""
+    import numpy as np
+
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    right = np.take_along_axis(shifted, spans[:, None, :], axis=1)[:, 0]
+    return (np.log(np.exp(shifted).sum(axis=1)) - right).mean(axis=1)
 
 
 def normalised(answer: str) -> str:
@@ -49,7 +91,7 @@ def right_answers(answers: Sequence[str], impossible: bool) -> List[str]:
     return [answer for answer in answers if normalised(answer)] or [""]
 
 
-def of_question(
+def score_answer(
     prediction: str, answers: Sequence[str], impossible: bool = False
 ) -> Tuple[float, float]:
     """Return exact match and F1, each against the answer that gives the most. ``impossible``: as in
