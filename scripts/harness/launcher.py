@@ -68,14 +68,11 @@ def run_ranks(setup: Setup) -> record.Measured:
     deadline = setup.started + workload.options.time_limit
     if case.nodes == 1:
         share = launch.Share(0, launch.free_addresses(case.devices))
-        left = node.run_ranks(
+        outcomes, entries = node.run_ranks(
             workload, share, setup.folder, deadline, setup.common, setup.devices, setup.forks
         )
-        outcomes = left.outcomes
-        measured = record.Measured(watch=left.watch, memory=left.memory)
     else:
         outcomes, entries = nodes.run_ranks(workload, setup.run, deadline)
-        measured = record.Measured(nodes=entries)
     status, reason = outcome.most_telling(outcomes)
     ranks = [of_rank.fields for of_rank in outcomes]
     metrics: Dict[str, Optional[float]] = {}
@@ -87,7 +84,7 @@ def run_ranks(setup: Setup) -> record.Measured:
             status, reason = "failed", error_text(mismatch)
         except TargetMissed as missed:
             status, reason = "not_converged", shorten(str(missed))
-    return replace(measured, status=status, reason=reason, ranks=ranks, metrics=metrics)
+    return record.Measured(status, reason, ranks, entries, metrics)
 
 
 def check(setup: Setup, ranks: List[Dict[str, Any]]) -> None:

@@ -29,17 +29,14 @@ _HARNESS = os.path.dirname(os.path.realpath(__file__))
 class Measured:
     """Result of a run.
 
-    ``ranks``: what each left, empty if none was started. ``metrics``: of a successful run. On one
-    node also ``watch``, the watcher's summary (None without a timed region), and ``memory`` held
-    and allowed. ``nodes``: entry for each of several nodes, with the same. For a search: its
-    ``attempts`` and the imported ``framework_version``."""
+    ``ranks``: what each left, empty if none was started. ``entries``: further ones of the record,
+    on memory and load, for one node or each of several. ``metrics``: of a successful run. For a
+    search: its ``attempts`` and the imported ``framework_version``."""
 
     status: str = ""
     reason: str = ""
     ranks: Sequence[Dict[str, Any]] = ()
-    watch: Optional[Dict[str, Any]] = None
-    memory: Optional[Dict[str, int]] = None
-    nodes: Sequence[Dict[str, Any]] = ()
+    entries: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, Optional[float]] = field(default_factory=dict)
     attempts: Sequence[Dict[str, Any]] = ()
     framework_version: str = ""
@@ -79,13 +76,8 @@ def assemble(
         "command": repeating(workload, sys.executable, _HARNESS),
         "ranks": measured.ranks,
         "environment": environment,
+        **measured.entries,
     }
-    if measured.watch is not None:
-        record["watch"] = measured.watch
-    if measured.memory is not None:
-        record["memory"] = measured.memory
-    if measured.nodes:
-        record["nodes"] = measured.nodes
     if "own" in workload.model_config:
         record["own_model"] = _own_model(workload.model_config["own"])
     if isinstance(kind, LargestBatch):

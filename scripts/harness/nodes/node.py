@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from argparse import Namespace
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from core import control_groups
 
@@ -26,15 +26,6 @@ class Devices(NamedTuple):
     files: Sequence[int] = ()
     gpu: str = ""
     total: int = 1
-
-
-class NodeResult(NamedTuple):
-    """Outcomes of a node's ranks, the watcher's summary of the timed region (None if there was
-    none), and the memory held and allowed."""
-
-    outcomes: List[outcome.RankOutcome]
-    watch: Optional[Dict[str, Any]]
-    memory: Dict[str, int]
 
 
 def name() -> str:
@@ -94,8 +85,10 @@ def run_ranks(
     devices: Devices,
     forks: Optional[ForkServer] = None,
     asked: Sequence[int] = (),
-) -> NodeResult:
-    """Start the ranks of ``share``, wait for them, and judge them.
+) -> Tuple[List[outcome.RankOutcome], Dict[str, Any]]:
+    """Start the ranks of ``share`` and wait for them. Return their outcomes, and entries of the
+    record: the ``memory`` held and allowed, and ``watch``, the watcher's summary of the timed
+    region, if there was one.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
     ``forks``: starts the ranks as forks, None for new processes. ``asked``: signals so far that ask
@@ -129,4 +122,4 @@ def run_ranks(
         for rank in ranks
     ]
     seen = summary(watcher, [judged.fields for judged in outcomes])
-    return NodeResult(outcomes, seen, held.fields())
+    return outcomes, {"memory": held.fields(), **({} if seen is None else {"watch": seen})}

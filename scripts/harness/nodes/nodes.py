@@ -84,8 +84,8 @@ def srun(nodes: int) -> List[str]:
 
 def run_ranks(
     workload: Workload, run: str, deadline: float
-) -> Tuple[List[outcome.RankOutcome], List[Dict[str, Any]]]:
-    """Return the outcomes of all ranks, and an entry of the record for each node.
+) -> Tuple[List[outcome.RankOutcome], Dict[str, Any]]:
+    """Return the outcomes of all ranks, and the entry of the record for ``nodes``.
 
     Raises Missing, Mismatch where the nodes are not alike, and Interrupted where nodes were asked
     to end."""
@@ -109,12 +109,11 @@ def run_ranks(
         for index, (node, result) in enumerate(zip(nodes, results))
     ]
     _check_interrupted(results, outcomes)
-    entries = []
-    for node, result in zip(nodes, results):
-        entry = {key: node[key] for key in ("node", "hardware")}
-        last = {key: (result or {}).get(key) for key in ("memory", "watch")}
-        entries.append({**entry, **{key: value for key, value in last.items() if value}})
-    return [judged for of_node in outcomes for judged in of_node], entries
+    entries = [
+        {"node": node["node"], "hardware": node["hardware"], **(result or {}).get("entries", {})}
+        for node, result in zip(nodes, results)
+    ]
+    return [judged for of_node in outcomes for judged in of_node], {"nodes": entries}
 
 
 @contextlib.contextmanager
@@ -316,11 +315,13 @@ def _take_part(workload: Workload, folder: str, request: Answer, asked: List[int
         addresses = [address for node in known for address in node["addresses"]]
         share = launch.Share(first, addresses)
         own = stack.enter_context(temporary_folder())
-        left = one_node.run_ranks(workload, share, own, deadline, common, devices, asked=asked)
+        outcomes, entries = one_node.run_ranks(
+            workload, share, own, deadline, common, devices, asked=asked
+        )
         # Monotonic times of this machine mean nothing on another.
         ahead = time.time() - time.monotonic()
-        outcomes = [judged._replace(ended=judged.ended + ahead) for judged in left.outcomes]
-    result = {"outcomes": outcomes, "watch": left.watch, "memory": left.memory, "asked": asked}
+        outcomes = [judged._replace(ended=judged.ended + ahead) for judged in outcomes]
+    result = {"outcomes": outcomes, "entries": entries, "asked": asked}
     _write(folder, f"{_RESULT}{index}", result)
     return _is_good(outcomes)
 
