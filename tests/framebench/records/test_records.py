@@ -82,19 +82,12 @@ def test_the_latest_attempt_of_a_repeat_counts(tmp_path: Path) -> None:
     save(tmp_path, "c/r1-retry10.json", record())
     save(tmp_path, "c/r1-retry2.json", failed("oom", "too big"))
     save(tmp_path, "c/r2.json", failed("oom", "too big", repeat=2))
+    save(tmp_path, "c/r2-retry1.json", json.dumps(record(repeat=2))[:200])
     actual = record_sets.load(tmp_path)
     assert [(run.repeat, run.attempt, run.status) for run in actual.runs] == [
         (1, 10, "ok"),
         (2, 0, "oom"),
     ]
-
-
-def test_a_broken_retry_leaves_the_attempt_before_it(tmp_path: Path) -> None:
-    save(tmp_path, "c/r1.json", failed("oom", "too big"))
-    save(tmp_path, "c/r1-retry1.json", json.dumps(record())[:200])
-    actual = record_sets.load(tmp_path)
-    assert [run.status for run in actual.runs] == ["oom"]
-    assert "c/r1-retry1.json" in messages(actual)
 
 
 def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> None:
@@ -116,6 +109,10 @@ BROKEN = {
     "unknown status": (json.dumps(record(status="fine")), "status: found 'fine'; allowed: 'ok'"),
     "NaN": (json.dumps(record(metrics=metrics(float("nan")))), "NaN"),
     "no throughput": (json.dumps(record(metrics=metrics(None))), "throughput is None"),
+    "a mean of rates": (
+        json.dumps(record(seconds=(0.4, 3.6), metrics=metrics((8 / 0.4 + 8 / 3.6) / 2))),
+        "16 samples in 4.0 s are 4.0",
+    ),
     "another repeat": (json.dumps(record(repeat=2)), "holds repeat 2"),
 }  # fmt: skip
 
@@ -129,15 +126,6 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     assert [run.origin for run in actual.runs] == ["good/r1.json"]
     assert [problem.origin for problem in actual.problems] == ["bad/r1.json"]
     assert expected in actual.problems[0].message
-
-
-def test_a_throughput_that_is_a_mean_of_rates_is_refused(tmp_path: Path) -> None:
-    steps = (0.1, 0.1, 0.1, 0.1, 3.6)
-    mean_of_rates = sum(8 / step for step in steps) / len(steps)
-    save(tmp_path, "c/r1.json", record(seconds=steps, metrics=metrics(mean_of_rates)))
-    actual = record_sets.load(tmp_path)
-    assert not actual.runs
-    assert "40 samples in 4.0 s are 10.0" in messages(actual)
 
 
 def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:

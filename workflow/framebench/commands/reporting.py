@@ -16,7 +16,7 @@ from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
-from ..records import expected, read_files, record_sets, searches, sidecars, verifications
+from ..records import expected, read_files, record_sets, sidecars, verifications
 from ..records.sidecars import CallEntry, Interruption
 from ..terminal import screen
 
@@ -147,7 +147,6 @@ def inputs_of(
 
     folder = source.parent
     verification_results, of_verifications = verifications.load(verifications.folder_for(source))
-    searched, of_searches = searches.load(folder / searches.FOLDER)
     reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
     asked, of_asked = expected.load(folder)
     models = catalog.load_catalog(PROJECT).models
@@ -158,13 +157,13 @@ def inputs_of(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         verification_results=verification_results,
         peaks=device_peaks.PeakFlopsLookup(reached),
-        searches=searched,
+        searches=record_set.searches,
         models=models,
         others={key: result for key, result in cases.items() if not key.case.is_step},
         expected=[case for case in asked if not case.left_out],
         left_out=[case for case in asked if case.left_out],
     )
-    return inputs, [*of_verifications, *of_searches, *of_peaks, *of_asked]
+    return inputs, [*of_verifications, *of_peaks, *of_asked]
 
 
 def make_verification(source: Path, results: Path) -> None:

@@ -26,11 +26,13 @@ CSV_NAME = "runs.csv"
 
 @dataclass(frozen=True)
 class RecordSet:
-    """Runs below `root` in a fixed order, and all files or rows that could not be read."""
+    """Runs below `root` in a fixed order, all files or rows that could not be read, and the
+    searches for the largest batch beside them."""
 
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...]
     root: Path
+    searches: tuple[searches.Result, ...] = ()
 
 
 def load(path: Path) -> RecordSet:
@@ -47,7 +49,19 @@ def load(path: Path) -> RecordSet:
     is_csv = path.is_file() and path.suffix == ".csv"
     if not is_csv and not path.is_dir():
         raise RecordsError(f"records: {path} is neither a folder of records nor a CSV file")
-    runs, problems = ([], []) if is_csv else _read_records(path, named)
+    runs: list[Run] = []
+    problems: list[Problem] = []
+    searched: list[searches.Result] = []
+    if not is_csv:
+        gc.disable()  # records have no cycles, and looking for some takes a sixth of the time
+        try:
+            runs, problems = read_folder(path, [path / name for name in named])
+        finally:
+            gc.enable()
+        searched, of_searches = searches.load(path.parent / searches.FOLDER)
+        problems += of_searches
+        if largest := {result.key for result in searched if result.status == "ok"}:
+            runs = [replace(run, largest=searches.key_of(run) in largest) for run in runs]
     table = path if is_csv else path / CSV_NAME
     if table.is_file():
         rows, of_rows = read_csv(table)
@@ -56,20 +70,8 @@ def load(path: Path) -> RecordSet:
         runs=tuple(sorted(_labelled(_with_known_version(runs)), key=order)),
         problems=tuple(sorted(problems)),
         root=path.parent if is_csv else path,
+        searches=tuple(searched),
     )
-
-
-def _read_records(folder: Path, named: Sequence[str]) -> tuple[list[Run], list[Problem]]:
-    """Return the runs below a folder, which know whether a search found their batch to be the
-    largest that fits, and the unreadable files."""
-    gc.disable()  # records have no cycles, and looking for some takes a sixth of the time
-    try:
-        runs, problems = read_folder(folder, [folder / name for name in named])
-    finally:
-        gc.enable()
-    if largest := searches.largest(folder.parent / searches.FOLDER):
-        runs = [replace(run, largest=searches.key_of(run) in largest) for run in runs]
-    return runs, problems
 
 
 def load_results(results: Path) -> RecordSet | None:

@@ -93,8 +93,3 @@ def load(folder: Path) -> tuple[list[Result], list[Problem]]:
 def files(folder: Path) -> list[Path]:
     """Return the result files of searches, without the runs of a search one folder deeper."""
     return sorted(path for path in folder.glob("*/*/*.json") if not path.name.startswith("."))
-
-
-def largest(folder: Path) -> frozenset[Key]:
-    """Return the keys of all cases that searches found."""
-    return frozenset(result.key for result in load(folder)[0] if result.status == "ok")
