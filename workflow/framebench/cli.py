@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from . import PROJECT
 from . import feature_registry as features
-from .commands import reporting, upkeep
+from .commands import reporting
 from .config.arguments import records
 from .config.validation import ConfigError
 from .config.values import RecordSource
@@ -77,10 +79,10 @@ def _run(arguments: list[str]) -> int:
     locking.add_argument("--with", dest="pins", nargs="+", default=[], metavar="PIN", help=PINS)
     locking.add_argument("--environments", type=Path, default=Path(".venvs"), help="for --with")
     locking.set_defaults(
-        command=lambda given: upkeep.make_hashes(given.names, given.pins, given.environments)
+        command=lambda given: _make_hashes(given.names, given.pins, given.environments)
     )
     explaining = commands.add_parser("columns", help="what the columns of the tables mean")
-    explaining.set_defaults(command=lambda given: upkeep.print_columns())
+    explaining.set_defaults(command=lambda given: _print_columns())
     for feature in features.known():
         feature.add_commands(commands)
     options = parser.parse_args(arguments)
@@ -95,3 +97,30 @@ def _run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -> None:
+    """Write the hashes of the environments ``names``; by default, of all that are not exempt.
+
+    With ``pins``, write files that add them to ``names``, with their hashes, to the folder
+    ``environments``."""
+    from .environments import hashes, locking
+    from .environments.venvs import files_of, read_environment_file
+
+    for file in files_of(PROJECT / "envs", names):
+        if pins:
+            environment_file = read_environment_file(file, hashed=False)
+            print(locking.lock_with(environment_file, pins, environments), flush=True)
+        elif reason := "" if names else hashes.exemption(file):
+            print(f"{file.name} is exempt: {reason}")
+        else:
+            print(locking.lock(file), flush=True)
+
+
+def _print_columns() -> None:
+    """Print the page docs/columns.md."""
+    from .comparison import compare
+    from .tables import legend, registry
+
+    written = [table for feature in features.known() for table in feature.written_tables()]
+    print(legend.columns_page([*registry.known().values(), compare.TABLE, *written]), end="")

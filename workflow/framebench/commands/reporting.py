@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .. import PROJECT
 from .. import feature_registry as features
 from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
@@ -149,7 +148,7 @@ def inputs_of(
     verification_results, of_verifications = verifications.load(verifications.folder_for(source))
     reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
     asked, of_asked = expected.load(folder)
-    models = catalog.load_catalog(PROJECT).models
+    models = catalog.project_catalog().models
     cases = grouping.group(
         record_set.runs, verified.VerificationFlags(verification_results, models)
     )

@@ -91,11 +91,14 @@ def _framework(root: Path, name: str) -> dict[str, Any]:
 
 
 @cache
+def project_catalog() -> Catalog:
+    """Return the catalog of this project, read once."""
+    return load_catalog(PROJECT)
+
+
 def framework_declaration(framework: str) -> dict[str, Any]:
     """Return the framework.json of one of this project's frameworks; {} for another name."""
-    files = PROJECT.glob("scripts/frameworks/[!_.]*/framework.json")
-    is_known = framework in {file.parent.name for file in files}
-    return _framework(PROJECT, framework) if is_known else {}
+    return project_catalog().frameworks.get(framework, {})
 
 
 def framework_title(framework: str) -> str:
@@ -103,11 +106,9 @@ def framework_title(framework: str) -> str:
     return str(framework_declaration(framework).get("title", framework))
 
 
-@cache
 def model_title(model: str) -> str:
     """Return the title of one of this project's models, and the name of another."""
-    path = PROJECT / "scripts" / "models" / f"{model}.json"
-    title = declarations.read_object(str(path))["title"] if path.is_file() else model
+    title = project_catalog().models.get(model, {}).get("title", model)
     return str(title).removesuffix(" pre-training")
 
 

@@ -6,7 +6,6 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from .. import PROJECT
 from ..cases.conditions import Key
 from ..config import catalog
 from ..config.statuses import FAILURES
@@ -47,7 +46,7 @@ def grouped(source: RecordSource) -> CaseResults:
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     runs = record_sets.of_variant(record_set, source.variant) if source.variant else record_set.runs
-    models = catalog.load_catalog(PROJECT).models
+    models = catalog.project_catalog().models
     return group(runs, VerificationFlags(verification_results, models))
 
 

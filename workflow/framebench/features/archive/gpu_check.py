@@ -46,7 +46,7 @@ def check(suite: Path, frameworks: str, results: Path, config: Sequence[str]) ->
 
     ``frameworks``: as in the configuration; ``config``: further arguments of ``--config``. Raises
     ConfigError if the GPUs cannot be used, and after the table if nothing was measured."""
-    known = catalog.load_catalog(PROJECT)
+    known = catalog.project_catalog()
     asked = ["accelerator=cuda", *config, f"frameworks={frameworks}"]
     own = [f"suite={suite}", f"results={results}"]
     settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from core.case import Case
 
-from ... import PROJECT
 from ...cases import fitting, matrix
 from ...config import catalog
 from ...config.settings import Settings
@@ -38,7 +37,7 @@ def bisect(options: argparse.Namespace) -> int:
 
 
 def _bisect(options: argparse.Namespace) -> int:
-    known = catalog.load_catalog(PROJECT)
+    known = catalog.project_catalog()
     good, bad, package = options.good, options.bad, options.package
     config = options.config
     with tempfile.TemporaryDirectory(prefix="framebench-") as folder:

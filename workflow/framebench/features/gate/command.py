@@ -8,7 +8,6 @@ import sys
 import traceback
 from collections.abc import Callable
 
-from ... import PROJECT
 from ...config import catalog
 from ...config.validation import ConfigError
 from ...config.values import RecordSource
@@ -74,7 +73,7 @@ def status_of(
 
 def run_gate(options: argparse.Namespace) -> int:
     """Measure or read both sides, decide about every case and return the exit status."""
-    known = catalog.load_catalog(PROJECT)
+    known = catalog.project_catalog()
     settings, suite = settings_of(options.config, known, RESERVED)
     base, candidate = sides.both(
         options.base, options.candidate, suite.get("variants") or {}, known
