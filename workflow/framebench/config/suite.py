@@ -327,7 +327,9 @@ def _measurements(
         usual = written.axes.every
     results = {}
     for kind, keys in written.measurements.items():
-        axes = {axis: values for axis, values in keys.given.items() if axis in keys.names()}
+        axes = {
+            axis: values for axis, values in keys.given.items() if axis in AxesKeys.model_fields
+        }
         others = {name: value for name, value in keys.given.items() if name not in axes}
         try:
             results[kind] = kinds.measurement(kind, axes, usual, others, catalog, folders)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from core import axes, precisions
 from core.axes import Axis
 from core.case import MAX, PER_CORE, PER_GIB
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from .keys import (
     MILLION,
@@ -19,12 +19,10 @@ from .keys import (
     ModelName,
     Models,
     Values,
-    as_list,
     default,
-    each_once,
     read_as,
 )
-from .validation import NotAllowed, UnknownKey, show
+from .validation import NotAllowed, show
 
 #: Axes of the batch: samples of one device, or of all devices together. A block has one of them.
 BATCHES = ("batch_per_device", "batch_total")
@@ -57,19 +55,21 @@ def _not_given() -> Any:
     return Field(default=None, validate_default=False)
 
 
-def _with_optional_axes(schema: dict[str, Any]) -> None:
-    """Add the axes with a default, which the register declares, to the schema of an editor."""
-    schema["properties"] |= {axis.name: {} for axis in axes.optional()}
-    schema["additionalProperties"] = False
+def _read_as(axis: Axis) -> BeforeValidator:
+    """Return the reader of a value of an axis that the register declares."""
+
+    def read(value: Any) -> Any:
+        try:
+            return axis.type(str(value))
+        except ValueError as error:
+            allowed = str(error).removeprefix("must be ").rpartition(", not ")[0] or str(error)
+            raise NotAllowed(allowed) from None
+
+    return read_as(read, Any)
 
 
-class AxesKeys(Keys):
-    """Axes of the matrix, of a block that is added to it, or of a pattern that is excluded.
-
-    Axes with a default are read as the register declares them.
-    """
-
-    model_config = ConfigDict(extra="allow", json_schema_extra=_with_optional_axes)
+class _Axes(Keys):
+    """Axes without a default, and rules for all axes."""
 
     framework: Frameworks = _not_given()
     model: Models = _not_given()
@@ -82,28 +82,15 @@ class AxesKeys(Keys):
     compiler: Values[CompilerName] = _not_given()
     sequence_length: Values[Count] = _not_given()
 
-    @classmethod
-    def names(cls) -> list[str]:
-        """Return the names of all axes, in documented order."""
-        return [*AxesKeys.model_fields, *(axis.name for axis in axes.optional())]
-
     @model_validator(mode="after")
-    def _registered(self) -> Self:
-        extra = self.model_extra or {}
+    def _applying(self) -> Self:
         for axis in axes.optional():
-            if axis.name in extra:
-                extra[axis.name] = values = _read(axis, extra[axis.name])
-                modes = self.mode if "mode" in self.model_fields_set else axis.applies_to
-                others = {*axes.MODES} - {*axis.applies_to}
-                if values != [axis.default] and {*modes} <= others:
-                    allowed = f"{show([axis.default])}, or mode: {', '.join(axis.applies_to)}"
-                    raise NotAllowed(allowed, show(values), axis.name)
-        return self
-
-    @model_validator(mode="after")
-    def _no_other_key(self) -> Self:
-        for name in {*(self.model_extra or {})} - {*self.names()}:
-            raise UnknownKey(name, self.names())
+            values = getattr(self, axis.name)
+            modes = self.mode if "mode" in self.model_fields_set else axis.applies_to
+            others = {*axes.MODES} - {*axis.applies_to}
+            if values not in (None, [axis.default]) and {*modes} <= others:
+                allowed = f"{show([axis.default])}, or mode: {', '.join(axis.applies_to)}"
+                raise NotAllowed(allowed, show(values), axis.name)
         return self
 
     @model_validator(mode="after")
@@ -117,6 +104,22 @@ class AxesKeys(Keys):
     def given(self) -> Axes:
         """Values of the axes that the block names."""
         return {name: values for name, values in self if name in self.model_fields_set}
+
+
+if TYPE_CHECKING:
+
+    class AxesKeys(_Axes):
+        """Axes of the matrix, of a block that is added to it, or of a pattern that is excluded."""
+
+else:
+    AxesKeys = create_model(
+        "AxesKeys",
+        __base__=_Axes,
+        **{
+            axis.name: (Values[Annotated[Any, _read_as(axis)]], _not_given())
+            for axis in axes.optional()
+        },
+    )
 
 
 class MatrixKeys(AxesKeys):
@@ -141,26 +144,4 @@ class MatrixKeys(AxesKeys):
 class MeasurementKeys(AxesKeys):
     """Axes of a benchmark, and the parameters that it declares, each a value or a list."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra={})
-
-    @model_validator(mode="after")
-    def _no_other_key(self) -> Self:
-        return self
-
-
-def _read(axis: Axis, written: Any) -> list[Any]:
-    """Return the values of an axis that the register declares. Raises NotAllowed."""
-    values = as_list(written)
-    if not values or not isinstance(values, list):
-        raise NotAllowed("a list of at least 1 value", show(written), axis.name)
-    read = []
-    for number, value in enumerate(values):
-        try:
-            read.append(axis.type(str(value)))
-        except ValueError as error:
-            allowed = str(error).removeprefix("must be ").rpartition(", not ")[0] or str(error)
-            raise NotAllowed(allowed, show(value), f"{axis.name}[{number}]") from None
-    try:
-        return each_once(read)
-    except NotAllowed as error:
-        raise NotAllowed(error.allowed, show(written), axis.name) from None
+    model_config = ConfigDict(extra="allow")
