@@ -94,13 +94,6 @@ def test_a_module_has_all_its_files_in_one_folder(project: Project, elsewhere: P
     assert all(file.startswith(f"{folder}/") for file in files), files
 
 
-def test_results_that_snakemake_would_replace_are_refused(project: Project) -> None:
-    refused = project.run("-n", "--cores", "all", "--config", "results=a<results>")
-    assert refused.returncode == 1, refused.stdout
-    assert "results: found 'a<results>'; allowed: a path" in refused.stdout
-    assert "Traceback" not in refused.stdout
-
-
 def test_a_module_measures_into_no_folder_that_another_call_has(
     project: Project, elsewhere: Project
 ) -> None:

@@ -50,19 +50,6 @@ def runs_of(project: Project, variables: dict[str, str]) -> subprocess.Completed
     return ran
 
 
-def test_on_a_shared_file_system(project: Project, offline: dict[str, str]) -> None:
-    shared = project.folder.parent / "shared"
-    project.configure(environments=str(shared))
-    ran = runs_of(project, offline)
-    assert "Building 1 environment first" in ran.stdout
-    (folder,) = shared.glob("toy-????????")
-    assert not (project.folder / ".venvs").exists()
-    for record in project.parsed():
-        assert record["environment"]["prefix"] == str(folder)
-        assert record["environment"]["packages"] == {"toy": "1.0"}
-        assert record["environment"]["install_method"] == "venv"
-
-
 def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:
     """Fail if an environment in use is built again.
     Two results share a folder of environments; one call planned before the other built."""

@@ -127,17 +127,6 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert (row["status"], row["batch_per_device"]) == ("ok", "16")
 
 
-def test_no_memory_for_the_smallest_batch_is_oom(project: Project) -> None:
-    project.write_suite(MAX)
-    limited(project, "24MiB")
-    ran = project.medians(toy="fill=16,sleep=0.05")
-    assert ran.returncode == 0, ran.stdout
-    assert [result["status"] for result in found(project)] == ["oom"]
-    (row,) = table(project, "summary")
-    assert (row["status"], row["batch_per_device"]) == ("oom", "8")
-    assert "of the limit of" in row["reason"]
-
-
 def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
     project.write_suite({**MAX, "axes": {**MAX["axes"], "batch_per_device": [1, "max"]}})
     limited(project)
