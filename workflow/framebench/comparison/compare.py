@@ -15,8 +15,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ import pandas as pd
 
 from ..cases.conditions import MODES, Key, series_of_model
 from ..cases.names import columns_with_size, topology_of
-from ..records import pairs
+from ..records import pairs, record_files
+from ..records.run import Run
 from ..statistics import descriptive
 from ..tables import contests, formatting, measured, view
 from ..tables.columns import Row, interval_cells
@@ -32,7 +34,6 @@ from ..tables.declared import fastest
 from ..tables.ratios import Estimate, Judged, Matched, judge
 from ..tables.results import CaseResults, flags_of
 from ..tables.table import Inputs, tables_in
-from . import circumstances
 
 #: Reasons for cases that only one side has.
 ALONE = ("not in base", "not in candidate")
@@ -117,7 +118,7 @@ def _row(judged: Judged) -> Row:
     case = judged.matched.either
     return {
         **side_cells(judged.matched, judged.estimate),
-        measured.PARAMETERS.name: measured.parameters_text(case.case, case.key.point),
+        "parameters": measured.parameters_text(case.case, case.key.point),
         "p_adjusted": judged.p_adjusted,
         "verdict": judged.verdict,
         "reason": judged.reason,
@@ -132,7 +133,7 @@ def side_cells(matched: Matched, estimate: Estimate | None) -> dict[str, Any]:
         **case.key.row,
         # versions of a user's own model are compared under the name that they share
         "model": series_of_model(case.case.model) if len(models) > 1 else case.case.model,
-        measured.METRIC.name: case.key.metric,
+        "metric": case.key.metric,
         "base_median": matched.base and matched.base.compared,
         "candidate_median": matched.candidate and matched.candidate.compared,
         "unit": case.unit,
@@ -155,7 +156,64 @@ def differences(matched: Matched) -> Iterator[str]:
     versions = [side.case.framework_version for side in sides]
     if versions[0] != versions[1]:
         yield f"framework_version {versions[0]} -> {versions[1]}"
-    yield from circumstances.differences(*(circumstances.of_first_ok(side.runs) for side in sides))
+    yield from environment_differences(*(environment_of(side.runs) for side in sides))
+
+
+# ---- environment --------------------------------------------------------------------------------
+
+#: Parts of a record's environment in which two sets may differ.
+ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
+#: Digits of the content of a user's own model, and digest of all that computes a figure.
+MODEL_VERSION, COMPUTATION = "model_version", "code.computation"
+_DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+
+def environment_of(runs: Sequence[Run]) -> Mapping[str, Any]:
+    """Return environment and settings of the first ok run's record, by dotted names.
+    For an imported run, return the hardware that it has."""
+    run = next((run for run in runs if run.status == "ok"), runs[0])
+    if run.record is None:
+        return {"hardware": run.hardware} if run.hardware else {}
+    try:
+        record = record_files.read(run.record)
+    except (OSError, ValueError):
+        return {}
+    parts = {part: record["environment"][part] for part in ENVIRONMENT}
+    parts["settings"] = [rank.get("settings") for rank in record["ranks"][:1]]
+    parts["given"] = record["settings"].get("variables", {})
+    if own_model := record.get("own_model"):
+        parts[MODEL_VERSION] = (own_model["sha256"] or "")[:8]
+    return dict(_leaves(parts))
+
+
+def environment_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield each difference by name, as text: first the version of a user's own model, which is
+    part of the computation. Digests are shortened."""
+    names = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    if MODEL_VERSION in names:
+        names.discard(COMPUTATION)
+    for name in sorted(names, key=lambda name: (name != MODEL_VERSION, name)):
+        # Older records lack the processor; that is no difference.
+        untold = name.startswith("hardware.processor.") and not (name in before and name in after)
+        if not untold:
+            yield f"{name} {_short(before.get(name, 'none'))} -> {_short(after.get(name, 'none'))}"
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text[:10] if _DIGEST.fullmatch(text) else text
+
+
+def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted name and value of each leaf: a scalar, or a list without mappings."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}.{key}".lstrip("."))
+    elif isinstance(value, list) and any(isinstance(inner, dict) for inner in value):
+        for inner in value:
+            yield from _leaves(inner, name)
+    else:
+        yield name, value
 
 
 # ---- agreement ----------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, interval_cells, s
 from .results import CaseResult, CaseResults, flags_of
 from .table import Table
 
-PARAMETERS, METRIC, MEDIAN = shared("parameters", "metric", "median")
 FIGURES = shared(
     "median", "unit", "minimum", "maximum", "median_ci_low", "median_ci_high", "spread", "better",
     "repeats", "status", "reason", "remarks", "flags",
@@ -87,12 +86,12 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     shown = [*_shown(results)]
     axes = [name for name in GROUPS["trained"] if any(getattr(one.case, name) for one in results)]
     # Names of table columns keep their meaning.
-    taken = {*GROUPS["result"], METRIC.name, *(column.name for column in FIGURES)}
+    taken = {*GROUPS["result"], "metric", *(column.name for column in FIGURES)}
     parameters, points = [one.case.parameters for one in shown], [one.key.point for one in shown]
     own = _columns(parameters, "parameter of the kind", "parameter_", taken)
     taken |= {column.name for column in own.values()}
     where = _columns(points, "where it was measured", "at_", taken)
-    keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS), METRIC, *where.values())
+    keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS, "metric"), *where.values())
     names = tuple(column.name for column in keys)
 
     def identity(row: Row) -> tuple[Any, ...]:

@@ -142,32 +142,18 @@ CaseResults = Mapping[Key, CaseResult]
 
 
 def over_runs(
-    figure: Callable[[Run], Any] | str,
+    figure: Callable[[Run], Any],
     reduce: Callable[[Sequence[Any]], Any] = descriptive.median,
 ) -> Callable[[CaseResult], Any]:
     """Return a function of a case that reduces a figure of its successful repeats.
 
-    ``figure``: function of a run, or path of an attribute, such as ``input_pipeline.wait``.
     Repeats without it are left out; the function returns None if all are."""
-    of_run = _attribute(figure) if isinstance(figure, str) else figure
 
     def value(case: CaseResult) -> Any:
-        found = [figure for run in case.ok if (figure := of_run(run)) is not None]
+        found = [value for run in case.ok if (value := figure(run)) is not None]
         return reduce(found) if found else None
 
     return value
-
-
-def _attribute(path: str) -> Callable[[Run], Any]:
-    part, _, name = path.rpartition(".")
-    if not part:
-        return attrgetter(name)
-    return lambda run: None if (found := getattr(run, part)) is None else getattr(found, name)
-
-
-def highest(name: str) -> Callable[[CaseResult], Any]:
-    """Return a function that gives the highest value of a field of runs, such as a memory."""
-    return over_runs(lambda run: getattr(run, name) or None, max)
 
 
 def flags_of(*cases: CaseResult | None) -> str:
@@ -188,8 +174,8 @@ _FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
     "repeats": lambda case: len(case.values) or len(case.runs),
     "unit": attrgetter("unit"),
     "throughput_median": attrgetter("throughput"),
-    "peak_device_memory_bytes": highest("peak_device_memory"),
-    "peak_host_memory_bytes": highest("peak_host_memory"),
+    "peak_device_memory_bytes": over_runs(lambda run: run.peak_device_memory or None, max),
+    "peak_host_memory_bytes": over_runs(lambda run: run.peak_host_memory or None, max),
     "devices": attrgetter("case.devices"),
 }
 

@@ -181,7 +181,7 @@ def _row(decision: Decision, margin: float) -> Row:
     matched, bounds = decision.matched, decision.bounds
     return {
         **compare.side_cells(matched, decision.estimate),
-        measured.PARAMETERS.name: measured.parameters_text(matched.either.case),
+        "parameters": measured.parameters_text(matched.either.case),
         "limit": 1 - margin,
         "ratio_upper": bounds and bounds.upper,
         "verdict": decision.verdict,

@@ -16,7 +16,7 @@ import pandas as pd
 
 from ...cases.conditions import Key
 from ...cases.names import batch_of
-from ...comparison import circumstances
+from ...comparison import compare
 from ...files.problem import Problem
 from ...statistics import change_points, intervals
 from ...statistics.change_points import DRIFT, ChangePoint
@@ -126,8 +126,8 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
     """Return what both tables have of the case, in the version that ``point`` is of."""
     return {
         **series.key.at(framework_version=point.version).row,
-        measured.PARAMETERS.name: measured.parameters_text(series.key.case),
-        measured.METRIC.name: series.key.metric,
+        "parameters": measured.parameters_text(series.key.case),
+        "metric": series.key.metric,
     }
 
 
@@ -190,7 +190,7 @@ def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
     if not point.facts or not other.facts:
         return "what they were measured under is not known"
-    found = list(circumstances.differences(point.facts, other.facts))
+    found = list(compare.environment_differences(point.facts, other.facts))
     if point.version != other.version:
         found.insert(0, f"framework_version {point.version} -> {other.version}")
     left = len(found) - _NAMED

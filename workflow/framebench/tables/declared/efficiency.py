@@ -93,7 +93,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
     }
 
 
-_joules = over_runs("joules_per_sample")
+_joules = over_runs(lambda run: run.joules_per_sample)
 
 
 def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:

@@ -5,7 +5,8 @@ A step is one batch on every device."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...records.fields.steps import PARTS
 from ...statistics import descriptive
@@ -135,10 +136,12 @@ def _pipeline(case: CaseResult) -> Row | None:
     """Return the figures of a case; None without an input pipeline."""
     if not any(run.input_pipeline for run in case.ok):
         return None
+
+    def of_pipeline(name: str, reduce: Callable[[Sequence[Any]], Any] = descriptive.median) -> Any:
+        return over_runs(lambda run: getattr(run.input_pipeline, name, None), reduce)(case)
+
     total = over_runs(lambda run: run.throughput if run.input_pipeline else None)(case)
-    compute, loader, wait, copy = (
-        over_runs(f"input_pipeline.{name}")(case) for name in ("compute", "loader", "wait", "copy")
-    )
+    compute, loader, wait, copy = map(of_pipeline, ("compute", "loader", "wait", "copy"))
     return {
         "total_throughput": total,
         "compute_throughput": compute,
@@ -147,7 +150,7 @@ def _pipeline(case: CaseResult) -> Row | None:
         "wait_ms": 1e3 * wait,
         "copy_ms": 1e3 * copy,
         "of_compute": total / compute,
-        "skipped_images": over_runs("input_pipeline.skipped", max)(case),
+        "skipped_images": of_pipeline("skipped", max),
     }
 
 
