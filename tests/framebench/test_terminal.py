@@ -176,6 +176,20 @@ def test_repeats_have_a_clock_their_number_and_the_median(tmp_path: Path) -> Non
     ]
 
 
+def test_what_is_left_follows_what_repeats_took(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    assert call.view.left == 30
+    call.begin(call.wildcards(1))
+    record_of(tmp_path, 1)
+    call.finish(60.0)
+    assert call.view.left == 120
+    call.begin(call.wildcards(2))
+    call.seconds += 20.0
+    assert call.view.left == 100
+    call.seconds += 100.0
+    assert call.view.left == 60, "an overdue job"
+
+
 @pytest.mark.parametrize("here", [True, False])
 def test_jobs_become_results_whatever_else_runs(tmp_path: Path, here: bool) -> None:
     call = Call(tmp_path, here=here)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from logging import LogRecord
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any, TextIO
 from core.text import duration
 
 from ..plan.job import Job, name_of
-from ..runs.forecast import Forecast
+from ..statistics.descriptive import median
 from . import status_lines
 from .closing import NOUNS, count_of
 from .screen import Screen
@@ -48,7 +48,10 @@ class ProgressView:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
         self._results, self._budget = results, budget
-        self._forecast = Forecast((), at_once)
+        self._at_once = at_once
+        self._left: dict[str, Job] = {}
+        #: Seconds that jobs took, by kind and case.
+        self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._failed, self._here = 0, here
@@ -59,9 +62,9 @@ class ProgressView:
         #: Frameworks of which a line said what they cannot do.
         self._lacking: set[str] = set()
         self._ahead: list[str] = []
-        self._now, self._start = now, now()
+        self._now = now
         #: Seconds of measuring until ``_since``, and running jobs whose time is no measuring.
-        self._counted, self._since, self._apart = 0.0, self._start, set[int]()
+        self._counted, self._since, self._apart = 0.0, now(), set[int]()
         self._screen: Screen | None = None
         self._drained = threading.Event()
         self.add(jobs)
@@ -72,7 +75,7 @@ class ProgressView:
             named = {job.name: job for job in jobs if job.name not in self._jobs}
             self._jobs.update(named)
             new = [part for job in named.values() for part in job.parts or [job]]
-            self._forecast.add(new)
+            self._left.update((job.name, job) for job in new)
             self._total.update(job.kind for job in new)
 
     def count(self, kind: str) -> int:
@@ -90,8 +93,16 @@ class ProgressView:
 
     @property
     def left(self) -> float:
-        """Seconds until all jobs are done."""
-        return self._forecast.left(self._now() - self._start)
+        """Seconds until all jobs are done. A job is expected to take the median of its case in this
+        call, else its estimate."""
+        now, work = self._now(), 0.0
+        # On a cluster, jobs wait before they start.
+        begun = {job.name: at for job, at in self._running.values()} if self._here else {}
+        for name, job in self._left.items():
+            took = self._took.get((job.kind, job.group))
+            seconds = median(took) if took else job.seconds
+            work += max(0.0, seconds - (now - begun.get(name, now)))
+        return work / self._at_once
 
     def clock(self) -> float:
         """Return the seconds of measuring so far: all but those in which environments are built."""
@@ -182,8 +193,6 @@ class ProgressView:
             if job.kind == "environment":
                 self._counted, self._since = self.clock(), now
                 self._apart.add(int(said["jobid"]))
-            if self._here:
-                self._forecast.start(job.name, now - self._start)
         self._show(now)
         return True
 
@@ -228,7 +237,8 @@ class ProgressView:
                 self._since = now
             self._done[job.kind] += 1
             self._failed += is_bad
-            self._forecast.finish(job.name, seconds)
+            if self._left.pop(job.name, None):
+                self._took[job.kind, job.group].append(seconds)
             if job.kind == "environment":
                 self._built.append(job.path.rpartition("-")[0])
         if job.kind == "verification" and job.record:

@@ -18,7 +18,7 @@ from ...config import catalog
 from ...config.statuses import OK
 from ...files.whole_files import write_whole
 from ...machine import local
-from ...plan import groups
+from ...plan import plan_text
 from ...plan.planning import Plan, make_plan
 from ...records import record_sets, verifications, verified
 from ...runs import snakemake_calls
@@ -110,7 +110,7 @@ def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]
         explained.append(
             f"{framework} {word}: {short} ({', '.join([*paths[:_MOST_PATHS], *more])})"
         )
-    return [*groups.table(rows), *explained]
+    return [*plan_text.table(rows), *explained]
 
 
 def _path(case: Case, known: catalog.Catalog) -> str:
