@@ -26,7 +26,6 @@ MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
     ("does", "said"),
     [
         (f"echo '{MISMATCH}'; exit 18", MISMATCH),
-        ("exit 9", "exit status 9"),
         (
             f"echo '{GPU}'; echo '{LOST}, {LOST}, 580.95.05, {LOST}, 0:3B:00.0, {LOST}, {LOST}'",
             LOST,

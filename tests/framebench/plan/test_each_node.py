@@ -68,13 +68,6 @@ def test_elsewhere_no_node_is_named(tmp_path: Path) -> None:
     assert "--node" not in commands.arguments(made, made.runs[0])
 
 
-def test_slurm_is_asked_for_the_node_of_a_run() -> None:
-    cluster = Cluster(**GIVEN)
-    asked = cluster.resources(1, 1, 10.0, cuda=False, node="n2")
-    assert asked["slurm_extra"] == "--nodelist=n2"
-    assert cluster.resources(1, 1, 10.0, cuda=False)["slurm_extra"] is None
-
-
 SINFO = """\
 n1|main*|idle|none
 n1|debug|idle|none

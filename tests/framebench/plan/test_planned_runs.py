@@ -37,18 +37,17 @@ def test_every_repeat_of_several_devices_with_a_control_is_split(
 
 
 @pytest.mark.parametrize(
-    ("held", "others", "name"),
+    ("held", "others", "bound", "name"),
     [
-        (0.16, 21, "r1-retry1"),  # others left hardly anything
-        (9, 12, "r1-retry1"),
-        (21, 1, "r1"),  # it needs more than the machine has
-        (0.1, 0.5, "r1"),  # an allocation that no machine could have made
-        (9, None, "r1"),  # records of before do not tell
+        (0.16, 21, "limit_bytes", "r1-retry1"),  # others left hardly anything
+        (9, 12, "total_bytes", "r1-retry1"),
+        (21, 1, "limit_bytes", "r1"),  # it needs more than the machine has
+        (0.1, 0.5, "total_bytes", "r1"),  # an allocation that no machine could have made
+        (9, None, "limit_bytes", "r1"),  # records of before do not tell
     ],
 )
-@pytest.mark.parametrize("bound", ["limit_bytes", "total_bytes"])
 def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
-    tmp_path: Path, held: float, others: float | None, name: str, bound: str
+    tmp_path: Path, held: float, others: float | None, bound: str, name: str
 ) -> None:
     loaded = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
     (folder,) = make_plan(loaded, CATALOG, Machine(2, 0), None).folders.values()
