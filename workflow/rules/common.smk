@@ -74,21 +74,6 @@ def given_records(wildcards):
     return str(driver.settings.records or driver.records_folder)
 
 
-def files_before_job(wildcards):
-    """Marker of the environment that a job waits for, and references that it compares with."""
-    return lookups.before(wildcards)
-
-
-def job(wildcards):
-    """Command and label of a job."""
-    return lookups.texts(wildcards)
-
-
-def priority_of_job(wildcards):
-    """Priority of a job, by the order of the plan."""
-    return lookups.priority(wildcards)
-
-
 def table(file):
     """CSV of a table, with its place in Snakemake's own report.
 

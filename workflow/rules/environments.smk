@@ -9,13 +9,13 @@ rule environment:
     wildcard_constraints:
         environment="[A-Za-z0-9_.-]+",
         digest="[0-9a-f]{8}",
-    priority: priority_of_job
+    priority: lookups.priority
     localrule: True
     conda:
         "../envs/driver.yaml"
     threads: lookups.cores_of_environment
     params:
-        job=job,
+        job=lookups.texts,
     message:
         "Building the environment {wildcards.environment}"
     # exec: it is then a child of Snakemake itself and ends with it.

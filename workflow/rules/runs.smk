@@ -15,12 +15,12 @@ rule plan:
 rule benchmark:
     """Measure one repeat of one case in processes of its own; writes one record."""
     input:
-        ancient(files_before_job),
+        ancient(lookups.before),
     output:
         "<results>/runs/{framework}/{model}/{case}/r{repeat}.json",
     log:
         "<results>/logs/{framework}/{model}/{case}/r{repeat}.log",
-    priority: priority_of_job
+    priority: lookups.priority
     conda:
         lookups.conda
     container:
@@ -30,7 +30,7 @@ rule benchmark:
     resources:
         **lookups.resources,
     params:
-        job=job,
+        job=lookups.texts,
     message:
         "{params.job.label}"
     # exec: the harness is then a child of Snakemake itself and ends with it.

@@ -6,14 +6,14 @@ rule reference:
         "<results>/logs/reference/{reference}-{digest}.log",
     wildcard_constraints:
         digest="[0-9a-f]{8}",
-    priority: priority_of_job
+    priority: lookups.priority
     conda:
         "../envs/driver.yaml"
     threads: lookups.cores
     resources:
         **lookups.resources,
     params:
-        job=job,
+        job=lookups.texts,
     message:
         "Computing the reference of {wildcards.reference} in float64"
     shell:
