@@ -81,12 +81,3 @@ def test_the_environment_of_the_file_measures(project: Project, conda: Path) -> 
     for record in actual:
         assert record["environment"]["install_method"] == "conda"
         assert "/.snakemake/conda/" in record["environment"]["prefix"]
-
-
-def test_an_activation_without_effect_is_no_measurement(project: Project, conda: Path) -> None:
-    (conda / "bin" / "activate").write_text("")
-    (conda / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-    run(project, conda, "--until", "benchmark", CONDA_PREFIX=str(conda))
-    actual = [json.loads(text) for text in project.records().values()]
-    assert [record["status"] for record in actual] == ["failed"]
-    assert f"not {conda}" in actual[0]["reason"]

@@ -96,14 +96,6 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     assert "Nothing to be done" in project.run(*arguments, PATH=path_with(host)).stdout
 
 
-def test_a_container_without_effect_is_no_measurement(project: Project, host: Path) -> None:
-    (host / "apptainer").write_text(APPTAINER.replace("APPTAINER_CONTAINER=", "NOTHING="))
-    project.run(*RUNS_ALONE, PATH=path_with(host))
-    actual = project.parsed()
-    assert [record["status"] for record in actual] == ["failed"]
-    assert "not in a container" in actual[0]["reason"]
-
-
 def test_containers_see_the_project_from_another_folder_and_the_gpus(
     project: Project, host: Path, tmp_path: Path
 ) -> None:
