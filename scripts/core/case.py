@@ -26,6 +26,8 @@ MAX = "max"
 #: Ends of a batch that grows with the physical cores of a device, such as ``2 per core``, or with
 #: the memory of a GPU, such as ``8 per GiB``.
 PER_CORE, PER_GIB = " per core", " per GiB"
+#: Joins a batch for CPUs and one for GPUs: ``2 or 8 per GiB``.
+OR_ON_GPUS = " or "
 #: Benchmark that reads images by itself.
 INPUT = "input"
 

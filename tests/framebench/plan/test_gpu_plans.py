@@ -135,6 +135,20 @@ def test_a_batch_of_the_other_device_is_refused(
         on(tmp_path, monkeypatch, MACHINES["1_l40s"], suite=str(suite), accelerator=accelerator)
 
 
+def test_suites_for_any_machine_have_batches_for_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if a suite with one image or sequence on a CPU has as few on a GPU."""
+    for suite, batch in (("careful", 128), ("scaling", 128), ("zoo", 32), ("transformers", 16)):
+        gpu = on(tmp_path, monkeypatch, MACHINES["4_v100_r535"], suite=suite)
+        cpu = on(tmp_path, monkeypatch, [], suite=suite, accelerator="cpu")
+        steps = {case.batch_per_device for case in gpu.folders if case.is_step}
+        assert (steps, max(int(case.batch_per_device) for case in cpu.folders) <= 2) == (
+            {batch},
+            True,
+        )
+
+
 def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("nvidia_settings", "dlperf_settings")
     plans = [on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=name) for name in names]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from core import inputs, parallelism, precisions
-from core.case import PER_CORE, Case
+from core.case import OR_ON_GPUS, PER_CORE, Case
 from core.declarations import DEFINITION, LACKING
 from core.gpus import Gpu
 
@@ -123,10 +123,11 @@ def cases_here(
 
 
 def _with_batch(case: Case, capacity: Capacity, settings: Settings) -> Case:
-    number, per, unit = str(case.batch_per_device).partition(" ")
-    if not per:
-        return case
     cores = capacity.cores_per_device
+    on_cpu, _, on_gpus = str(case.batch_per_device).rpartition(OR_ON_GPUS)
+    number, per, unit = ((cores and on_cpu) or on_gpus).partition(" ")
+    if not per:
+        return case._replace(batch_per_device=int(number)) if on_cpu else case
     if (per + unit == PER_CORE) != bool(cores):
         raise ConfigError(
             f"{settings.suite.path}: batch_per_device: found {case.batch_per_device!r} on "

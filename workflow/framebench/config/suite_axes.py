@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from core import axes, precisions
 from core.axes import Axis
-from core.case import MAX, PER_CORE, PER_GIB
+from core.case import MAX, OR_ON_GPUS, PER_CORE, PER_GIB
 from pydantic import BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from .keys import (
@@ -37,13 +37,20 @@ else:
     _Precision = Literal[tuple(precisions.known())]
 
 
+#: A batch that is not a number; one for CPUs and one for GPUs are joined by OR_ON_GPUS.
+_NUMBER = "[1-9][0-9]{0,3}"
+_BATCH = re.compile(
+    f"{MAX}|{_NUMBER}{PER_CORE}|(?:{_NUMBER}(?:{PER_CORE})?{OR_ON_GPUS})?{_NUMBER}{PER_GIB}"
+)
+
+
 def _batch(written: Any) -> Any:
     number = isinstance(written, int) and not isinstance(written, bool) and 1 <= written <= MILLION
-    if number or re.fullmatch(f"{MAX}|[1-9][0-9]{{0,3}}({PER_CORE}|{PER_GIB})", str(written)):
+    if number or _BATCH.fullmatch(str(written)):
         return written
     raise NotAllowed(
         "a whole number of at least 1 and at most 1000000, such a number of at most 9999 with "
-        f"{PER_CORE.strip()!r} or {PER_GIB.strip()!r}, or {MAX}"
+        f"{PER_CORE.strip()!r} or {PER_GIB.strip()!r}, '2{OR_ON_GPUS}8{PER_GIB}', or {MAX}"
     )
 
 
