@@ -49,14 +49,12 @@ def peak_flops(tflops: float, **changes: Any) -> PeakFlops:
     """Return a peak of CPU in fp32; ``changes``: other fields."""
     options: dict[str, Any] = {
         "framework": "jax",
-        "framework_version": "1",
         "hardware": "Example CPU",
         "accelerator": "cpu",
         "cores": 1,
         "precision": "fp32",
         "tflops": tflops,
-        "dtype": "float32",
-        "size": 1024,
+        "by": "jax 1 float32 1024",
     }
     return PeakFlops(**{**options, **changes})
 

@@ -15,7 +15,7 @@ from ..made_up_runs import repeats
 PEAKS = (
     peak_flops(0.08),
     peak_flops(0.02, framework="pytorch", library="MKL 1"),
-    peak_flops(0.01, framework="pytorch", framework_version="0"),
+    peak_flops(0.01, framework="pytorch"),
     peak_flops(0.041, framework="mxnet"),
     peak_flops(0.001, framework="pytorch", devices=2),
     peak_flops(0.07, devices=2),

@@ -25,32 +25,21 @@ KIND = "peak_flops"
 class PeakFlops:
     """The result of one peak-FLOPS benchmark.
 
-    ``tflops``: 10^12 floating-point operations per second of matmuls in ``dtype`` with ``size``
-    rows, on the slowest of ``devices`` busy devices of a node; None if the benchmark failed.
-    ``sustained_seconds``: how long the rate held; None in older records. ``library``: the library
-    that multiplied and the code that it chose, as it says itself; "" if unknown."""
+    ``tflops``: 10^12 floating-point operations per second of matmuls on the slowest of ``devices``
+    busy devices of a node; None if the benchmark failed. ``by``: origin of the peak: framework,
+    version, dtype, rows, and, unless the record is older, duration and busy devices. ``library``:
+    the library that multiplied and the code that it chose, as it says itself; "" if unknown."""
 
     framework: str
-    framework_version: str
     hardware: str
     accelerator: str
     cores: int | None
     precision: str
     tflops: float | None
-    dtype: str
-    size: int
+    by: str
     machine: Identity = UNKNOWN
-    sustained_seconds: float | None = None
     devices: int = 1
     library: str = ""
-
-    @property
-    def by(self) -> str:
-        """Describe the origin of the peak: framework, version, dtype, rows, duration, busy
-        devices."""
-        held = f" for {self.sustained_seconds:.1f} s" if self.sustained_seconds else ""
-        together = f" on {self.devices} devices at once" if self.devices > 1 else ""
-        return f"{self.framework} {self.framework_version} {self.dtype} {self.size}{held}{together}"
 
 
 class PeakFlopsLookup:
@@ -102,19 +91,19 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
             raise ValueError(
                 f"states a peak of {tflops} TFLOP/s, but its matmuls reached {reached}"
             )
-    sustained = first.get("sustained")
+    by = [case["framework"], record["framework_version"], *[*first.get("matmul_dtypes", ())][:1]]
+    by += [str(_fastest(first)["size"])]
+    by += [f"for {sum(first['sustained']['seconds']):.1f} s"] if "sustained" in first else []
+    by += [f"on {case['devices_per_node']} devices at once"] if case["devices_per_node"] > 1 else []
     return PeakFlops(
         framework=case["framework"],
-        framework_version=record["framework_version"],
         hardware=machine.hardware,
         accelerator=settings["accelerator"],
         cores=of_settings(settings).cores_per_device,
         precision=case["precision"],
         tflops=tflops,
-        dtype=next(iter(first.get("matmul_dtypes", ())), ""),
-        size=_fastest(first)["size"],
+        by=" ".join(by),
         machine=machine,
-        sustained_seconds=sum(sustained["seconds"]) if sustained else None,
         devices=case["devices_per_node"],
         library=_library(settings["accelerator"], environment["packages"], first),
     )
