@@ -44,7 +44,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     import torch
     from framework_under_test.models import cnn
 
-    model = cnn.build(model_config).train()
+    model = cnn.Definition(case, model_config, rank_context).build().train()
     optimizer = torch.optim.SGD(
         model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4, fused=True
     )

@@ -144,7 +144,7 @@ def compared(name: str, device: str) -> dict[str, Any]:
         theirs = own_libraries.torchvision_models().get_model(name, weights=None, **options)
         initials = other_initials(model_config, theirs, drawn)
         model_config["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
-        own = cnn.build(model_config)
+        own = cnn.Definition(None, model_config, None).build()
     own, theirs = own.double(), theirs.double()
     if device == "cpu":
         theirs = filled(theirs)

@@ -30,7 +30,7 @@ from harness.loader import Loading
 from harness.primitives import Primitives
 from harness.sharded import Sharded
 
-from . import devices, generation, micro, optimizers, programs, steps
+from . import devices, micro, optimizers, programs, steps
 from .models.layers import SHARING
 from .parallel import data_parallel, sharded
 
@@ -57,8 +57,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._definition: Any = self.definition()
         self._sharding: Any = None
         if self.case.parallelism != DATA:
-            hyper = self.model_config["hyperparameters"]
-            self._sharding = sharded.Sharding(self.case, self._definition, hyper)
+            self._sharding = sharded.Sharding(self.case, self._definition)
+            self._definition.hyper = {**self._definition.hyper, SHARING: self._sharding}
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition = self._definition
@@ -71,7 +71,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._arrays = arrays
         # a program of all ranks draws the masks of all of them, from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
-        drawn, statistics, key = steps.initial(definition, self.model_config, rank_context)
+        drawn, statistics, key = steps.initial(definition, rank_context)
         parameters = {
             name: own_layout(array, Variable(array, heads=arrays.heads(name)))
             for name, array in self._stored(drawn).items()
@@ -79,10 +79,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
         self.put(batch)
-        model = definition.model(self.model_config)
-        if self._sharding:
-            model = {**model, SHARING: self._sharding}
-        forward = arrays.gathering(steps.forward(definition, model, self._dtype, self.trains))
+        forward = arrays.gathering(steps.forward(definition, self._dtype, self.trains))
         self._logits: Any = lambda *given: forward(*given)[0]
         self._compiled_logits: Any = None
         self._compiled_gradients: Any = None
@@ -96,7 +93,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         optimizer = definition.optimizer() if own_model else usual(self.model_config)
         shared = arrays.share(parameters)
         self._shared = steps.Shared(shared, arrays.moments(optimizer.init, parameters, shared))
-        self._observed = arrays.sharing(steps.differentiation(forward, definition.loss, model))
+        self._observed = arrays.sharing(steps.differentiation(forward, definition.loss))
         differentiate = self._observed
         if self.case.accumulation > 1:
             in_loop = self.case.compiler == "jit"
@@ -302,11 +299,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return run
 
     def make_cache(self, new_tokens: int) -> None:
-        definition = self._definition
-        self.to_generate_with(definition, "following")
-        self._generator = generation.Generator(
-            definition,
-            definition.model(self.model_config),
+        generator = self.to_generate_with(self._definition, "Generator")
+        self._generator = generator(
+            self._definition.hyper,
             self._dtype,
             self._shared.parameters,
             self._batch["token_ids"],

@@ -28,42 +28,38 @@ class Own(NamedTuple):
 
 
 def initial(
-    definition: Any, model_config: Dict[str, Any], rank_context: RankContext
+    definition: Any, rank_context: RankContext
 ) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], np.ndarray]:
     """Return parameters and running statistics, the same in every rank, and the key of the rank's
     random numbers, so that dropout differs between ranks."""
     random = np.random.default_rng(rank_context.seed)
     key = np.asarray(jax.random.PRNGKey(rank_context.dropout_seed))
-    parameters = definition.parameters(model_config, random)  # a user's model knows the others then
-    has_statistics = hasattr(definition, "statistics")  # of batch normalisation
-    return parameters, definition.statistics(model_config) if has_statistics else {}, key
+    parameters = definition.parameters(random)  # a user's model knows its statistics then
+    return parameters, definition.statistics(), key
 
 
 Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]
 Differentiate = Callable[[Arrays, Own, Arrays], Tuple[Array, Own, Arrays]]
 
 
-def forward(definition: Any, model: Any, dtype: Any, train: bool) -> Forward:
-    """Return a function from parameters, a rank's own state and its batch to logits and next state.
-
-    ``model``: what the definition makes of the model config."""
+def forward(definition: Any, dtype: Any, train: bool) -> Forward:
+    """Return a function from parameters, a rank's own state and its batch to logits and next
+    state."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
         key, dropout = jax.random.split(own.key) if train else (own.key, None)
-        outputs, statistics = definition.forward(
-            parameters, own.statistics, batch, dropout, model, dtype
-        )
+        outputs, statistics = definition.forward(parameters, own.statistics, batch, dropout, dtype)
         return outputs, Own(statistics, key)
 
     return run
 
 
-def differentiation(forward: Forward, loss: Callable[..., Array], model: Any) -> Differentiate:
+def differentiation(forward: Forward, loss: Callable[..., Array]) -> Differentiate:
     """Return a function that computes this rank's loss, next own state and gradients."""
 
     def scored(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own]:
         outputs, own = forward(parameters, own, batch)
-        return loss(outputs, batch, model), own
+        return loss(outputs, batch), own
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         (value, own), gradients = jax.value_and_grad(scored, has_aux=True)(parameters, own, batch)

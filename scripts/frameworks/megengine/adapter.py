@@ -43,7 +43,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
 
     def build(self, batch: Dict[str, Any]) -> None:
         megengine.random.seed(self.rank_context.seed)
-        self._model = self._definition.build(self.model_config)
+        self._model = self._definition.build()
         self._model.train(self.trains)
         self.put(batch)
         if self.trains:
@@ -83,7 +83,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
 
     def loss(self, number: int, alone: bool = False) -> Any:
         self._manager.record()
-        return self._definition.loss(self._forward(), self._batch, self.model_config)
+        return self._definition.loss(self._forward(), self._batch)
 
     def backward(self, loss: Any) -> None:
         self._manager.backward(loss)

@@ -56,7 +56,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
 
     def build(self, batch: Dict[str, Any]) -> None:
         mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
-        self._network = self._definition.build(self.model_config, self.trains)
+        self._network = self._definition.build(self.trains)
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
@@ -69,7 +69,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         for number, cell in enumerate(drops):
             cell.dropout = ops.Dropout(1.0 - cell.p, seed, number)
         parameters = self._trainable() if self.trains else {}
-        parts = (self._definition, self._network, self.model_config, [*parameters.values()])
+        parts = (self._definition, self._network, [*parameters.values()])
         self._programs = compiler.Programs(*parts, self.case.compiler == "jit")
         if self.trains:
             self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Sequence, Tuple
 
 import mindspore
 from harness.adapter import Mismatch
+from harness.adapter.layout import INPUTS
 from mindspore import Parameter, Tensor, nn
 from mindspore.graph.api import ms_compile_cache
 
@@ -24,19 +25,16 @@ class Programs:
         self,
         definition: Any,
         network: nn.Cell,
-        model_config: Dict[str, Any],
         parameters: Sequence[Parameter],
         is_compiled: bool,
     ) -> None:
-        # all that losses want of it: a graph takes in no deeper dictionary
-        shallow = {"hyperparameters": model_config["hyperparameters"]}
-        inputs_of, loss_of = definition.inputs, definition.loss  # a graph takes in functions alone
+        hyper, loss_of = definition.hyper, definition.loss  # a graph takes in functions alone
 
         def forward(batch: Any) -> Any:
-            return network(*inputs_of(batch))
+            return network(*[batch[name] for name in INPUTS if name in batch])
 
         def losses(batch: Any, share: float) -> Any:
-            loss = loss_of(forward(batch), batch, shallow)
+            loss = loss_of(forward(batch), batch, hyper)
             return loss if share == 1.0 else loss * share
 
         self.uncompiled_forward: Callable[[Any], Any] = forward

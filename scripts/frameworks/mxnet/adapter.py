@@ -61,7 +61,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         self._inputs = self._parts[0][0]
         mx.random.seed(self.rank_context.seed)  # the same weights in every rank
         with self._context:
-            self._model = self._definition.build(self.model_config)
+            self._model = self._definition.build()
         self._model.initialize(ctx=self._context)
         mx.random.seed(self.rank_context.dropout_seed)
         if self.case.compiler != "none":
@@ -140,7 +140,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         float16."""
         inputs, labels = self._parts[number]
         with mx.autograd.record():
-            loss = self._definition.loss(self._forward(inputs), labels, self.model_config)
+            loss = self._definition.loss(self._forward(inputs), labels)
             value = self.share(loss)
             float16 = hasattr(self._trainer, "_amp_loss_scaler")
             scaling = mx.contrib.amp.scale_loss if float16 else _unscaled

@@ -46,7 +46,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def build(self, batch: Dict[str, Any]) -> None:
         oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = self._definition.build(self.model_config).to(self._device).train(self.trains)
+        self._model = self._definition.build().to(self._device).train(self.trains)
         self._batch = self._moved(batch)
         oneflow.manual_seed(self.rank_context.dropout_seed)
         if self._graph_mode:
@@ -107,7 +107,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         # Without DistributedDataParallel's hook, which stands behind the whole model, gradients
         # stay this rank's.
         outputs = self._forward(self._model.forward if alone else self._wrapped)
-        losses = self._definition.losses(outputs, self._batch, self.model_config)
+        losses = self._definition.losses(outputs, self._batch)
         return sum(vector.mean() for vector in losses)
 
     def backward(self, loss: Any) -> None:
@@ -129,7 +129,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if self.rank_context.world_size > 1:
             self._model = data_parallel.replicate(self._model, self._device)
             self._batch = data_parallel.join(self._batch, self._device)
-        self._source = compiler.Source(self._definition, self._model, self.model_config, self._amp)
+        self._source = compiler.Source(self._definition, self._model, self._amp)
         if self.trains:
             self._optimizer = self._make_optimizer()
             self._graph = compiler.Training(self._source, self._optimizer)

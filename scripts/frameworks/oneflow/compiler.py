@@ -26,7 +26,6 @@ class Source(NamedTuple):
 
     definition: Any
     model: nn.Module
-    model_config: Dict[str, Any]
     amp: Optional[oneflow.dtype]
 
 
@@ -44,8 +43,7 @@ class _Graph(nn.Graph):
         return self.model(*self.source.definition.inputs(batch))
 
     def find_losses(self, batch: Batch) -> List[Tensor]:
-        outputs, config = self.run_model(batch), self.source.model_config
-        losses = self.source.definition.losses(outputs, batch, config)
+        losses = self.source.definition.losses(self.run_model(batch), batch)
         sum(vector.mean() for vector in losses).backward()
         return list(losses)
 

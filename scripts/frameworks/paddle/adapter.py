@@ -57,7 +57,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def build(self, batch: Dict[str, Any]) -> None:
         self.put(batch)
         paddle.seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = self._definition.build(self.model_config)
+        self._model = self._definition.build()
         if self._amp:
             devices.require_amp_of(self._model)
         self._network = devices.Network(self._model, self._dtype)
@@ -112,7 +112,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
         network, batch = self._network if alone else self._wrapped, self._micro_batches[number]
         outputs = tuple(network(batch.inputs))
-        return self.share(self._definition.loss(outputs, batch.tensors, self.model_config))
+        return self.share(self._definition.loss(outputs, batch.tensors))
 
     def backward(self, loss: Any) -> None:
         self._scaler.scale(loss).backward()  # DataParallel averages the gradients in here

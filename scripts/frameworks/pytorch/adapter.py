@@ -95,7 +95,7 @@ class PyTorchAdapter(
         definition = self._definition
         self.put(batch)
         torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
-        self._model = definition.build(self.model_config).train(self.trains)
+        self._model = definition.build().train(self.trains)
         if not self._amp and self._dtype != torch.float32:
             devices.narrow(self._model, self._dtype)
         if self._in_float8:
@@ -139,7 +139,7 @@ class PyTorchAdapter(
             self._micro_batches.append(MicroBatch(tensors, inputs))
 
     def _loss_of(self, outputs: Outputs, batch: MicroBatch) -> Any:
-        return self._definition.loss(self._checked(outputs), batch.tensors, self.model_config)
+        return self._definition.loss(self._checked(outputs), batch.tensors)
 
     def clear_gradients(self) -> None:
         self._optimizer.zero_grad(set_to_none=True)
@@ -148,7 +148,7 @@ class PyTorchAdapter(
         # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
         batch = self._micro_batches[number]
         outputs = self._forward(self._model if alone else self._wrapped, batch)
-        return self.share(self._definition.loss(outputs, batch.tensors, self.model_config))
+        return self.share(self._definition.loss(outputs, batch.tensors))
 
     def backward(self, loss: Any) -> None:
         self._scaler.scale(loss).backward()  # DistributedDataParallel averages gradients in here

@@ -32,7 +32,7 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
 from harness.primitives import Primitives
 
-from . import devices, generation, matmuls, micro, optimizers, steps
+from . import devices, matmuls, micro, optimizers, steps
 
 tf.get_logger().setLevel("ERROR")
 
@@ -79,7 +79,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         self.put(batch)
         tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
-            self._model = definition.build(self.model_config)
+            self._model = definition.build()
             if self.trains:
                 self._optimizer = self._make_optimizer()
         self._draw_other_dropout_masks()
@@ -88,7 +88,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if self.trains:
             optimizer, strategy, count = self._optimizer, self._strategy, self.case.accumulation
             self._training = steps.training(
-                definition, self._model, self.model_config, optimizer, strategy, count, xla
+                definition, self._model, optimizer, strategy, count, xla
             )
             function = self._training.step
         # Traced here, once: the step is that graph and nothing can make it trace again. The other
@@ -284,12 +284,9 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return run(tf.constant(left), tf.constant(right)).numpy()
 
     def make_cache(self, new_tokens: int) -> None:
-        definition = self._definition
-        self.to_generate_with(definition, "following")
-        prompts, xla = definition.inputs(self._batch), self.case.compiler == "xla"
-        self._generator = generation.Generator(
-            definition, self._model, self.model_config, prompts, new_tokens, xla
-        )
+        generator = self.to_generate_with(self._definition, "Generator")
+        prompts, xla = self._definition.inputs(self._batch), self.case.compiler == "xla"
+        self._generator = generator(self._model, self._definition.hyper, prompts, new_tokens, xla)
         self._proved = self._generator.over_one
 
     def primitives(self) -> Primitives:

@@ -27,7 +27,6 @@ class Training(NamedTuple):
 def training(
     definition: Any,
     model: keras.Model,
-    model_config: Dict[str, Any],
     optimizer: keras.optimizers.Optimizer,
     strategy: tf.distribute.Strategy,
     accumulation: int,
@@ -44,7 +43,7 @@ def training(
     def differentiate(batch: Batch) -> Any:
         with tf.GradientTape() as tape:
             outputs = model(definition.inputs(batch), training=True)
-            loss = definition.loss(outputs, batch, model_config)
+            loss = definition.loss(outputs, batch)
             # This rank's share of the global mean: the ranks' gradients add up to its gradient.
             share = optimizer.scale_loss(loss / ranks)
         gradients = tape.gradient(share, variables)

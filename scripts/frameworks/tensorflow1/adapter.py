@@ -60,10 +60,10 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         scope = compiler.scope(self.case.compiler)
         with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
             tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
-            self._model = self._definition.variables(model_config)
+            self._model = self._definition.variables()
             resident = self._resident = variables.resident(batch)
             tf.set_random_seed(self.rank_context.dropout_seed)
-            parts = (self._definition, self._model, resident, model_config)
+            parts = (self._definition, self._model, resident)
             if self.trains:
                 rate = model_config["hyperparameters"]["learning_rate"]
                 self._rate = variables.constant((), rate, trainable=False)

@@ -40,24 +40,23 @@ def training(
     definition: Any,
     variables: Variables,
     batch: Dict[str, tf.Variable],
-    model_config: Dict[str, Any],
     optimizer: tf.train.Optimizer,
     scope: Scope,
     average: Callable[[Tensors], Tensors],
 ) -> Training:
     """Return the training step. ``average``: averages over the ranks."""
-    logits, statistics = definition.forward(variables, batch, model_config, True, scope)
+    logits, statistics = definition.forward(variables, batch, True, scope)
     with scope():
-        loss = definition.loss(logits, batch, model_config)
+        loss = definition.loss(logits, batch)
     parameters = {name: entry for name, entry in variables.items() if entry.trainable}
     pairs = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.
     local = [tf.convert_to_tensor(gradient) for gradient, _ in pairs]
     gradients = average(local)
-    applied = _clipped(gradients, model_config["hyperparameters"].get("clip_global_norm"))
+    applied = _clipped(gradients, definition.hyper.get("clip_global_norm"))
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
     for name, pairs in statistics.items():
-        share = model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
+        share = definition.hyper["batch_norm_momentum"]  # of the new statistics
         old = variables[name]
         updates.append(old.assign_sub(share * (old - pairs), read_value=False))
     return Training(loss, logits, local, dict(zip(parameters, gradients)), tf.group(*updates))
@@ -67,10 +66,9 @@ def inference(
     definition: Any,
     variables: Variables,
     batch: Dict[str, tf.Variable],
-    model_config: Dict[str, Any],
     scope: Scope,
 ) -> Inference:
-    logits = list(definition.forward(variables, batch, model_config, False, scope)[0])
+    logits = list(definition.forward(variables, batch, False, scope)[0])
     outputs = [empty(tensor.shape, tensor.dtype) for tensor in logits]
     updates = [held.assign(tensor, read_value=False) for held, tensor in zip(outputs, logits)]
     return Inference(logits, outputs, tf.group(*updates))

@@ -42,6 +42,7 @@ from harness.adapter.base import (
     Adapter,
     Capability,
     Case,
+    Definition,
     Mismatch,
     RankContext,
     Unsupported,
@@ -68,7 +69,6 @@ from harness.adapter.layout import (
     Axes,
     Variable,
     in_shared_layout,
-    inputs,
     state_of_modules,
     variable_of,
 )

@@ -9,11 +9,11 @@ import operator
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Callable, ClassVar, Dict, Optional, Sequence
+from typing import Any, Callable, ClassVar, Dict, Mapping, Optional, Sequence
 
 from core.case import Case as Case
 
-from harness.adapter.layout import Variable, in_shared_layout, shape_of
+from harness.adapter.layout import INPUTS, Variable, in_shared_layout, shape_of
 
 #: Texts of out-of-memory errors of any framework; compared without regard to case.
 OUT_OF_MEMORY = (
@@ -53,6 +53,19 @@ class RankContext:
     def dropout_seed(self) -> int:
         """Seed of this rank's dropout, which differs between ranks."""
         return self.seed + 1 + self.rank
+
+
+class Definition:
+    """A model in the layers of one framework, whose adapter calls what its subclasses define.
+    ``hyper``: the model's hyper-parameters."""
+
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        self.case, self.model_config, self.rank_context = case, model_config, rank_context
+        self.hyper: Dict[str, Any] = model_config["hyperparameters"]
+
+    def inputs(self, batch: Mapping[str, Any]) -> Any:
+        """Return the tensors of a batch that the model takes, by default one by one."""
+        return tuple(batch[name] for name in INPUTS if name in batch)
 
 
 class Adapter(ABC):
@@ -124,18 +137,15 @@ class Adapter(ABC):
         """Return a tensor on the host, as float32 if it has fewer bits."""
 
     def definition(self) -> Any:
-        """Return the module that defines the case's model; None where the case has no model.
+        """Return the definition of the case's model; None where the case has no model.
 
-        It is ``models/DEFINITION.py`` in the framework's folder, by the ``definition`` of the
-        model's config or else the model's name. A model that the user brings is an object with the
-        same functions."""
+        It is the class ``Definition`` in ``models/NAME.py`` of the framework's folder, by the
+        ``definition`` of the model's config or else the model's name."""
         if not self.case.model:
             return None
         package = type(self).__module__.rpartition(".")[0]
         name = self.model_config.get("definition", self.case.model.replace(".", "_"))
         module = importlib.import_module(f"{package}.models.{name}")
-        if "own" not in self.model_config:
-            return module
         return module.Definition(self.case, self.model_config, self.rank_context)
 
     def read(self, handle: Any) -> float:

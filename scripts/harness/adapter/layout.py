@@ -5,7 +5,7 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Sequence, Tuple
 
 #: Axes that permute an array of a model into the layout that all frameworks share.
 Axes = Tuple[int, ...]
@@ -19,11 +19,6 @@ INPUTS = (
     *("images", "features", "token_ids", "segment_ids", "attention_mask", "masked_positions"),
     *("mask_draws", "sampling_draws"),
 )
-
-
-def inputs(batch: Mapping[str, Any]) -> Tuple[Any, ...]:
-    """Return the tensors of a batch that a model takes, for models that take them one by one."""
-    return tuple([batch[name] for name in INPUTS if name in batch])  # graphs know no generator
 
 
 class Variable(NamedTuple):

@@ -11,7 +11,7 @@ import types
 from abc import abstractmethod
 from typing import Any, ContextManager, Dict, Optional, Sequence, Tuple, TypeVar
 
-from harness.adapter.base import Case, Mismatch, RankContext
+from harness.adapter.base import Case, Definition, Mismatch, RankContext
 from harness.adapter.numerics import Numerics
 
 #: The precision of a run that one in another is compared with; no case has it.
@@ -62,9 +62,9 @@ class OwnModels(Numerics):
         return list(self._definition.arrays())
 
 
-class OwnDefinition:
+class OwnDefinition(Definition):
     """Common base of the definitions of users' models. A framework's subclass has the functions
-    that a module of the project's models has.
+    that a definition of the project's models has.
 
     ``OPTIMIZERS``: type, or types, of its optimizers; ``LIBRARY``: where they are from."""
 
@@ -72,7 +72,7 @@ class OwnDefinition:
     LIBRARY: str
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
-        self._case, self._model_config, self._rank_context = case, model_config, rank_context
+        super().__init__(case, model_config, rank_context)
         self._own = model_config["own"]
         self._module = self._library_model() if self._own["library"] else own_module(self._own)
 
@@ -87,7 +87,7 @@ class OwnDefinition:
     def _made(self, *arguments: Any) -> Tuple[Any, Any, Any, Any]:
         """Return model, inputs, targets and loss. Raises TypeError where ``make`` returns anything
         else, :class:`Mismatch` where the inputs are not the batch."""
-        batch = self._case.batch_per_device
+        batch = self.case.batch_per_device
         parts = self._module.make(batch, *arguments)
         try:
             model, (inputs, targets), loss = parts

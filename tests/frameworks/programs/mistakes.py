@@ -94,10 +94,10 @@ def ignore_second_rate(adapter):
 def harden_labels(adapter):
     loss = adapter._definition.loss
 
-    def hardened(outputs, batch, model_config):
+    def hardened(outputs, batch):
         labels = batch["labels"]
         labels = labels.argmax(1) if labels.ndim > 1 else labels
-        return loss(outputs, {**batch, "labels": labels}, model_config)
+        return loss(outputs, {**batch, "labels": labels})
 
     adapter._definition.loss = hardened
 
@@ -157,9 +157,9 @@ def sum_in_tensorflow(adapter):
     steps = module_of("steps")
     training = steps.training
 
-    def summed(definition, model, model_config, optimizer, *others):
+    def summed(definition, model, optimizer, *others):
         optimizer.scale_loss = lambda loss: loss * adapter.rank_context.world_size
-        return training(definition, model, model_config, optimizer, *others)
+        return training(definition, model, optimizer, *others)
 
     steps.training = summed
 

@@ -3,48 +3,30 @@ scripts/reference/bert.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, Sequence, Tuple
+from typing import Any, Dict, Iterator, Mapping, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
-from networks import transformers
+from networks import Weight, transformers
 
 from .layers import (
     Arrays,
     Hyper,
     Key,
+    ModelDefinition,
     attention,
     cut,
     dense,
-    drawn,
     dropout,
-    hyperparameters,
     joined,
     keys,
     layer_norm,
 )
-from .layers import loss as loss
-
-model = hyperparameters  # which the functions below take
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
 Keys = Iterator[Key]
-
-# Sharding of a layer among ranks, see sharded.py.
-COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
-ROWS = ("attention.output", "output")
-
-
-def heads_of(hyper: Hyper) -> Dict[str, Sequence[int]]:
-    """Return the number of attention heads of a projection."""
-    return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
-
-
-def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    return drawn(transformers.bert(model_config["hyperparameters"]), random)
 
 
 def _attention(
@@ -110,17 +92,32 @@ def vocabulary_logits(
     return logits + parameters[f"{prefix}decoder_bias"].astype(x.dtype)
 
 
-def forward(
-    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
-) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return the outputs of the reference in ``dtype``. Masks of dropout are drawn from ``key``."""
-    dropouts = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
-    x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(dropouts))
-    x = encoded(parameters, x, batch, hyper, dropouts)
-    if hyper.get("head") == "span":
-        return (dense(parameters, "span", x),), statistics
-    pooled = jnp.tanh(dense(parameters, "pooler", x[:, 0]))
-    if "classes" in hyper:
-        return (dense(parameters, "classifier", pooled),), statistics
-    logits = vocabulary_logits(parameters, x, batch["masked_positions"], hyper)
-    return (logits, dense(parameters, "next_sentence", pooled)), statistics
+class EncoderDefinition(ModelDefinition):
+    """How layers are sharded among ranks, see sharded.py."""
+
+    COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
+    ROWS = ("attention.output", "output")
+
+
+class Definition(EncoderDefinition):
+    def weights(self) -> Mapping[str, Weight]:
+        return transformers.bert(self.hyper)
+
+    def heads_of(self, hyper: Hyper) -> Dict[str, Sequence[int]]:
+        """Return the number of attention heads of a projection."""
+        return {f"attention.{kind}": (hyper["heads"],) for kind in ("query", "key", "value")}
+
+    def forward(
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        hyper = self.hyper
+        dropouts = keys(key, 1 + DROPOUTS_OF_A_LAYER * hyper["layers"])
+        x = embedded(parameters, batch["token_ids"], batch, hyper, dtype, next(dropouts))
+        x = encoded(parameters, x, batch, hyper, dropouts)
+        if hyper.get("head") == "span":
+            return (dense(parameters, "span", x),), statistics
+        pooled = jnp.tanh(dense(parameters, "pooler", x[:, 0]))
+        if "classes" in hyper:
+            return (dense(parameters, "classifier", pooled),), statistics
+        logits = vocabulary_logits(parameters, x, batch["masked_positions"], hyper)
+        return (logits, dense(parameters, "next_sentence", pooled)), statistics

@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, NamedTuple, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 import jax
 import jax.numpy as jnp
 import networks
 import numpy as np
+from harness.adapter import Case, RankContext
 from jax import Array, lax
-from networks import Layer
-from networks.schedule import Schedule, schedule
+from networks import Layer, Weight
+from networks.schedule import schedule
 
-from .layers import Arrays, Hyper, Key, batch_norm, convolution, dense, drawn, dropout, relu
-from .layers import loss as total_loss
-
-
-class Model(NamedTuple):
-    """Schedules of a network's layers, in training (True) and inference (False), and its
-    hyper-parameters."""
-
-    schedules: Dict[bool, Schedule]
-    hyper: Hyper
-
-
-def model(model_config: Dict[str, Any]) -> Model:
-    network = networks.describe(model_config)
-    schedules = {train: schedule(network, train) for train in (True, False)}
-    return Model(schedules, model_config["hyperparameters"])
-
-
-def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    return drawn(networks.weights(networks.describe(model_config)), random)
-
-
-def statistics(model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
-    """Return the running mean and variance of every batch normalisation at the start."""
-    return drawn(networks.weights(networks.describe(model_config)), trained=False)
-
-
-def forward(
-    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, model: Model, dtype: Any
-) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits (batch, classes) in ``dtype``, in training followed by those of the auxiliary
-    heads, and the updated running statistics. Masks of dropout are drawn from ``key``."""
-    train = key is not None
-    plan, after = model.schedules[train], dict(statistics)
-    values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
-    for number, call in enumerate(plan.calls):
-        layer, inputs = call.layer, [values[name] for name in call.inputs]
-        x = inputs[0]
-        if layer.op == "convolution":
-            y = convolution(parameters, layer.name, x, layer.stride, layer.padding, layer.groups)
-            if layer.bias:
-                y = y + parameters[f"{layer.name}.bias"].astype(dtype)
-        elif layer.op == "batch_norm":
-            y, mixed = batch_norm(parameters, statistics, layer, x, train)
-            after.update(mixed)
-        elif layer.op == "linear":
-            y = dense(parameters, layer.name, x)
-        elif layer.op == "dropout":
-            own = None if key is None else jax.random.fold_in(key, number)
-            y = dropout(x, layer.rate, own)
-        elif layer.op == "add":
-            y = inputs[0] + inputs[1]
-        elif layer.op == "concatenate":
-            y = jnp.concatenate(inputs, axis=-1)
-        else:
-            y = OPERATIONS[layer.op](layer, x)
-        values[call.output] = y
-        for name in call.freed:
-            values[name] = None
-    return tuple(values[name] for name in plan.outputs), after
+from .layers import Arrays, Key, ModelDefinition, batch_norm, convolution, dense, dropout, relu
 
 
 def _max_pool(layer: Layer, x: Array) -> Array:
@@ -127,5 +69,47 @@ OPERATIONS = {
 }
 
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays, model: Model) -> Array:
-    return total_loss(outputs, batch, model.hyper)
+class Definition(ModelDefinition):
+    def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
+        super().__init__(case, model_config, rank_context)
+        self._network = networks.describe(model_config)
+        self._schedules = {train: schedule(self._network, train) for train in (True, False)}
+
+    def weights(self) -> Mapping[str, Weight]:
+        return networks.weights(self._network)
+
+    def forward(
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        """Return logits (batch, classes), in training followed by those of the auxiliary heads, and
+        the updated running statistics."""
+        train = key is not None
+        plan, after = self._schedules[train], dict(statistics)
+        values: Any = [batch["images"].astype(dtype)] + [None] * (plan.places - 1)
+        for number, call in enumerate(plan.calls):
+            layer, inputs = call.layer, [values[name] for name in call.inputs]
+            x = inputs[0]
+            if layer.op == "convolution":
+                y = convolution(
+                    parameters, layer.name, x, layer.stride, layer.padding, layer.groups
+                )
+                if layer.bias:
+                    y = y + parameters[f"{layer.name}.bias"].astype(dtype)
+            elif layer.op == "batch_norm":
+                y, mixed = batch_norm(parameters, statistics, layer, x, train)
+                after.update(mixed)
+            elif layer.op == "linear":
+                y = dense(parameters, layer.name, x)
+            elif layer.op == "dropout":
+                own = None if key is None else jax.random.fold_in(key, number)
+                y = dropout(x, layer.rate, own)
+            elif layer.op == "add":
+                y = inputs[0] + inputs[1]
+            elif layer.op == "concatenate":
+                y = jnp.concatenate(inputs, axis=-1)
+            else:
+                y = OPERATIONS[layer.op](layer, x)
+            values[call.output] = y
+            for name in call.freed:
+                values[name] = None
+        return tuple(values[name] for name in plan.outputs), after

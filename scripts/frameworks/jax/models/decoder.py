@@ -3,49 +3,35 @@ arXiv:2302.13971), told apart by their model config (see scripts/reference/decod
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from networks import transformers
+from networks import Weight, transformers
 
+from ..programs import compiled
 from .layers import (
     SHARING,
     Arrays,
     Hyper,
     Key,
+    ModelDefinition,
     attention,
     cut,
     dense,
-    drawn,
     dropout,
-    hyperparameters,
     joined,
     keys,
     layer_norm,
     rms_norm,
 )
-from .layers import loss as loss
-
-model = hyperparameters  # which the functions below take
 
 DROPOUTS_OF_A_LAYER = 3  # attention probabilities, attention output, feed-forward output
 
 #: Keys and values of each layer, by its name: (batch, room, key-value heads, size) each.
 Kept = Dict[str, Tuple[Array, Array]]
-
-
-# Sharding of a layer among ranks, see sharded.py.
-COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
-ROWS = ("attention.output", "feed_forward.down")
-
-
-def heads_of(hyper: Hyper) -> Dict[str, Sequence[int]]:
-    """Return the numbers of heads side by side in a projection, one for each kind of head."""
-    kept = hyper["key_value_heads"]
-    return {"attention.query_key_value": (hyper["heads"], kept, kept)}
 
 
 class Cache(NamedTuple):
@@ -62,10 +48,6 @@ class Cache(NamedTuple):
             for kept, update in zip(self.kept[name], new)
         )
         self.kept[name] = keys, values
-
-
-def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    return drawn(transformers.decoder(model_config["hyperparameters"]), random)
 
 
 def _angles(positions: Array, hyper: Hyper) -> Tuple[Array, Array]:
@@ -139,15 +121,6 @@ def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Hyper) -> Arra
     return dense(parameters, f"{name}.down", inner)
 
 
-def forward(
-    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
-) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits (batch, sequence, vocabulary or classes) in ``dtype``. Masks of
-    dropout are drawn from ``key``."""
-    x = _hidden(parameters, batch["token_ids"], hyper, dtype, key)
-    return (_logits(parameters, x, hyper),), statistics
-
-
 def empty(hyper: Hyper, batch: int, room: int, dtype: Any) -> Kept:
     """Return the cache of ``batch`` sequences of up to ``room`` tokens."""
     shape = (batch, room, hyper["key_value_heads"], hyper["hidden"] // hyper["heads"])
@@ -213,3 +186,87 @@ def _logits(parameters: Arrays, x: Array, hyper: Hyper) -> Array:
         tokens = parameters["embeddings.token.weight"].astype(x.dtype)
         return jnp.einsum("bsh,vh->bsv", x, tokens)
     return dense(parameters, "head", x)
+
+
+class Generator:
+    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. ``is_compiled``: whether
+    passes, over the prompts and over one token, are programs, to which the cache is donated. They
+    are compiled here for all shapes that are timed."""
+
+    def __init__(
+        self,
+        hyper: Hyper,
+        dtype: Any,
+        parameters: Arrays,
+        prompts: Array,
+        count: int,
+        is_compiled: bool,
+    ) -> None:
+        batch, length = prompts.shape
+        (device,) = prompts.devices()
+
+        def follow(parameters: Arrays, kept: Any, used: Array, tokens: Array) -> Any:
+            """Return the tokens that follow, (batch,), what they were chosen by, and the cache."""
+            cache = Cache(kept, used)
+            tokens = tokens.reshape(batch, -1)
+            logits, (kept, used) = following(parameters, tokens, cache, hyper, dtype)
+            return jnp.argmax(logits, axis=-1).astype(tokens.dtype), logits, kept, used
+
+        self._follow, self._is_compiled = follow, is_compiled
+        self._parameters, self._prompts = parameters, prompts
+        self._kept = jax.device_put(empty(hyper, batch, length + count, dtype), device)
+        self._none = self._used = jax.device_put(jnp.int32(0), device)
+        self._programs: Dict[Any, Any] = {}
+        self._last = prompts[:, 0]
+        self.logits: Optional[Array] = None
+        self.decoding = self._program(self._last)
+        self._program(prompts)
+
+    def _program(self, tokens: Array) -> Any:
+        """Return the compiled program for a pass over ``tokens`` (batch, length), one for each
+        length."""
+        if not self._is_compiled:
+            return self._follow
+        if tokens.shape not in self._programs:
+            arguments = (self._parameters, self._kept, self._none, tokens)
+            self._programs[tokens.shape] = compiled(self._follow, arguments, donated=(1,))
+        return self._programs[tokens.shape]
+
+    def prefill(self, more: Optional[Array] = None) -> Array:
+        self._used, self._last = self._none, self._prompts
+        if more is not None:
+            self._last = jnp.concatenate([self._prompts, more.astype(self._prompts.dtype)], axis=1)
+        return self.decode()
+
+    def decode(self, tokens: Optional[np.ndarray] = None) -> Array:
+        if tokens is not None:
+            like = self._prompts
+            self._last = jax.device_put(tokens.astype(like.dtype), like.device)
+        run = self._program(self._last)
+        self._last, self.logits, self._kept, self._used = run(
+            self._parameters, self._kept, self._used, self._last
+        )
+        return self._last
+
+
+class Definition(ModelDefinition):
+    """A language model, and how its layers are sharded among ranks, see sharded.py."""
+
+    COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
+    ROWS = ("attention.output", "feed_forward.down")
+    Generator = Generator
+
+    def weights(self) -> Mapping[str, Weight]:
+        return transformers.decoder(self.hyper)
+
+    def heads_of(self, hyper: Hyper) -> Dict[str, Sequence[int]]:
+        """Return the numbers of heads side by side in a projection, one for each kind of head."""
+        kept = hyper["key_value_heads"]
+        return {"attention.query_key_value": (hyper["heads"], kept, kept)}
+
+    def forward(
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        """Return logits (batch, sequence, vocabulary or classes)."""
+        x = _hidden(parameters, batch["token_ids"], self.hyper, dtype, key)
+        return (_logits(parameters, x, self.hyper),), statistics

@@ -3,36 +3,24 @@ discriminator tells which; see scripts/reference/electra.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Mapping, Sequence, Tuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from networks import transformers
+from networks import Weight, transformers
 from networks.transformers import DRAWS, MIXER, WORD, generator
 
 from .bert import (
-    COLUMNS,
     DROPOUTS_OF_A_LAYER,
-    ROWS,
+    EncoderDefinition,
     embedded,
     encoded,
     gelu,
-    model,
     vocabulary_logits,
 )
-from .layers import Arrays, Hyper, Key, cross_entropy, dense, drawn, keys
-
-
-def heads_of(hyper: Hyper) -> Dict[str, Sequence[int]]:
-    """Return the number of attention heads of a projection; each encoder has its own matrices."""
-    heads = (hyper["heads"],), (generator(hyper)["heads"],)
-    return dict(zip(("discriminator", "generator"), heads))
-
-
-def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    return drawn(transformers.electra(model_config["hyperparameters"]), random)
+from .layers import Arrays, Hyper, Key, cross_entropy, dense, keys
 
 
 def _noise(draws: Array, vocabulary: int) -> Array:
@@ -58,39 +46,50 @@ def _originals(batch: Arrays) -> Array:
     return jnp.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
 
 
-def forward(
-    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
-) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits that a token is replaced (batch, sequence), the generator's of the masked
-    positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
-    sequence), in ``dtype``. Masks of dropout are drawn from ``key``."""
-    dropouts = keys(key, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
-    tokens, positions = batch["token_ids"], batch["masked_positions"]
-    masked = batch["mask_draws"] < hyper["masked_percent"]
-    shown = jnp.where(masked, hyper["mask_token"], _originals(batch))
-    shown = _replaced(tokens, positions, shown)
-    x = embedded(parameters, shown, batch, hyper, dtype, next(dropouts))
-    x = dense(parameters, "generator.project", x)
-    x = encoded(parameters, x, batch, generator(hyper), dropouts, "generator.")
-    logits = vocabulary_logits(parameters, x, positions, hyper, "generator.")
-    noisy = lax.stop_gradient(logits).astype(jnp.float32) + _noise(
-        batch["sampling_draws"], logits.shape[-1]
-    )
-    sampled = jnp.argmax(noisy, axis=-1).astype(tokens.dtype)
-    corrupted = _replaced(tokens, positions, sampled)
-    x = embedded(parameters, corrupted, batch, hyper, dtype, next(dropouts))
-    x = encoded(parameters, x, batch, hyper, dropouts, "discriminator.")
-    x = gelu(dense(parameters, "discriminator.transform", x))
-    scores = dense(parameters, "discriminator.score", x)[..., 0]
-    return (scores, logits, (corrupted != tokens).astype(dtype)), statistics
+class Definition(EncoderDefinition):
+    def weights(self) -> Mapping[str, Weight]:
+        return transformers.electra(self.hyper)
 
+    def heads_of(self, hyper: Hyper) -> Dict[str, Sequence[int]]:
+        """Return the number of attention heads of a projection; each encoder has its own
+        matrices."""
+        heads = (hyper["heads"],), (generator(hyper)["heads"],)
+        return dict(zip(("discriminator", "generator"), heads))
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Hyper) -> Array:
-    """Return the mean cross entropies of the generator over the masked positions and of the
-    discriminator over all that are no padding, weighted."""
-    scores, logits, replaced = outputs
-    scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
-    generated = cross_entropy(logits, _originals(batch))
-    real = batch["attention_mask"].astype(jnp.float32)
-    discriminator = (real * (jax.nn.softplus(scores) - replaced * scores)).sum() / real.sum()
-    return hyper["generator_weight"] * generated + hyper["discriminator_weight"] * discriminator
+    def forward(
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        """Return logits that a token is replaced (batch, sequence), the generator's of the masked
+        positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
+        sequence)."""
+        hyper = self.hyper
+        dropouts = keys(key, 2 * (1 + DROPOUTS_OF_A_LAYER * hyper["layers"]))
+        tokens, positions = batch["token_ids"], batch["masked_positions"]
+        masked = batch["mask_draws"] < hyper["masked_percent"]
+        shown = jnp.where(masked, hyper["mask_token"], _originals(batch))
+        shown = _replaced(tokens, positions, shown)
+        x = embedded(parameters, shown, batch, hyper, dtype, next(dropouts))
+        x = dense(parameters, "generator.project", x)
+        x = encoded(parameters, x, batch, generator(hyper), dropouts, "generator.")
+        logits = vocabulary_logits(parameters, x, positions, hyper, "generator.")
+        noisy = lax.stop_gradient(logits).astype(jnp.float32) + _noise(
+            batch["sampling_draws"], logits.shape[-1]
+        )
+        sampled = jnp.argmax(noisy, axis=-1).astype(tokens.dtype)
+        corrupted = _replaced(tokens, positions, sampled)
+        x = embedded(parameters, corrupted, batch, hyper, dtype, next(dropouts))
+        x = encoded(parameters, x, batch, hyper, dropouts, "discriminator.")
+        x = gelu(dense(parameters, "discriminator.transform", x))
+        scores = dense(parameters, "discriminator.score", x)[..., 0]
+        return (scores, logits, (corrupted != tokens).astype(dtype)), statistics
+
+    def loss(self, outputs: Tuple[Array, ...], batch: Arrays) -> Array:
+        """Return the mean cross entropies of the generator over the masked positions and of the
+        discriminator over all that are no padding, weighted."""
+        hyper = self.hyper
+        scores, logits, replaced = outputs
+        scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)
+        generated = cross_entropy(logits, _originals(batch))
+        real = batch["attention_mask"].astype(jnp.float32)
+        discriminator = (real * (jax.nn.softplus(scores) - replaced * scores)).sum() / real.sum()
+        return hyper["generator_weight"] * generated + hyper["discriminator_weight"] * discriminator

@@ -11,6 +11,7 @@ from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from harness.adapter import Definition
 from jax import Array, lax
 from networks import Layer, Weight
 from networks.losses import total_loss
@@ -21,12 +22,6 @@ Key = Optional[Array]  # of random numbers; None in inference, which drops nothi
 
 #: Beside a model's hyper-parameters: how ranks share its layers out, where they do.
 SHARING = "sharing"
-
-
-def hyperparameters(model_config: Dict[str, Any]) -> Hyper:
-    """Return the settings of a model, which its functions take."""
-    hyper: Hyper = model_config["hyperparameters"]
-    return hyper
 
 
 def drawn(
@@ -163,10 +158,6 @@ def cross_entropy(logits: Array, labels: Array) -> Array:
     return (jax.nn.logsumexp(logits, axis=-1) - picked).mean()
 
 
-def loss(outputs: Tuple[Array, ...], batch: Arrays, hyper: Hyper) -> Array:
-    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.swapaxes(1, 2))
-
-
 def cut(x: Array, hyper: Hyper) -> Array:
     """Return activations (batch, sequence, hidden) after a layer's row-parallel projection. With
     tensor parallelism, each rank has a part of the sequence from here on. See :mod:`sharded`."""
@@ -178,3 +169,28 @@ def joined(x: Array, hyper: Hyper) -> Array:
     """Gather the whole sequence of (batch, sequence, hidden) before the columns of a layer."""
     sharing = hyper.get(SHARING)
     return x if sharing is None else sharing.joined(x)
+
+
+class ModelDefinition(Definition):
+    """Model as pure functions of parameters, running statistics and a batch."""
+
+    def weights(self) -> Mapping[str, Weight]:
+        """Return all arrays of the model, by name."""
+        raise NotImplementedError
+
+    def parameters(self, random: np.random.Generator) -> Dict[str, np.ndarray]:
+        return drawn(self.weights(), random)
+
+    def statistics(self) -> Dict[str, np.ndarray]:
+        """Return the running mean and variance of every batch normalisation at the start."""
+        return drawn(self.weights(), trained=False)
+
+    def forward(
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        """Return the outputs of the reference in ``dtype``, and the updated running statistics.
+        Masks of dropout are drawn from ``key``, which is None in inference."""
+        raise NotImplementedError
+
+    def loss(self, outputs: Tuple[Array, ...], batch: Arrays) -> Array:
+        return total_loss(outputs, batch, self.hyper, cross_entropy, lambda x: x.swapaxes(1, 2))

@@ -48,13 +48,8 @@ class Definition(OwnDefinition):
         self._arrays, self._batch_tree = self._flat((inputs, targets))
         return dict(self._arrays)
 
-    def model(self, model_config: Dict[str, Any]) -> None:
-        """Return None: the functions below need nothing of the model."""
-
-    def parameters(
-        self, model_config: Dict[str, Any], random: np.random.Generator
-    ) -> Dict[str, np.ndarray]:
-        seed, dropout = self._rank_context.seed, self._own.get("dropout", True)
+    def parameters(self, random: np.random.Generator) -> Dict[str, np.ndarray]:
+        seed, dropout = self.rank_context.seed, self._own.get("dropout", True)
         model, inputs, _, self._loss = self._drawn(seed)
         with jax.enable_x64(False):  # as above
             parameters, statistics, self._apply = _parts(model, inputs, seed, dropout)
@@ -63,7 +58,7 @@ class Definition(OwnDefinition):
         self._names = list(flat)
         return flat
 
-    def statistics(self, model_config: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    def statistics(self) -> Dict[str, np.ndarray]:
         """Return the running statistics of a module of Flax; a function has none."""
         return self._statistics
 
@@ -75,7 +70,7 @@ class Definition(OwnDefinition):
 
     def _to_numpy(self, array: Any) -> np.ndarray:
         kept = np.asarray(array)
-        exact = self._case.precision == FLOAT64 and jnp.issubdtype(kept.dtype, jnp.floating)
+        exact = self.case.precision == FLOAT64 and jnp.issubdtype(kept.dtype, jnp.floating)
         return kept.astype(np.float64) if exact else kept
 
     def _batch_of(self, batch: Arrays) -> Any:
@@ -83,7 +78,7 @@ class Definition(OwnDefinition):
         return jax.tree.unflatten(self._batch_tree, [batch[name] for name in self._arrays])
 
     def forward(
-        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, _: None, dtype: Any
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
     ) -> Tuple[Tuple[Array, ...], Arrays]:
         """Return outputs for inputs in ``dtype``, and the next running statistics.
 
@@ -100,7 +95,7 @@ class Definition(OwnDefinition):
         leaves, self._outputs_tree = jax.tree.flatten(outputs)
         return tuple(leaves), dict(zip(self._statistics, jax.tree.leaves(changed)))
 
-    def loss(self, outputs: Tuple[Array, ...], batch: Arrays, model: None) -> Array:
+    def loss(self, outputs: Tuple[Array, ...], batch: Arrays) -> Array:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
         _, targets = self._batch_of(batch)
         wide = [_as(output, jnp.promote_types(output.dtype, jnp.float32)) for output in outputs]
@@ -108,7 +103,7 @@ class Definition(OwnDefinition):
 
     def optimizer(self) -> Any:
         """Return the optimizer of the user's file, or the default one."""
-        return self._own_optimizer() or optimizers.from_model_config(self._model_config)
+        return self._own_optimizer() or optimizers.from_model_config(self.model_config)
 
     def arrays(self) -> List[np.ndarray]:
         """Return this rank's inputs and targets."""

@@ -3,23 +3,15 @@ no layer of its own that runs on CPUs: time is a ``lax.scan``, as in Flax."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Mapping, Tuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array, lax
-from networks import transformers
+from networks import Weight, transformers
 from networks.transformers import GATES
 
-from .layers import Arrays, Hyper, Key, dense, drawn, hyperparameters
-from .layers import loss as loss
-
-model = hyperparameters  # which the functions below take
-
-
-def parameters(model_config: Dict[str, Any], random: np.random.Generator) -> Dict[str, np.ndarray]:
-    return drawn(transformers.lstm(model_config["hyperparameters"]), random)
+from .layers import Arrays, Key, ModelDefinition, dense
 
 
 def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
@@ -45,11 +37,14 @@ def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
     return lax.scan(step, (zeros, zeros.astype(jnp.float32)), entering)[1]
 
 
-def forward(
-    parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, hyper: Hyper, dtype: Any
-) -> Tuple[Tuple[Array, ...], Arrays]:
-    """Return logits (batch, classes) in ``dtype``. There is no dropout, so ``key`` is not used."""
-    x = batch["features"].astype(dtype).swapaxes(0, 1)
-    for layer in range(hyper["layers"]):
-        x = _layer(parameters, layer, x)
-    return (dense(parameters, "classifier", x[-1]),), statistics
+class Definition(ModelDefinition):
+    def weights(self) -> Mapping[str, Weight]:
+        return transformers.lstm(self.hyper)
+
+    def forward(
+        self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any
+    ) -> Tuple[Tuple[Array, ...], Arrays]:
+        x = batch["features"].astype(dtype).swapaxes(0, 1)
+        for layer in range(self.hyper["layers"]):
+            x = _layer(parameters, layer, x)
+        return (dense(parameters, "classifier", x[-1]),), statistics

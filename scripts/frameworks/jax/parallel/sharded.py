@@ -33,13 +33,13 @@ class Sharding(Arrangement):
 
     Arrays, and programs ``function(shared, own, batch)``, are common to all ranks."""
 
-    def __init__(self, case: Case, definition: Any, hyper: Dict[str, Any]) -> None:
+    def __init__(self, case: Case, definition: Any) -> None:
         """Raise :class:`Unsupported` without a compiler, or where heads or the sequence are no
         multiples of the ranks."""
         if case.compiler != "jit":
             raise Unsupported(f"{case.parallelism} needs the compiler jit")
         layout = self._layout = case.layout
-        require_multiples(definition, hyper, case.sequence_length, layout.tensor)
+        require_multiples(definition, definition.hyper, case.sequence_length, layout.tensor)
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
         extents = (layout.data, layout.fsdp, layout.tensor)
         self.mesh = Mesh(np.array(devices).reshape(extents), (*REPLICAS, TENSOR))
@@ -48,7 +48,7 @@ class Sharding(Arrangement):
         #: Gathers an array, a parameter or its gradient, in every rank. All ranks must call this.
         self.gather = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
         self._definition = definition
-        self._heads: Dict[str, Sequence[int]] = definition.heads_of(hyper)
+        self._heads: Dict[str, Sequence[int]] = definition.heads_of(definition.hyper)
         self._specs: Dict[str, PartitionSpec] = {}
 
     @property

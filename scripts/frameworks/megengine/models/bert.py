@@ -9,14 +9,12 @@ import megengine
 import megengine.functional as F
 import megengine.module as M
 import numpy as np
-from harness.adapter import inputs as inputs
 from megengine import Tensor
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 
 from ..matmuls import Multiplication
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 
 class Embeddings(M.Module):
@@ -135,6 +133,6 @@ def _at_positions(x: Tensor, positions: Tensor) -> Tensor:
     return x[rows, F.flatten(positions)].reshape(batch, count, -1)
 
 
-def build(model_config: Dict[str, Any]) -> M.Module:
-    hyper = model_config["hyperparameters"]
-    return initialized(Bert(hyper), transformers.bert(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> M.Module:
+        return initialized(Bert(self.hyper), transformers.bert(self.hyper))

@@ -7,13 +7,11 @@ from typing import Any, Callable, Dict, Set, Tuple
 import megengine.functional as F
 import megengine.module as M
 import networks
-from harness.adapter import inputs as inputs
 from megengine import Tensor
 from networks import Layer, LayerGraph
 from networks.schedule import BY_VALUE, Call, flattened, schedule
 
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 Operation = Callable[..., Tensor]
 
@@ -143,6 +141,7 @@ def _with_repeated(network: LayerGraph) -> LayerGraph:
     return network._replace(layers=tuple(layers))
 
 
-def build(model_config: Dict[str, Any]) -> M.Module:
-    network = _with_repeated(networks.describe(model_config))
-    return initialized(CNN(network), networks.weights(network))
+class Definition(ModelDefinition):
+    def build(self) -> M.Module:
+        network = _with_repeated(networks.describe(self.model_config))
+        return initialized(CNN(network), networks.weights(network))

@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 import megengine.functional as F
 import megengine.module as M
 import networks
+from harness.adapter import Definition
 from megengine import Tensor
 from networks.losses import total_loss
 
@@ -31,8 +32,6 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return F.loss.cross_entropy(logits, labels)
 
 
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    hyper = model_config["hyperparameters"]
-    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.transpose(0, 2, 1))
+class ModelDefinition(Definition):
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+        return total_loss(outputs, batch, self.hyper, cross_entropy, lambda x: x.transpose(0, 2, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-from harness.adapter import inputs as inputs
+from harness.adapter import Definition as Base
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import Normal
 from networks.transformers import MASKED_SCORE
@@ -143,20 +143,23 @@ class Bert(nn.Cell):
         return tokens.reshape(*positions.shape, -1), self.next_sentence(pooled)
 
 
-def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
-    return Bert(model_config["hyperparameters"])
+class Definition(Base):
+    def build(self, training: bool) -> nn.Cell:
+        return Bert(self.hyper)
 
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    """Return the sum of the mean cross-entropies of the heads."""
-    if "classes" in model_config["hyperparameters"]:
-        return ops.cross_entropy(outputs[0], batch["labels"])
-    if model_config["hyperparameters"].get("head") == "span":  # the classes are the tokens
-        scores = outputs[0].swapaxes(1, 2)
-        return ops.cross_entropy(scores.reshape(-1, scores.shape[-1]), batch["spans"].reshape(-1))
-    tokens, next_sentence = outputs
-    return ops.cross_entropy(
-        tokens.reshape(-1, tokens.shape[-1]), batch["masked_labels"].reshape(-1)
-    ) + ops.cross_entropy(next_sentence, batch["next_sentence_labels"])
+    @staticmethod
+    def loss(
+        outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], hyper: Dict[str, Any]
+    ) -> Tensor:
+        """Return the sum of the mean cross-entropies of the heads."""
+        if "classes" in hyper:
+            return ops.cross_entropy(outputs[0], batch["labels"])
+        if hyper.get("head") == "span":  # the classes are the tokens
+            scores = outputs[0].swapaxes(1, 2)
+            return ops.cross_entropy(
+                scores.reshape(-1, scores.shape[-1]), batch["spans"].reshape(-1)
+            )
+        tokens, next_sentence = outputs
+        return ops.cross_entropy(
+            tokens.reshape(-1, tokens.shape[-1]), batch["masked_labels"].reshape(-1)
+        ) + ops.cross_entropy(next_sentence, batch["next_sentence_labels"])

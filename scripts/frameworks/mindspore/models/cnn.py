@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Tuple
 
 import networks
-from harness.adapter import inputs as inputs
+from harness.adapter import Definition as Base
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import Constant, Initializer, Normal, Uniform
 from networks import Layer
@@ -144,15 +144,19 @@ class CNN(nn.Cell):
         return tuple([values[number] for number in self.outputs])
 
 
-def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
-    return CNN(networks.describe(model_config), training)
+class ClassifierDefinition(Base):
+    @staticmethod
+    def loss(
+        outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], hyper: Dict[str, Any]
+    ) -> Tensor:
+        """Return the mean cross-entropy of the logits, and of each auxiliary head times its
+        weight."""
+        logits, *heads = (ops.cross_entropy(output, batch["labels"]) for output in outputs)
+        for head in heads:
+            logits = logits + hyper["auxiliary_weight"] * head
+        return logits
 
 
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    """Return the mean cross-entropy of the logits, and of each auxiliary head times its weight."""
-    logits, *heads = (ops.cross_entropy(output, batch["labels"]) for output in outputs)
-    for head in heads:
-        logits = logits + model_config["hyperparameters"]["auxiliary_weight"] * head
-    return logits
+class Definition(ClassifierDefinition):
+    def build(self, training: bool) -> nn.Cell:
+        return CNN(networks.describe(self.model_config), training)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Sequence, Tuple
 
 import numpy as np
-from harness.adapter import inputs as inputs
+from harness.adapter import Definition as Base
 from mindspore import Parameter, Tensor, float32, nn, ops
 from mindspore.common.initializer import Normal
 from networks.transformers import MASKED_SCORE, added_share
@@ -174,15 +174,16 @@ class LanguageModel(nn.Cell):
         return (tokens.reshape(*x.shape[:2], -1),)
 
 
-def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
-    return LanguageModel(model_config["hyperparameters"])
+class Definition(Base):
+    def build(self, training: bool) -> nn.Cell:
+        return LanguageModel(self.hyper)
 
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    """Return the mean cross-entropy of all tokens; of classes, that of the last token."""
-    logits = outputs[0]
-    if "classes" in model_config["hyperparameters"]:
-        logits = logits[:, -1]
-    return ops.cross_entropy(logits.reshape(-1, logits.shape[-1]), batch["labels"].reshape(-1))
+    @staticmethod
+    def loss(
+        outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], hyper: Dict[str, Any]
+    ) -> Tensor:
+        """Return the mean cross-entropy of all tokens; of classes, that of the last token."""
+        logits = outputs[0]
+        if "classes" in hyper:
+            logits = logits[:, -1]
+        return ops.cross_entropy(logits.reshape(-1, logits.shape[-1]), batch["labels"].reshape(-1))

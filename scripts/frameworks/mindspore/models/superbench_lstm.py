@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-from harness.adapter import inputs as inputs
 from mindspore import Tensor, nn
 from mindspore.common.initializer import Uniform
 
-from .cnn import loss as loss
+from .cnn import ClassifierDefinition
 
 
 class Classifier(nn.Cell):
@@ -26,5 +25,6 @@ class Classifier(nn.Cell):
         return (self.classifier(outputs[:, -1]),)
 
 
-def build(model_config: Dict[str, Any], training: bool) -> nn.Cell:
-    return Classifier(model_config["hyperparameters"])
+class Definition(ClassifierDefinition):
+    def build(self, training: bool) -> nn.Cell:
+        return Classifier(self.hyper)

@@ -3,17 +3,14 @@ scripts/reference/bert.py."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 import numpy as np
 from mxnet.gluon import nn
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 
-from .layers import initialized
-from .layers import loss as loss
-
-MATMULS = ("FullyConnected", "batch_dot")
+from .layers import ModelDefinition, initialized
 
 
 def dense(units_in: int, units_out: int) -> nn.Dense:
@@ -154,22 +151,21 @@ class Bert(nn.HybridBlock):
         return tokens, self.next_sentence(pooled)
 
 
-def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
-    hyper = model_config["hyperparameters"]
-    return initialized(Bert(hyper), transformers.bert(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> nn.HybridBlock:
+        return initialized(Bert(self.hyper), transformers.bert(self.hyper))
 
-
-def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that the model takes."""
-    batch_size, sequence = batch["token_ids"].shape
-    ids = (
-        batch["token_ids"].astype(np.int32),
-        batch["segment_ids"].astype(np.int32),
-        np.arange(sequence, dtype=np.int32)[np.newaxis],
-        batch["attention_mask"].astype(np.float32),
-    )
-    if "masked_positions" not in batch:
-        return ids
-    # row numbers among those of all sequences: MXNet takes rows of a matrix
-    first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
-    return (*ids, (first_rows + batch["masked_positions"]).astype(np.int32))
+    def inputs(self, batch: Mapping[str, Any]) -> Tuple[Any, ...]:
+        """Return the batch's numpy arrays that the model takes."""
+        batch_size, sequence = batch["token_ids"].shape
+        ids = (
+            batch["token_ids"].astype(np.int32),
+            batch["segment_ids"].astype(np.int32),
+            np.arange(sequence, dtype=np.int32)[np.newaxis],
+            batch["attention_mask"].astype(np.float32),
+        )
+        if "masked_positions" not in batch:
+            return ids
+        # row numbers among those of all sequences: MXNet takes rows of a matrix
+        first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
+        return (*ids, (first_rows + batch["masked_positions"]).astype(np.int32))

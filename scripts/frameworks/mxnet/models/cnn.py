@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 import mxnet as mx
 import networks
@@ -12,13 +12,11 @@ from mxnet.gluon import nn
 from networks import Layer, LayerGraph
 from networks.schedule import flattened, schedule
 
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 # On GPUs channels last, which Tensor Cores take without conversions. Convolutions on the CPU have
 # no other layout than channels first; oneDNN reorders it by itself.
 LAYOUTS = {"cpu": "NCHW", "gpu": "NHWC"}
-MATMULS = ("Convolution", "FullyConnected")
 
 Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
 
@@ -186,14 +184,17 @@ def _flat(operation: Operation) -> Operation:
     return lambda F, x: F.flatten(operation(F, x))
 
 
-def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
-    network = networks.describe(model_config)
-    return initialized(CNN(network), networks.weights(network))
+class Definition(ModelDefinition):
+    MATMULS = ("Convolution", "FullyConnected")
+    LAYOUTS = LAYOUTS
 
+    def build(self) -> nn.HybridBlock:
+        network = networks.describe(self.model_config)
+        return initialized(CNN(network), networks.weights(network))
 
-def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's arrays that the model takes."""
-    images = batch["images"]
-    if layout() == "NCHW":
-        images = np.ascontiguousarray(images.transpose((0, 3, 1, 2)))
-    return (images,)
+    def inputs(self, batch: Mapping[str, Any]) -> Tuple[Any, ...]:
+        """Return the batch's arrays that the model takes."""
+        images = batch["images"]
+        if layout() == "NCHW":
+            images = np.ascontiguousarray(images.transpose((0, 3, 1, 2)))
+        return (images,)

@@ -3,16 +3,14 @@ arXiv:2302.13971), told apart by their model config (see scripts/reference/decod
 
 from __future__ import annotations
 
-from typing import Any, Dict, Tuple
+from typing import Any, Dict, Mapping, Tuple
 
 import numpy as np
 from mxnet.gluon import nn
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 
-from .bert import MATMULS as MATMULS
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 
 def dense(inputs: int, units: int, hyper: Dict[str, Any]) -> nn.Dense:
@@ -190,12 +188,11 @@ class LanguageModel(nn.HybridBlock):
         return later, F.cos(angles), F.sin(angles)
 
 
-def build(model_config: Dict[str, Any]) -> nn.HybridBlock:
-    hyper = model_config["hyperparameters"]
-    return initialized(LanguageModel(hyper), transformers.decoder(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> nn.HybridBlock:
+        return initialized(LanguageModel(self.hyper), transformers.decoder(self.hyper))
 
-
-def inputs(batch: Dict[str, Any]) -> Tuple[Any, ...]:
-    """Return the batch's numpy arrays that the model takes."""
-    positions = np.arange(batch["token_ids"].shape[1], dtype=np.int32)
-    return batch["token_ids"].astype(np.int32), positions[np.newaxis]
+    def inputs(self, batch: Mapping[str, Any]) -> Tuple[Any, ...]:
+        """Return the batch's numpy arrays that the model takes."""
+        positions = np.arange(batch["token_ids"].shape[1], dtype=np.int32)
+        return batch["token_ids"].astype(np.int32), positions[np.newaxis]

@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, Mapping, Tuple
 import mxnet as mx
 import networks
 import numpy as np
+from harness.adapter import Definition
 from harness.adapter.layout import INPUTS
 from mxnet.gluon import nn
 from networks.losses import total_loss
@@ -52,6 +53,12 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
     return entropy(logits.reshape((-3, 0)) if logits.ndim > 2 else logits, labels).mean()
 
 
-def loss(outputs: Tuple[Any, ...], labels: Dict[str, Any], model_config: Dict[str, Any]) -> Any:
-    exact, hyper = [x.astype("float32") for x in outputs], model_config["hyperparameters"]
-    return total_loss(exact, labels, hyper, cross_entropy, lambda x: x.transpose((0, 2, 1)))
+class ModelDefinition(Definition):
+    #: Operators that multiply.
+    MATMULS = ("FullyConnected", "batch_dot")
+
+    def loss(self, outputs: Tuple[Any, ...], labels: Dict[str, Any]) -> Any:
+        exact = [x.astype("float32") for x in outputs]
+        return total_loss(
+            exact, labels, self.hyper, cross_entropy, lambda x: x.transpose((0, 2, 1))
+        )

@@ -7,14 +7,12 @@ from typing import Any, Dict, Tuple
 
 import oneflow
 import oneflow.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
-from .layers import dropout, initialized
-from .layers import losses as losses
+from .layers import ModelDefinition, dropout, initialized
 
 
 class Embeddings(nn.Module):
@@ -124,6 +122,6 @@ class Bert(nn.Module):
         return tokens, self.next_sentence(pooled)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    hyper = model_config["hyperparameters"]
-    return initialized(Bert(hyper), transformers.bert(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> nn.Module:
+        return initialized(Bert(self.hyper), transformers.bert(self.hyper))

@@ -8,14 +8,12 @@ from typing import Any, Callable, Dict, Tuple
 import networks
 import oneflow
 import oneflow.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import Layer, LayerGraph
 from networks.schedule import FUSED, Call, flattened, fused, schedule
 from oneflow import Tensor, nn
 
 from ..devices import channels_last
-from .layers import initialized
-from .layers import losses as losses
+from .layers import ModelDefinition, initialized
 
 Operation = Callable[..., Tensor]
 
@@ -144,8 +142,9 @@ def _operation(call: Call) -> Any:
     return FUNCTIONS[layer.op](layer)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    network = networks.describe(model_config)
-    # one kernel, which GPUs alone have
-    model = CNN(fused(network) if channels_last() else network)
-    return initialized(model, networks.weights(network))
+class Definition(ModelDefinition):
+    def build(self) -> nn.Module:
+        network = networks.describe(self.model_config)
+        # one kernel, which GPUs alone have
+        model = CNN(fused(network) if channels_last() else network)
+        return initialized(model, networks.weights(network))

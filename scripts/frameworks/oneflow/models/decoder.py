@@ -8,14 +8,12 @@ from typing import Any, Dict, List, Optional, Tuple
 
 import oneflow
 import oneflow.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 from oneflow import Tensor, nn
 
 from ..matmuls import Multiplication
-from .layers import dropout, initialized
-from .layers import losses as losses
+from .layers import ModelDefinition, dropout, initialized
 
 
 class RMSNorm(nn.Module):
@@ -177,6 +175,6 @@ class LanguageModel(nn.Module):
         return (self.tied_head(x, self.embeddings.token.weight),)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    hyper = model_config["hyperparameters"]
-    return initialized(LanguageModel(hyper), transformers.decoder(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> nn.Module:
+        return initialized(LanguageModel(self.hyper), transformers.decoder(self.hyper))

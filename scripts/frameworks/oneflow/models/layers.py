@@ -7,6 +7,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 import networks
 import oneflow
 import oneflow.nn.functional as F
+from harness.adapter import Definition
 from networks.losses import loss_parts
 from oneflow import Tensor, nn
 
@@ -38,9 +39,7 @@ def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits, labels, reduction="none")
 
 
-def losses(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> List[Tensor]:
-    """Return vectors of losses, whose means add up to the loss."""
-    hyper = model_config["hyperparameters"]
-    return loss_parts(outputs, batch, hyper, cross_entropies, lambda x: x.transpose(1, 2))
+class ModelDefinition(Definition):
+    def losses(self, outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> List[Tensor]:
+        """Return vectors of losses, whose means add up to the loss."""
+        return loss_parts(outputs, batch, self.hyper, cross_entropies, lambda x: x.transpose(1, 2))

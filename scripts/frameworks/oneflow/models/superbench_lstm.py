@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-from harness.adapter import inputs as inputs
 from oneflow import Tensor, nn
 
-from .layers import losses as losses
+from .layers import ModelDefinition
 
 
 class Classifier(nn.Module):
@@ -24,5 +23,6 @@ class Classifier(nn.Module):
         return (self.classifier(outputs[:, -1]),)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    return Classifier(model_config["hyperparameters"])
+class Definition(ModelDefinition):
+    def build(self) -> nn.Module:
+        return Classifier(self.hyper)

@@ -7,13 +7,11 @@ from typing import Any, Dict, Optional, Tuple
 
 import paddle
 import paddle.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 from paddle import Tensor, nn
 
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 FLASH = (8, 0)  # the first compute capability with flash attention
 
@@ -163,6 +161,6 @@ def tied_logits(x: Tensor, tokens: Tensor, bias: Tensor, batch: int) -> Tensor:
     return (logits + bias).reshape([batch, -1, logits.shape[-1]])
 
 
-def build(model_config: Dict[str, Any]) -> nn.Layer:
-    hyper = model_config["hyperparameters"]
-    return initialized(Bert(hyper), transformers.bert(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> nn.Layer:
+        return initialized(Bert(self.hyper), transformers.bert(self.hyper))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Callable, Dict, Tuple
+from typing import Any, Callable, Dict, Mapping, Tuple
 
 import networks
 import paddle
@@ -13,8 +13,7 @@ from networks.schedule import flattened, schedule
 from paddle import Tensor, nn
 
 from ..devices import data_format
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 Operation = Callable[..., Tensor]
 
@@ -123,11 +122,11 @@ class CNN(nn.Layer):
         return tuple([values[number] for number in outputs])
 
 
-def build(model_config: Dict[str, Any]) -> nn.Layer:
-    network = networks.describe(model_config)
-    return initialized(CNN(network), networks.weights(network))
+class Definition(ModelDefinition):
+    def build(self) -> nn.Layer:
+        network = networks.describe(self.model_config)
+        return initialized(CNN(network), networks.weights(network))
 
-
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
-    images = batch["images"]
-    return (images.transpose([0, 3, 1, 2]) if data_format() == "NCHW" else images,)
+    def inputs(self, batch: Mapping[str, Tensor]) -> Tuple[Tensor]:
+        images = batch["images"]
+        return (images.transpose([0, 3, 1, 2]) if data_format() == "NCHW" else images,)

@@ -7,12 +7,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import paddle
 import paddle.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from paddle import Tensor, nn
 
-from .layers import initialized
-from .layers import loss as loss
+from .layers import ModelDefinition, initialized
 
 Rotation = Tuple[Tensor, Tensor]
 
@@ -240,6 +238,8 @@ class Generator:
         return following
 
 
-def build(model_config: Dict[str, Any]) -> nn.Layer:
-    hyper = model_config["hyperparameters"]
-    return initialized(LanguageModel(hyper), transformers.decoder(hyper))
+class Definition(ModelDefinition):
+    Generator = Generator
+
+    def build(self) -> nn.Layer:
+        return initialized(LanguageModel(self.hyper), transformers.decoder(self.hyper))

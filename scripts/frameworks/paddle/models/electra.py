@@ -7,13 +7,12 @@ from typing import Any, Dict, Tuple
 
 import paddle
 import paddle.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from networks.transformers import DRAWS, MASK, MIXER, WORD
 from paddle import Tensor, nn
 
 from .bert import Embeddings, Layer, added_to_scores, at, normalization, tied_logits
-from .layers import initialized
+from .layers import ModelDefinition, initialized
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
@@ -113,21 +112,18 @@ class Electra(nn.Layer):
         return scores, logits, (corrupted != token_ids).astype(scores.dtype)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Layer:
-    hyper = model_config["hyperparameters"]
-    return initialized(Electra(hyper), transformers.electra(hyper))
+class Definition(ModelDefinition):
+    def build(self) -> nn.Layer:
+        return initialized(Electra(self.hyper), transformers.electra(self.hyper))
 
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    scores, logits, replaced = (output.astype("float32") for output in outputs)
-    hyper = model_config["hyperparameters"]
-    originals = paddle.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
-    generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
-    real = batch["attention_mask"].astype("float32")  # padding tells nothing
-    discriminator = F.binary_cross_entropy_with_logits(
-        scores, replaced, weight=real, reduction="sum"
-    )
-    discriminator = discriminator / real.sum()
-    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+        scores, logits, replaced = (output.astype("float32") for output in outputs)
+        hyper = self.hyper
+        originals = paddle.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
+        generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
+        real = batch["attention_mask"].astype("float32")  # padding tells nothing
+        discriminator = F.binary_cross_entropy_with_logits(
+            scores, replaced, weight=real, reduction="sum"
+        )
+        discriminator = discriminator / real.sum()
+        return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 
 import networks
 import paddle.nn.functional as F
+from harness.adapter import Definition
 from networks.losses import total_loss
 from paddle import Tensor, nn
 
@@ -28,8 +29,8 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.astype("float32"), labels, soft_label=soft)
 
 
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    hyper = model_config["hyperparameters"]
-    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.transpose([0, 2, 1]))
+class ModelDefinition(Definition):
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+        return total_loss(
+            outputs, batch, self.hyper, cross_entropy, lambda x: x.transpose([0, 2, 1])
+        )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-from harness.adapter import inputs as inputs
 from paddle import Tensor, nn
 
-from .layers import loss as loss
+from .layers import ModelDefinition
 
 
 class Classifier(nn.Layer):
@@ -28,5 +27,6 @@ class Classifier(nn.Layer):
         return (self.classifier(outputs[:, -1]),)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Layer:
-    return Classifier(model_config["hyperparameters"])
+class Definition(ModelDefinition):
+    def build(self) -> nn.Layer:
+        return Classifier(self.hyper)

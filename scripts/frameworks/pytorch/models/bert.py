@@ -7,14 +7,10 @@ from typing import Any, Dict, List, Tuple
 
 import torch
 import torch.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from torch import Tensor, nn
 
-from .layers import initialized
-from .layers import loss as loss
-
-MEMORY_FORMAT = torch.contiguous_format
+from .layers import ModelDefinition, initialized
 
 
 class Embeddings(nn.Module):
@@ -128,31 +124,6 @@ class Bert(nn.Module):
         return tokens, self.next_sentence(pooled)
 
 
-# Sharding of a layer among devices, see sharded.py.
-LAYER = Layer
-COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
-ROWS = ("attention.output", "output")
-NORMS = ("attention_norm", "output_norm")
-
-
-def heads_of(layer: Layer) -> List[int]:
-    """Return the numbers of heads of queries, keys and values."""
-    return [layer.attention.heads]
-
-
-def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
-    """Have ``layer`` compute the heads of one of ``ranks``.
-
-    Returns the heads of each fused projection by its name; BERT has no such projection."""
-    layer.attention.heads //= ranks
-    return {}
-
-
-def tied(model: Bert) -> List[str]:
-    """Return the parameters of the embeddings that the head multiplies by."""
-    return ["embeddings.token.weight"] if model.head == "pretraining" else []
-
-
 def attendable(attention_mask: Tensor) -> Tensor:
     """Return a mask (batch, 1, 1, sequence) from ``attention_mask`` (batch, sequence); True: may be
     attended to."""
@@ -165,6 +136,30 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
     return x.gather(1, positions[:, :, None].expand(-1, -1, x.shape[2]))
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    hyper = model_config["hyperparameters"]
-    return initialized(Bert(hyper), transformers.bert(hyper))
+class EncoderDefinition(ModelDefinition):
+    """How layers are sharded among devices, see sharded.py."""
+
+    LAYER = Layer
+    COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
+    ROWS = ("attention.output", "output")
+    NORMS = ("attention_norm", "output_norm")
+
+    def heads_of(self, layer: Layer) -> List[int]:
+        """Return the numbers of heads of queries, keys and values."""
+        return [layer.attention.heads]
+
+    def share_heads(self, layer: Layer, ranks: int) -> Dict[str, List[int]]:
+        """Have ``layer`` compute the heads of one of ``ranks``.
+
+        Returns the heads of each fused projection by its name; BERT has no such projection."""
+        layer.attention.heads //= ranks
+        return {}
+
+
+class Definition(EncoderDefinition):
+    def build(self) -> nn.Module:
+        return initialized(Bert(self.hyper), transformers.bert(self.hyper))
+
+    def tied(self, model: Bert) -> List[str]:
+        """Return the parameters of the embeddings that the head multiplies by."""
+        return ["embeddings.token.weight"] if model.head == "pretraining" else []

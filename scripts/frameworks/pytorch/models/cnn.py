@@ -4,7 +4,7 @@ prepared once, and the calls run in order."""
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import torch
 import torch.nn.functional as F
@@ -12,10 +12,7 @@ from networks import Layer, LayerGraph, describe, weights
 from networks.schedule import Call, Schedule, flattened, schedule
 from torch import Tensor, nn
 
-from .layers import initialized
-from .layers import loss as loss
-
-MEMORY_FORMAT = torch.channels_last
+from .layers import ModelDefinition, initialized
 
 
 class ConvolutionalNetwork(nn.Module):
@@ -135,13 +132,15 @@ OPERATIONS: Dict[str, Callable[[Layer], Any]] = {
 }
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    network = describe(model_config)
-    model = initialized(ConvolutionalNetwork(network), weights(network))
-    return model.to(memory_format=MEMORY_FORMAT)
+class Definition(ModelDefinition):
+    MEMORY_FORMAT = torch.channels_last
 
+    def build(self) -> nn.Module:
+        network = describe(self.model_config)
+        model = initialized(ConvolutionalNetwork(network), weights(network))
+        return model.to(memory_format=self.MEMORY_FORMAT)
 
-def inputs(batch: Dict[str, Tensor]) -> Tuple[Tensor]:
-    # (batch, height, width, channels) seen as (batch, channels, height, width) is channels_last
-    # already: no copy
-    return (batch["images"].permute(0, 3, 1, 2),)
+    def inputs(self, batch: Mapping[str, Tensor]) -> Tuple[Tensor]:
+        # (batch, height, width, channels) seen as (batch, channels, height, width) is channels_last
+        # already: no copy
+        return (batch["images"].permute(0, 3, 1, 2),)

@@ -7,14 +7,10 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from torch import Tensor, nn
 
-from .layers import initialized
-from .layers import loss as loss
-
-MEMORY_FORMAT = torch.contiguous_format
+from .layers import ModelDefinition, initialized
 
 Rotation = Tuple[Tensor, Tensor]
 
@@ -238,32 +234,31 @@ class Generator:
         return following
 
 
-# Sharding of a layer among devices, see sharded.py.
-LAYER = Layer
-COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
-ROWS = ("attention.output", "feed_forward.down")
-NORMS = ("attention_norm", "feed_forward_norm")
+class Definition(ModelDefinition):
+    """A language model, and how its layers are sharded among devices, see sharded.py."""
 
+    LAYER = Layer
+    COLUMNS = ("attention.query_key_value", "feed_forward.gate", "feed_forward.up")
+    ROWS = ("attention.output", "feed_forward.down")
+    NORMS = ("attention_norm", "feed_forward_norm")
+    Generator = Generator
 
-def heads_of(layer: Layer) -> List[int]:
-    """Return the numbers of heads of queries, keys and values."""
-    return list(layer.attention.parts)
+    def build(self) -> nn.Module:
+        return initialized(LanguageModel(self.hyper), transformers.decoder(self.hyper))
 
+    def heads_of(self, layer: Layer) -> List[int]:
+        """Return the numbers of heads of queries, keys and values."""
+        return list(layer.attention.parts)
 
-def share_heads(layer: Layer, ranks: int) -> Dict[str, List[int]]:
-    """Have ``layer`` compute the heads of one of ``ranks``.
+    def share_heads(self, layer: Layer, ranks: int) -> Dict[str, List[int]]:
+        """Have ``layer`` compute the heads of one of ``ranks``.
 
-    Returns the heads of queries, keys and values, of all ranks, by the name of their projection."""
-    parts = layer.attention.parts
-    layer.attention.parts = [heads // ranks for heads in parts]
-    return {"attention.query_key_value": parts}
+        Returns the heads of queries, keys and values, of all ranks, by the name of their
+        projection."""
+        parts = layer.attention.parts
+        layer.attention.parts = [heads // ranks for heads in parts]
+        return {"attention.query_key_value": parts}
 
-
-def tied(model: LanguageModel) -> List[str]:
-    """Return the parameters of the embeddings that the head multiplies by."""
-    return [] if model.head is not None else ["embeddings.token.weight"]
-
-
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    hyper = model_config["hyperparameters"]
-    return initialized(LanguageModel(hyper), transformers.decoder(hyper))
+    def tied(self, model: LanguageModel) -> List[str]:
+        """Return the parameters of the embeddings that the head multiplies by."""
+        return [] if model.head is not None else ["embeddings.token.weight"]

@@ -7,21 +7,12 @@ from typing import Any, Dict, Tuple
 
 import torch
 import torch.nn.functional as F
-from harness.adapter import inputs as inputs
 from networks import transformers
 from networks.transformers import DRAWS, MASK, MIXER, WORD
 from torch import Tensor, nn
 
-from .bert import COLUMNS as COLUMNS
-from .bert import LAYER as LAYER
-from .bert import NORMS as NORMS
-from .bert import ROWS as ROWS
-from .bert import Embeddings, Layer, at, attendable
-from .bert import heads_of as heads_of
-from .bert import share_heads as share_heads
+from .bert import Embeddings, EncoderDefinition, Layer, at, attendable
 from .layers import initialized
-
-MEMORY_FORMAT = torch.contiguous_format
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
@@ -106,21 +97,18 @@ class Electra(nn.Module):
         return scores, logits, (corrupted != token_ids).to(scores.dtype)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    hyper = model_config["hyperparameters"]
-    return initialized(Electra(hyper), transformers.electra(hyper))
+class Definition(EncoderDefinition):
+    def build(self) -> nn.Module:
+        return initialized(Electra(self.hyper), transformers.electra(self.hyper))
 
-
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    scores, logits, replaced = (output.float() for output in outputs)
-    hyper = model_config["hyperparameters"]
-    originals = batch["token_ids"].gather(1, batch["masked_positions"])
-    generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
-    real = batch["attention_mask"].float()  # padding tells nothing
-    discriminator = F.binary_cross_entropy_with_logits(
-        scores, replaced, weight=real, reduction="sum"
-    )
-    discriminator = discriminator / real.sum()
-    return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+        scores, logits, replaced = (output.float() for output in outputs)
+        hyper = self.hyper
+        originals = batch["token_ids"].gather(1, batch["masked_positions"])
+        generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
+        real = batch["attention_mask"].float()  # padding tells nothing
+        discriminator = F.binary_cross_entropy_with_logits(
+            scores, replaced, weight=real, reduction="sum"
+        )
+        discriminator = discriminator / real.sum()
+        return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator

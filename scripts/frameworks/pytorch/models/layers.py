@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 import networks
+import torch
 import torch.nn.functional as F
+from harness.adapter import Definition
 from networks.losses import total_loss
 from torch import Tensor, nn
 
@@ -27,8 +29,8 @@ def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.float(), labels)
 
 
-def loss(
-    outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], model_config: Dict[str, Any]
-) -> Tensor:
-    hyper = model_config["hyperparameters"]
-    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: x.transpose(1, 2))
+class ModelDefinition(Definition):
+    MEMORY_FORMAT = torch.contiguous_format
+
+    def loss(self, outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor]) -> Tensor:
+        return total_loss(outputs, batch, self.hyper, cross_entropy, lambda x: x.transpose(1, 2))

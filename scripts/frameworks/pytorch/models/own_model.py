@@ -54,7 +54,7 @@ class Definition(OwnDefinition):
         leaves = tree_leaves(dict(inputs) if isinstance(inputs, Mapping) else inputs)
         return next((leaf for leaf in leaves if isinstance(leaf, Tensor)), None)
 
-    def inputs(self, batch: Dict[str, Tensor]) -> Tuple[Any, ...]:
+    def inputs(self, batch: Mapping[str, Any]) -> Tuple[Any, ...]:
         """Return the inputs of this rank; keep its targets for :meth:`loss`."""
         torch.manual_seed(int(batch["seed"]))
         _, inputs, targets, _ = self._made()
@@ -67,19 +67,19 @@ class Definition(OwnDefinition):
         if not isinstance(value, Tensor):
             return value
         dtype = value.dtype
-        if self._case.precision == FLOAT64:
+        if self.case.precision == FLOAT64:
             dtype = devices.dtype_of(value, torch.float64)
         return value.to(
-            self._rank_context.accelerator,  # the rank's own device is the current one
+            self.rank_context.accelerator,  # the rank's own device is the current one
             dtype,
             memory_format=self.MEMORY_FORMAT if value.dim() == 4 else torch.preserve_format,
         )
 
-    def build(self, model_config: Dict[str, Any]) -> nn.Module:
+    def build(self) -> nn.Module:
         model, inputs, _, loss = self._made()
         if not isinstance(model, nn.Module):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a Module")
-        if self._case.mode == "train" and not any(
+        if self.case.mode == "train" and not any(
             parameter.requires_grad for parameter in model.parameters()
         ):
             raise TypeError("make returned a model without a parameter that is trained")
@@ -89,13 +89,13 @@ class Definition(OwnDefinition):
             with torch.no_grad():
                 Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
         if isinstance(loss, nn.Module):  # it may have weights of classes
-            loss.to(self._rank_context.accelerator)
-            if self._case.precision == FLOAT64:
+            loss.to(self.rank_context.accelerator)
+            if self.case.precision == FLOAT64:
                 loss.double()
         self._loss = loss
         return Whole(model.to(memory_format=self.MEMORY_FORMAT), self._names)
 
-    def loss(self, outputs: Flat, batch: Any, model_config: Any) -> Tensor:
+    def loss(self, outputs: Flat, batch: Any) -> Tensor:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
         nest = outputs.nest
         if any(_widened(output) is not output for output in outputs):
@@ -107,7 +107,7 @@ class Definition(OwnDefinition):
 
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
-        hyper = self._model_config["hyperparameters"]
+        hyper = self.model_config["hyperparameters"]
         # not fused: that fails where a parameter has its first gradient after the others
         return self._own_optimizer(model.parameters()) or torch.optim.SGD(
             model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Tuple
 
-import torch
 from harness.adapter import Unsupported
-from harness.adapter import inputs as inputs
 from torch import Tensor, nn
 
-from .layers import loss as loss
+from .layers import ModelDefinition
 
-MEMORY_FORMAT = torch.contiguous_format
 #: oneDNN's own words for a layer that it lacks in this dtype on this processor.
 _LACKING = "could not create a primitive"
 
@@ -38,5 +35,6 @@ class Classifier(nn.Module):
         return (self.classifier(outputs[:, -1]),)
 
 
-def build(model_config: Dict[str, Any]) -> nn.Module:
-    return Classifier(model_config["hyperparameters"])
+class Definition(ModelDefinition):
+    def build(self) -> nn.Module:
+        return Classifier(self.hyper)

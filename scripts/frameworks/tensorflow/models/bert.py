@@ -3,38 +3,16 @@ scripts/reference/bert.py. Each layer with weights has a name, by which ``adapte
 
 from __future__ import annotations
 
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Mapping
 
 import keras
 import tensorflow as tf
 from keras import layers
 from networks.transformers import MASKED_SCORE
 
-from .layers import initializer, tied_logits
-from .layers import loss as loss
+from .layers import ModelDefinition, initializer, tied_logits
 
 INPUTS = ("token_ids", "segment_ids", "attention_mask", "masked_positions")
-
-
-def build(model_config: Dict[str, Any]) -> keras.Model:
-    """Map a dictionary of the INPUTS to the outputs of the reference in float32."""
-    hyper = model_config["hyperparameters"]
-    classes = hyper.get("classes")
-    spans = hyper.get("head") == "span"
-    names = INPUTS[:-1] if classes or spans else INPUTS
-    tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in names}
-    float32 = layers.Activation("linear", dtype="float32")
-    embeddings = Embeddings(hyper, name="embeddings")
-    x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
-    x = encoded(x, tensors["attention_mask"], hyper)
-    if spans:
-        return keras.Model(tensors, float32(dense(2, hyper, "span")(x)))
-    pooled = dense(hyper["hidden"], hyper, "pooler", "tanh")(x[:, 0])
-    if classes:
-        return keras.Model(tensors, float32(dense(classes, hyper, "classifier")(pooled)))
-    logits = masked_words(x, tensors["masked_positions"], hyper, embeddings)
-    next_sentence = dense(2, hyper, "next_sentence")(pooled)
-    return keras.Model(tensors, [float32(logits), float32(next_sentence)])
 
 
 def encoded(
@@ -59,10 +37,6 @@ def masked_words(
     masked = dense(hidden, hyper, f"{prefix}transform", gelu)(Gather()([x, positions]))
     masked = layer_normalization(hyper, f"{prefix}transform_norm")(masked)
     return TiedDecoder(hyper, embeddings.token, f"{prefix}decoder_bias")(masked)
-
-
-def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
-    return {name: batch[name] for name in INPUTS if name in batch}
 
 
 class Embeddings(layers.Layer):
@@ -173,3 +147,28 @@ def layer_normalization(hyper: Dict[str, Any], name: str) -> layers.LayerNormali
 
 def gelu(x: tf.Tensor) -> tf.Tensor:
     return keras.activations.gelu(x, approximate=False)
+
+
+class Definition(ModelDefinition):
+    def build(self) -> keras.Model:
+        """Map a dictionary of the INPUTS to the outputs of the reference in float32."""
+        hyper = self.hyper
+        classes = hyper.get("classes")
+        spans = hyper.get("head") == "span"
+        names = INPUTS[:-1] if classes or spans else INPUTS
+        tensors = {name: keras.Input((None,), dtype="int64", name=name) for name in names}
+        float32 = layers.Activation("linear", dtype="float32")
+        embeddings = Embeddings(hyper, name="embeddings")
+        x = embeddings([tensors["token_ids"], tensors["segment_ids"]])
+        x = encoded(x, tensors["attention_mask"], hyper)
+        if spans:
+            return keras.Model(tensors, float32(dense(2, hyper, "span")(x)))
+        pooled = dense(hyper["hidden"], hyper, "pooler", "tanh")(x[:, 0])
+        if classes:
+            return keras.Model(tensors, float32(dense(classes, hyper, "classifier")(pooled)))
+        logits = masked_words(x, tensors["masked_positions"], hyper, embeddings)
+        next_sentence = dense(2, hyper, "next_sentence")(pooled)
+        return keras.Model(tensors, [float32(logits), float32(next_sentence)])
+
+    def inputs(self, batch: Mapping[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
+        return {name: batch[name] for name in INPUTS if name in batch}

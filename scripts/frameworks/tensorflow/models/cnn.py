@@ -6,7 +6,7 @@ What has weights is a Keras layer with the name of the description, which is the
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import keras
 import networks
@@ -17,8 +17,7 @@ from networks.schedule import schedule
 from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..devices import has_gradient_of_groups
-from .layers import initializer
-from .layers import loss as loss
+from .layers import ModelDefinition, initializer
 
 Tensors = List[tf.Tensor]
 
@@ -93,14 +92,6 @@ def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
     return None, height, width, channels
 
 
-def build(model_config: Dict[str, Any]) -> keras.Model:
-    return CNN(networks.describe(model_config))
-
-
-def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
-    return batch["images"]
-
-
 def _convolution(layer: Layer) -> layers.Layer:
     # "same" pads both sides alike where nothing strides; elsewhere the input is padded before
     same = layer.stride == 1 and layer.padding == tuple(size // 2 for size in layer.kernel)
@@ -154,3 +145,11 @@ def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) 
     else:
         y = tf.nn.conv2d(x, kernel, stride, padding)
     return tf.nn.bias_add(y, tf.cast(holder.bias, x.dtype)) if layer.bias else y
+
+
+class Definition(ModelDefinition):
+    def build(self) -> keras.Model:
+        return CNN(networks.describe(self.model_config))
+
+    def inputs(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        return batch["images"]

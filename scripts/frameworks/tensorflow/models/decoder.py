@@ -6,39 +6,20 @@ Each layer with weights has a name, by which ``adapter.py`` knows them."""
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import layers
 from networks.transformers import MASKED_SCORE, added_share
 
+from ..steps import traced
 from .bert import embedding
-from .layers import attended, initializer, tied_logits
-from .layers import loss as loss
+from .layers import ModelDefinition, attended, initializer, tied_logits
 
 #: Puts keys and values in a cache, and gives those that are seen.
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
-
-
-def build(model_config: Dict[str, Any]) -> keras.Model:
-    """Map token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or
-    classes)."""
-    hyper = model_config["hyperparameters"]
-    token_ids = keras.Input((None,), dtype="int64", name="token_ids")
-    embeddings = Embeddings(hyper, name="embeddings")
-    x, positions = embeddings(token_ids), Positions(hyper)(token_ids)
-    for number in range(hyper["layers"]):
-        x = DecoderLayer(hyper, name=f"layers.{number}")([x, *positions])
-    x = _norm(hyper, "norm")(x)
-    head = TiedHead(embeddings.token, name="head")
-    if not hyper["tied"]:
-        head = _dense(hyper.get("classes", hyper["vocabulary"]), hyper, "head")
-    return keras.Model(token_ids, layers.Activation("linear", dtype="float32")(head(x)))
-
-
-def inputs(batch: Dict[str, tf.Tensor]) -> tf.Tensor:
-    return batch["token_ids"]
 
 
 class Cache:
@@ -65,7 +46,7 @@ class Cache:
 
 def following(
     model: keras.Model,
-    model_config: Dict[str, Any],
+    hyper: Dict[str, Any],
     token_ids: tf.Tensor,
     begin: tf.Tensor,
     caches: List[Cache],
@@ -74,7 +55,7 @@ def following(
     sequence), which start at position ``begin``. Their keys and values are appended to ``caches``,
     one for each layer."""
     room = caches[0].room if token_ids.shape[1] == 1 else None
-    positions = Positions(model_config["hyperparameters"])(token_ids, begin=begin, room=room)
+    positions = Positions(hyper)(token_ids, begin=begin, room=room)
     x = model.get_layer("embeddings")(token_ids, begin=begin)
     for number, cache in enumerate(caches):
         extend = partial(cache.extend, begin)
@@ -231,3 +212,73 @@ def _dropout(hyper: Dict[str, Any]) -> layers.Dropout:
 def _norm(hyper: Dict[str, Any], name: str) -> layers.Layer:
     kind = {"layer": layers.LayerNormalization, "rms": layers.RMSNormalization}[hyper["norm"]]
     return kind(epsilon=hyper["norm_epsilon"], name=name)
+
+
+class Generator:
+    """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. The passes over the
+    prompts and over one token are one graph each, with fixed shapes."""
+
+    def __init__(
+        self,
+        model: keras.Model,
+        hyper: Dict[str, Any],
+        prompts: tf.Tensor,
+        count: int,
+        xla: bool,
+    ) -> None:
+        batch, length = prompts.shape
+        dtype = keras.config.dtype_policy().compute_dtype
+        caches = [Cache(hyper, batch, length + count, dtype, xla) for _ in range(hyper["layers"])]
+
+        def follow(tokens: tf.Tensor, begin: tf.Tensor) -> Any:
+            """Return the tokens that follow, (batch,), what they were chosen by, and where they
+            stand."""
+            tokens = tf.reshape(tokens, (batch, -1))
+            logits = following(model, hyper, tokens, begin, caches)
+            return tf.argmax(logits, axis=-1), logits, begin + tokens.shape[1]
+
+        self._follow = traced(follow, xla)
+        self._prompts, self._none = prompts, tf.constant(0)
+        self._over_prompts = self._follow.get_concrete_function(prompts, self._none)
+        self.over_one = self._follow.get_concrete_function(prompts[:, 0], self._none)
+        self._last: Any = None
+        self._begin: Any = None
+        self.logits: Any = None
+
+    def prefill(self, more: Optional[np.ndarray] = None) -> tf.Tensor:
+        tokens, run = self._prompts, self._over_prompts
+        if more is not None:
+            tokens = tf.concat([tokens, more], axis=1)
+            run = self._follow.get_concrete_function(tokens, self._none)
+        return self._after(run(tokens, self._none))
+
+    def decode(self, tokens: Optional[np.ndarray] = None) -> tf.Tensor:
+        if tokens is not None:
+            self._last = tf.constant(tokens)
+        return self._after(self.over_one(self._last, self._begin))
+
+    def _after(self, results: Any) -> tf.Tensor:
+        self._last, self.logits, self._begin = results
+        return self._last
+
+
+class Definition(ModelDefinition):
+    Generator = Generator
+
+    def build(self) -> keras.Model:
+        """Map token ids (batch, sequence) to float32 logits (batch, sequence, vocabulary or
+        classes)."""
+        hyper = self.hyper
+        token_ids = keras.Input((None,), dtype="int64", name="token_ids")
+        embeddings = Embeddings(hyper, name="embeddings")
+        x, positions = embeddings(token_ids), Positions(hyper)(token_ids)
+        for number in range(hyper["layers"]):
+            x = DecoderLayer(hyper, name=f"layers.{number}")([x, *positions])
+        x = _norm(hyper, "norm")(x)
+        head = TiedHead(embeddings.token, name="head")
+        if not hyper["tied"]:
+            head = _dense(hyper.get("classes", hyper["vocabulary"]), hyper, "head")
+        return keras.Model(token_ids, layers.Activation("linear", dtype="float32")(head(x)))
+
+    def inputs(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        return batch["token_ids"]

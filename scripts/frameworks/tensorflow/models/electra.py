@@ -4,7 +4,7 @@ name, by which ``adapter.py`` knows it."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 import keras
 import tensorflow as tf
@@ -12,54 +12,12 @@ from keras import layers
 from networks.transformers import DRAWS, MASK, MIXER, WORD, generator
 
 from .bert import Embeddings, dense, encoded, gelu, masked_words
+from .layers import ModelDefinition
 
 INPUTS = (
     *("token_ids", "segment_ids", "attention_mask", "masked_positions"),
     *("mask_draws", "sampling_draws"),
 )
-
-
-def build(model_config: Dict[str, Any]) -> keras.Model:
-    """Return a dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
-    sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1 where
-    a token is replaced, else 0 (batch, sequence)."""
-    hyper = model_config["hyperparameters"]
-    generator_hyper = generator(hyper)
-    inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
-    tokens, segments, mask, positions, _, draws = inputs.values()
-    embeddings = Embeddings(hyper, name="embeddings")  # both have it
-    shown = Masked(hyper)([tokens, positions, inputs["mask_draws"]])
-    x = dense(generator_hyper["hidden"], hyper, "generator.project")(embeddings([shown, segments]))
-    x = encoded(x, mask, generator_hyper, "generator.")
-    logits = masked_words(x, positions, hyper, embeddings, "generator.")
-    corrupted = Replaced()([tokens, positions, Sampled()([logits, draws])])
-    x = encoded(embeddings([corrupted, segments]), mask, hyper, "discriminator.")
-    x = dense(hyper["hidden"], hyper, "discriminator.transform", gelu)(x)
-    scores = dense(1, hyper, "discriminator.score")(x)[..., 0]
-    float32 = layers.Activation("linear", dtype="float32")
-    outputs = (scores, logits, Differ()([corrupted, tokens]))
-    return keras.Model(inputs, [float32(output) for output in outputs])
-
-
-def inputs(batch: Dict[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
-    return {name: batch[name] for name in INPUTS}
-
-
-def loss(
-    outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    """Return the mean cross entropies of the generator over the masked positions and of the
-    discriminator over all that are no padding, weighted."""
-    scores, logits, replaced = outputs
-    hyper = model_config["hyperparameters"]
-    originals = at(batch["masked_positions"], batch["token_ids"])
-    generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, logits)
-    real = tf.cast(batch["attention_mask"], scores.dtype)
-    entropies = real * tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
-    discriminator = tf.reduce_sum(entropies) / tf.reduce_sum(real)
-    return hyper["generator_weight"] * tf.reduce_mean(generator) + (
-        hyper["discriminator_weight"] * discriminator
-    )
 
 
 def at(positions: tf.Tensor, tokens: tf.Tensor) -> tf.Tensor:
@@ -126,3 +84,45 @@ class Differ(layers.Layer):
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         return tf.cast(tensors[0] != tensors[1], self.compute_dtype)
+
+
+class Definition(ModelDefinition):
+    def build(self) -> keras.Model:
+        """Map a dictionary of the INPUTS to float32 arrays: logits that a token is replaced (batch,
+        sequence), the generator's of the masked positions (batch, predictions, vocabulary), and 1
+        where a token is replaced, else 0 (batch, sequence)."""
+        hyper = self.hyper
+        generator_hyper = generator(hyper)
+        inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
+        tokens, segments, mask, positions, _, draws = inputs.values()
+        embeddings = Embeddings(hyper, name="embeddings")  # both have it
+        shown = Masked(hyper)([tokens, positions, inputs["mask_draws"]])
+        x = dense(generator_hyper["hidden"], hyper, "generator.project")(
+            embeddings([shown, segments])
+        )
+        x = encoded(x, mask, generator_hyper, "generator.")
+        logits = masked_words(x, positions, hyper, embeddings, "generator.")
+        corrupted = Replaced()([tokens, positions, Sampled()([logits, draws])])
+        x = encoded(embeddings([corrupted, segments]), mask, hyper, "discriminator.")
+        x = dense(hyper["hidden"], hyper, "discriminator.transform", gelu)(x)
+        scores = dense(1, hyper, "discriminator.score")(x)[..., 0]
+        float32 = layers.Activation("linear", dtype="float32")
+        outputs = (scores, logits, Differ()([corrupted, tokens]))
+        return keras.Model(inputs, [float32(output) for output in outputs])
+
+    def inputs(self, batch: Mapping[str, tf.Tensor]) -> Dict[str, tf.Tensor]:
+        return {name: batch[name] for name in INPUTS}
+
+    def loss(self, outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+        """Return the mean cross entropies of the generator over the masked positions and of the
+        discriminator over all that are no padding, weighted."""
+        scores, logits, replaced = outputs
+        hyper = self.hyper
+        originals = at(batch["masked_positions"], batch["token_ids"])
+        generator = tf.nn.sparse_softmax_cross_entropy_with_logits(originals, logits)
+        real = tf.cast(batch["attention_mask"], scores.dtype)
+        entropies = real * tf.nn.sigmoid_cross_entropy_with_logits(replaced, scores)
+        discriminator = tf.reduce_sum(entropies) / tf.reduce_sum(real)
+        return hyper["generator_weight"] * tf.reduce_mean(generator) + (
+            hyper["discriminator_weight"] * discriminator
+        )

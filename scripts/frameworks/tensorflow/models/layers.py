@@ -6,6 +6,7 @@ from typing import Any, Callable, Dict, Optional
 
 import keras
 import tensorflow as tf
+from harness.adapter import Definition
 from networks.losses import total_loss
 
 INITIALIZERS: Dict[str, Callable[[float], keras.initializers.Initializer]] = {
@@ -65,7 +66,9 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(entropy(labels=labels, logits=logits))
 
 
-def loss(outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]) -> tf.Tensor:
-    every = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-    hyper = model_config["hyperparameters"]
-    return total_loss(every, batch, hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1)))
+class ModelDefinition(Definition):
+    def loss(self, outputs: Any, batch: Dict[str, tf.Tensor]) -> tf.Tensor:
+        every = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        return total_loss(
+            every, batch, self.hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1))
+        )

@@ -4,7 +4,7 @@ keras.applications."""
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Dict, Iterator, List
+from typing import Any, Dict, Iterator, List, Mapping
 
 import keras
 import numpy as np
@@ -68,13 +68,13 @@ class Definition(OwnDefinition):
             _, inputs, targets, _ = self._made()
         self._structure = (inputs, targets)
         arrays = [np.asarray(tensor) for tensor in tf.nest.flatten(self._structure)]
-        if self._case.precision == FLOAT64:
+        if self.case.precision == FLOAT64:
             arrays = [a.astype(np.float64) if a.dtype.kind == "f" else a for a in arrays]
         self._arrays = {f"{number:03d}": array for number, array in enumerate(arrays)}
         return self._arrays
 
-    def build(self, model_config: Dict[str, Any]) -> keras.Model:
-        if self._case.precision != FLOAT64:
+    def build(self) -> keras.Model:
+        if self.case.precision != FLOAT64:
             return self._built()
         with computing_in("float32"):  # for its initial weights
             initial = self._built().get_weights()
@@ -105,15 +105,13 @@ class Definition(OwnDefinition):
         model."""
         return self._names[id(weight)]
 
-    def inputs(self, batch: Dict[str, tf.Tensor]) -> Any:
+    def inputs(self, batch: Mapping[str, tf.Tensor]) -> Any:
         return self._batch_of(batch)[0]
 
-    def _batch_of(self, batch: Dict[str, tf.Tensor]) -> Any:
+    def _batch_of(self, batch: Mapping[str, tf.Tensor]) -> Any:
         return tf.nest.pack_sequence_as(self._structure, [batch[name] for name in self._arrays])
 
-    def loss(
-        self, outputs: Any, batch: Dict[str, tf.Tensor], model_config: Dict[str, Any]
-    ) -> tf.Tensor:
+    def loss(self, outputs: Any, batch: Dict[str, tf.Tensor]) -> tf.Tensor:
         """Return the user's loss, from outputs in float32 at least, like those of our models."""
         targets = self._batch_of(batch)[1]
         value = self._loss(targets, tf.nest.map_structure(_widened, outputs))
@@ -129,7 +127,7 @@ class Definition(OwnDefinition):
     def optimizer(self) -> keras.optimizers.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
         own: Any = self._own_optimizer()
-        return own or optimizers.from_model_config(self._model_config, self.name)
+        return own or optimizers.from_model_config(self.model_config, self.name)
 
     def arrays(self) -> List[np.ndarray]:
         """Return this rank's inputs and targets."""

@@ -12,50 +12,9 @@ from networks.tensorflow_layers import OPERATIONS, padded
 from ..compiler import Scope
 from ..variables import Variables
 from . import layers
-from .layers import loss as loss
 
 #: Convolutions that XLA compiles together: as many as a bottleneck has.
 COMPILED_TOGETHER = 3
-
-
-def variables(model_config: Dict[str, Any]) -> Variables:
-    return layers.drawn(networks.weights(networks.describe(model_config)))
-
-
-def forward(
-    variables: Variables,
-    batch: Dict[str, Any],
-    model_config: Dict[str, Any],
-    training: bool,
-    scope: Scope,
-) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
-    """Map images (batch, height, width, 3) to logits (batch, classes), in training followed by
-    those of the auxiliary heads, with the batch's means and variances by the names of their running
-    statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
-    network = networks.describe(model_config)
-    left_out = () if training else network.auxiliary
-    computed = [layer for layer in network.layers if layer.name not in left_out]
-    values: Dict[str, tf.Tensor] = {networks.IMAGES: batch["images"].value()}
-    statistics: Dict[str, tf.Tensor] = {}
-    for part in _parts(computed):
-        with scope():
-            for layer in part:
-                inputs = [values[name] for name in layer.inputs]
-                if layer.op == "batch_norm":
-                    y, of_batch = layers.batch_norm(
-                        inputs[0], variables, layer.name, layer.epsilon, training
-                    )
-                    statistics.update(of_batch)
-                elif layer.op == "convolution":
-                    y = _convolution(layer, variables, inputs[0])
-                elif layer.op == "linear":
-                    y = layers.dense(inputs[0], variables, layer.name)
-                elif layer.op == "dropout":
-                    y = layers.dropout(inputs[0], layer.rate, training)
-                else:
-                    y = OPERATIONS[layer.op](layer, *inputs)
-                values[layer.name] = y
-    return [values[name] for name in network.outputs if name not in left_out], statistics
 
 
 def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
@@ -94,3 +53,39 @@ def _ungrouped(layer: Layer, x: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     rows, columns = layer.padding
     padding = [[0, 0], [rows, rows], [columns, columns], [0, 0]]
     return tf.nn.conv2d(x, weight, strides=layer.stride, padding=padding)
+
+
+class Definition(layers.ModelDefinition):
+    def variables(self) -> Variables:
+        return layers.drawn(networks.weights(networks.describe(self.model_config)))
+
+    def forward(
+        self, variables: Variables, batch: Dict[str, Any], training: bool, scope: Scope
+    ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
+        """Map images (batch, height, width, 3) to logits (batch, classes), in training followed by
+        those of the auxiliary heads, with the batch's means and variances by the names of their
+        running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
+        network = networks.describe(self.model_config)
+        left_out = () if training else network.auxiliary
+        computed = [layer for layer in network.layers if layer.name not in left_out]
+        values: Dict[str, tf.Tensor] = {networks.IMAGES: batch["images"].value()}
+        statistics: Dict[str, tf.Tensor] = {}
+        for part in _parts(computed):
+            with scope():
+                for layer in part:
+                    inputs = [values[name] for name in layer.inputs]
+                    if layer.op == "batch_norm":
+                        y, of_batch = layers.batch_norm(
+                            inputs[0], variables, layer.name, layer.epsilon, training
+                        )
+                        statistics.update(of_batch)
+                    elif layer.op == "convolution":
+                        y = _convolution(layer, variables, inputs[0])
+                    elif layer.op == "linear":
+                        y = layers.dense(inputs[0], variables, layer.name)
+                    elif layer.op == "dropout":
+                        y = layers.dropout(inputs[0], layer.rate, training)
+                    else:
+                        y = OPERATIONS[layer.op](layer, *inputs)
+                    values[layer.name] = y
+        return [values[name] for name in network.outputs if name not in left_out], statistics

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import tensorflow as tf
+from harness.adapter import Definition
 from networks import Weight
 from networks.losses import total_loss
 
@@ -81,8 +82,8 @@ def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     return tf.reduce_mean(entropy(labels=labels, logits=logits))
 
 
-def loss(
-    outputs: List[tf.Tensor], batch: Dict[str, Any], model_config: Dict[str, Any]
-) -> tf.Tensor:
-    hyper = model_config["hyperparameters"]
-    return total_loss(outputs, batch, hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1)))
+class ModelDefinition(Definition):
+    def loss(self, outputs: List[tf.Tensor], batch: Dict[str, Any]) -> tf.Tensor:
+        return total_loss(
+            outputs, batch, self.hyper, cross_entropy, lambda x: tf.transpose(x, (0, 2, 1))
+        )
