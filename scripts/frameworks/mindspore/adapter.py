@@ -24,8 +24,7 @@ from harness.primitives import Primitives
 from mindspore import nn, ops
 from mindspore.graph.api import _pynative_executor
 
-from . import compiler, matmuls, micro, optimizers
-from .parallel import data_parallel
+from . import compiler, devices, matmuls, micro, optimizers
 
 #: Shared endings of names that MindSpore has others for.
 ENDINGS = {
@@ -48,10 +47,10 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
                 f"the package index has MindSpore {mindspore.__version__} for CPUs only"
             )
         mindspore.set_device("CPU")
-        _set_once(self.rank_context.threads)
+        devices.set_once(self.rank_context.threads)
         if self.case.precision != "fp32":
             matmuls.refuse_halves()
-        self._group = data_parallel.Group(self.rank_context)
+        self._group = devices.Group(self.rank_context)
         self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
@@ -192,20 +191,6 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
 
     def stop(self) -> None:
         self._group.leave()
-
-
-def _set_once(threads: int) -> None:
-    """Set what MindSpore takes once in a process: threads, and operations that run when called.
-
-    Its queues of operations, which are the default, wait in loops and take the cores from the
-    operations: a small BERT's step takes ten times as long on one core."""
-    try:
-        mindspore.runtime.launch_blocking()
-        mindspore.runtime.dispatch_threads_num(threads)
-        mindspore.device_context.cpu.op_tuning.threads_num(threads)
-    except RuntimeError as error:
-        if "repeatedly" not in str(error):
-            raise
 
 
 def _own_layout(batch: Dict[str, Any]) -> Dict[str, Any]:

@@ -26,7 +26,6 @@ from harness.primitives import Primitives
 
 from . import devices, matmuls, micro, optimizers
 from .models import layers
-from .parallel import data_parallel
 
 Outputs = Tuple[Any, ...]
 
@@ -40,7 +39,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def start(self) -> None:
         several = self.rank_context.world_size > 1
-        children = data_parallel.start_children(self.rank_context) if several else []
+        children = devices.start_children(self.rank_context) if several else []
         devices.put_messages_first()
         self._context = devices.take(self.rank_context)
         self._definition: Any = self.definition()
@@ -50,7 +49,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         self._dtype, self._operators = devices.set_precision(
             self.case.precision, self._context, operators
         )
-        self._group: Any = data_parallel.Group(self.rank_context, children) if several else None
+        self._group: Any = devices.Group(self.rank_context, children) if several else None
 
     def build(self, batch: Dict[str, Any]) -> None:
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)

@@ -23,7 +23,6 @@ from harness.loader import DeviceArray, Loading
 from harness.primitives import Primitives
 
 from . import compiler, devices, matmuls, micro, optimizers
-from .parallel import data_parallel
 
 
 class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
@@ -53,7 +52,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             self._build_graph()
         elif self.trains:
             several = self.rank_context.world_size > 1
-            self._wrapped = data_parallel.wrap(self._model) if several else self._model
+            self._wrapped = devices.wrap(self._model) if several else self._model
             self._optimizer = self._make_optimizer()
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
@@ -65,7 +64,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def put(self, batch: Dict[str, Any]) -> None:
         moved = self._moved(batch)
         if self._graph_mode and self.rank_context.world_size > 1:
-            moved = data_parallel.join(moved, self._device)
+            moved = devices.join(moved, self._device)
         self._batch = moved
 
     def device_tensor(self, array: DeviceArray) -> Any:
@@ -127,8 +126,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def _build_graph(self) -> None:
         self._side_graphs: Dict[Any, Any] = {}
         if self.rank_context.world_size > 1:
-            self._model = data_parallel.replicate(self._model, self._device)
-            self._batch = data_parallel.join(self._batch, self._device)
+            self._model = devices.replicate(self._model, self._device)
+            self._batch = devices.join(self._batch, self._device)
         self._source = compiler.Source(self._definition, self._model, self._amp)
         if self.trains:
             self._optimizer = self._make_optimizer()
@@ -206,12 +205,12 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         return state_of_modules(self._model, oneflow.nn.Linear, kernels)
 
     def to_numpy(self, tensor: Any) -> Any:
-        return data_parallel.local(tensor.detach()).float().numpy()
+        return devices.local(tensor.detach()).float().numpy()
 
     def assign(self, arrays: Dict[str, Any]) -> None:
         with oneflow.no_grad():
             for name, variable in self.state().items():
-                local = data_parallel.local(variable.tensor)
+                local = devices.local(variable.tensor)
                 local.copy_(oneflow.tensor(arrays[name], device=local.device))
 
     def raw_gradients(self) -> Dict[str, Any]:
@@ -238,7 +237,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not tell in which messages gradients go")
-        return data_parallel.bucket_bytes(self._model)
+        return devices.bucket_bytes(self._model)
 
     def step_parts(self) -> List[StepPart]:
         if not self._graph_mode:

@@ -1,15 +1,16 @@
-"""The device a rank computes on, and OneFlow's own mixed precision, tried before it is relied on:
-where it has no effect it says nothing or only warns."""
+"""Device of a rank, OneFlow's own mixed precision, tried before it is relied on (where it has no
+effect it says nothing or only warns), and data parallelism of ranks that OneFlow joined when it was
+imported."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from typing import Any
+from typing import Any, Dict, List
 
 import oneflow
 from harness.adapter import RankContext, Unsupported, mixed_dtype, takes_gpu
-from oneflow import sysconfig
+from oneflow import Tensor, nn, sysconfig
 
 #: The wheels of OneFlow 0.9 have machine code for compute capability 6.0 to 8.6, and no PTX that a
 #: driver could compile for newer ones.
@@ -66,3 +67,50 @@ def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) 
     if train and not graph and name == "float16" and not hasattr(oneflow.amp.GradScaler, "scale"):
         raise Unsupported("OneFlow's GradScaler, which float16 needs, works in nn.Graph alone")
     return dtype
+
+
+DATA_PARALLEL = {
+    # running statistics stay each rank's own: a training step does not read them, and the other
+    # frameworks do not send them either
+    "broadcast_buffers": False,
+}
+
+
+def wrap(model: nn.Module) -> nn.Module:
+    """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
+    return nn.parallel.DistributedDataParallel(model, **DATA_PARALLEL)
+
+
+def bucket_bytes(model: nn.Module) -> List[int]:
+    """Return the bytes of each bucket that DistributedDataParallel sends, padding included, last
+    layers first.
+
+    ``model``: the argument of :func:`wrap`, which keeps the buckets."""
+    return [bucket.numel() * bucket.element_size() for bucket in model._bucket_tensors]
+
+
+def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
+    """Return ``model`` as one of global tensors, whole in every rank: what OneFlow recommends for
+    data-parallel graphs. Batch normalisation still takes each rank's own statistics. Raises
+    :class:`Unsupported` for a model in training whose backward pass OneFlow does not compile."""
+    if model.training and any(isinstance(layer, nn.LSTM) for layer in model.modules()):
+        raise Unsupported(
+            "nn.Graph does not compile the backward pass of nn.LSTM with global tensors: 'Stack "
+            "Grad expects the shape of input tensor is equal to like tensor's'"
+        )
+    everywhere = oneflow.placement.all(device.type)
+    return model.to_global(placement=everywhere, sbp=oneflow.sbp.broadcast)
+
+
+def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
+    """Return the batches of all ranks as one of global tensors, split along the batch."""
+    everywhere = oneflow.placement.all(device.type)
+    return {
+        name: tensor.to_global(placement=everywhere, sbp=oneflow.sbp.split(0))
+        for name, tensor in batch.items()
+    }
+
+
+def local(tensor: Tensor) -> Tensor:
+    """Return this rank's part of a global tensor, in the same memory; another tensor as it is."""
+    return tensor.to_local() if tensor.is_global else tensor

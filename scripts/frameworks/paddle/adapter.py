@@ -26,7 +26,6 @@ from harness.loader import Loading
 from harness.primitives import Primitives
 
 from . import compiler, devices, matmuls, micro, optimizers
-from .parallel import data_parallel
 
 Outputs = Tuple[paddle.Tensor, ...]
 
@@ -51,7 +50,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             devices.require_amp(self._dtype)
         self._definition: Any = self.definition()
         self._process_group = (
-            data_parallel.join(self.rank_context) if self.rank_context.world_size > 1 else None
+            devices.join(self.rank_context) if self.rank_context.world_size > 1 else None
         )
 
     def build(self, batch: Dict[str, Any]) -> None:
@@ -203,7 +202,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return compiler.proof(self._network)
 
     def gradient_messages(self) -> List[int]:
-        return data_parallel.group_bytes(self._wrapped)
+        return devices.group_bytes(self._wrapped)
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")

@@ -22,7 +22,7 @@ from harness.loader import Loading
 from harness.primitives import Primitives
 from tensorflow.python import pywrap_tensorflow
 
-from . import compiler, devices, matmuls, micro, optimizers, steps, variables
+from . import compiler, devices, matmuls, micro, optimizers, steps
 
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
@@ -61,12 +61,12 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
             tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
             self._model = self._definition.variables()
-            resident = self._resident = variables.resident(batch)
+            resident = self._resident = steps.resident(batch)
             tf.set_random_seed(self.rank_context.dropout_seed)
             parts = (self._definition, self._model, resident)
             if self.trains:
                 rate = model_config["hyperparameters"]["learning_rate"]
-                self._rate = variables.constant((), rate, trainable=False)
+                self._rate = steps.constant((), rate, trainable=False)
                 trained = {
                     name: entry.tensor.name
                     for name, entry in self.state().items()
@@ -97,7 +97,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def put(self, batch: Dict[str, Any]) -> None:
         # copies: a session gives a variable the memory that it is fed, where that is aligned
         arrays = {name: array.copy() for name, array in batch.items()}
-        variables.load(self._resident, arrays, self._run)
+        steps.load(self._resident, arrays, self._run)
 
     def set_learning_rate(self, rate: float) -> None:
         self._rate.load(rate, self._run)
@@ -166,7 +166,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return {name: in_shared_layout(arrays[name], entry) for name, entry in chosen.items()}
 
     def assign(self, arrays: Dict[str, Any]) -> None:
-        variables.load(self._model, arrays, self._run)
+        steps.load(self._model, arrays, self._run)
 
     def raw_gradients(self) -> Dict[str, Any]:
         return self._evaluate()[1]

@@ -15,7 +15,7 @@ from harness.operations import ConvolutionShape, functions
 from harness.primitives import SHARED, Function, LayerFunction, Repeated
 from harness.primitives import Primitives as Base
 
-from . import devices, variables
+from . import devices, steps
 
 #: Each graph has names and keys of its own: a server keeps a variable by its name, and a
 #: collective's shape by its key, whatever graph they are in.
@@ -53,12 +53,12 @@ class Primitives(Base):
         which lie on the device."""
         named, graph = {f"operand_{n}": array for n, array in enumerate(arrays)}, tf.Graph()
         with graph.as_default(), tf.device(self.device), tf.name_scope(f"own_{next(_NUMBERS)}"):
-            resident = variables.resident(named)
+            resident = steps.resident(named)
             fetched = make(*[variable.read_value() for variable in resident.values()])
             start = tf.global_variables_initializer()
         session = self._session_of(graph)
         session.run(start)
-        variables.load(resident, named, session)
+        steps.load(resident, named, session)
         return [session.make_callable(fetch) for fetch in fetched]
 
     def all_reduced(self, tensor: tf.Tensor) -> tf.Tensor:
@@ -104,7 +104,7 @@ class Primitives(Base):
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         def make(own: tf.Tensor) -> Sequence[Any]:
             brought = tf.cast(own, dtype)
-            held = variables.empty(array.shape, brought.dtype)
+            held = steps.empty(array.shape, brought.dtype)
             total = self.all_reduced(held.read_value())
             return [
                 held.assign(brought, read_value=False), held.assign(total, read_value=False),
@@ -118,7 +118,7 @@ class Primitives(Base):
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         def make(a: tf.Tensor, b: tf.Tensor) -> Sequence[Any]:
             computed = tf.matmul(a, b)
-            part, whole = (variables.empty(computed.shape, computed.dtype) for _ in range(2))
+            part, whole = (steps.empty(computed.shape, computed.dtype) for _ in range(2))
             return [
                 part.assign(computed, read_value=False),
                 whole.assign(self.all_reduced(part.read_value()), read_value=False),
@@ -145,7 +145,7 @@ class Primitives(Base):
                     computed = function(a, b)
                 each.append(computed[0, 0])
             update, value = _kept(computed)
-            held = variables.empty(message.shape, tf.float32)
+            held = steps.empty(message.shape, tf.float32)
             summed = held.assign(self.all_reduced(held.read_value()), read_value=False)
             compute = [update, tf.add_n(each)]
             reset = held.assign(own, read_value=False)
@@ -163,5 +163,5 @@ class Primitives(Base):
 
 def _kept(tensor: tf.Tensor) -> Tuple[tf.Operation, tf.Tensor]:
     """Return the operation that writes a tensor to a variable, and the variable's value."""
-    held = variables.empty(tensor.shape, tensor.dtype)
+    held = steps.empty(tensor.shape, tensor.dtype)
     return held.assign(tensor, read_value=False), held.read_value()

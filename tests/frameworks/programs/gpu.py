@@ -360,8 +360,10 @@ def expand_masks(model_config):
     def shape(capability, mixed):
         double.cuda.get_device_capability = lambda device=None: capability
         double.paddle.is_autocast_enabled = lambda device=None: mixed
-        return module_of("models.bert").added_to_scores(
-            *(double.paddle.ones(size) for size in ([2, 8], [1])), 4
-        ).shape
+        return (
+            module_of("models.bert")
+            .added_to_scores(*(double.paddle.ones(size) for size in ([2, 8], [1])), 4)
+            .shape
+        )
 
     return {"shapes": [shape(VOLTA, True), shape(AMPERE, False), shape(AMPERE, True)]}

@@ -52,7 +52,7 @@ def check_compiled_raises_where_nothing_was_compiled():
 
 def normalise():
     adapter = started(small_images(), compiler="graph")
-    flow, ranks, graphs = library(), module_of("parallel.data_parallel"), module_of("compiler")
+    flow, ranks, graphs = library(), module_of("devices"), module_of("compiler")
 
     class Definition:
         inputs = staticmethod(lambda batch: (batch["images"],))
@@ -68,7 +68,7 @@ def normalise():
     images = flow.randn(4, 3, 8, 8) + RANK
     (alone,) = Model().train()(images)
     model = ranks.replicate(Model().train(), adapter._device)
-    graph = graphs.Forward(graphs.Source(Definition, model, {}, None))
+    graph = graphs.Forward(graphs.Source(Definition, model, None))
     (together,) = graph(ranks.join({"images": images}, adapter._device))
     answers = {
         "alone": alone.numpy().ravel().tolist(),

@@ -43,7 +43,7 @@ def check_an_inference_step_computes_everything_and_fetches_nothing():
     first = float(flat(adapter.outputs()).mean())
     assert str(adapter._step()) == "[None]", "the outputs are copied to the host in every step"
     bias = {"pooler.bias": adapter._model["pooler.bias"]}
-    module_of("variables").load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
+    module_of("steps").load(bias, {"pooler.bias": np.ones(32, "float32")}, adapter._run)
     before = adapter.read(adapter._outputs)
     assert np.isclose(before, first, rtol=1e-6)
     assert adapter.read(adapter.step()) != before, "the step did not compute its outputs anew"

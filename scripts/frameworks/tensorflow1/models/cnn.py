@@ -10,7 +10,7 @@ from networks import Layer
 from networks.tensorflow_layers import OPERATIONS, padded
 
 from ..compiler import Scope
-from ..variables import Variables
+from ..steps import Variables
 from . import layers
 
 #: Convolutions that XLA compiles together: as many as a bottleneck has.

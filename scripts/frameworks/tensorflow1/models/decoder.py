@@ -11,7 +11,7 @@ from networks import transformers
 from networks.transformers import MASKED_SCORE
 
 from ..compiler import Scope
-from ..variables import Variables
+from ..steps import Variables
 from . import layers
 
 

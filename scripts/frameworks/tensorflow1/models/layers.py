@@ -9,7 +9,7 @@ from harness.adapter import Definition
 from networks import Weight
 from networks.losses import total_loss
 
-from ..variables import Variables, constant, normal, uniform
+from ..steps import Variables, constant, normal, uniform
 
 #: Functions from a shape and a deviation or bound to a parameter.
 DISTRIBUTIONS: Dict[str, Callable[..., Any]] = {"normal": normal, "uniform": uniform}
