@@ -88,15 +88,6 @@ def check_compiled_raises_where_xla_compiled_nothing():
     assert "operation by operation" in raised(Mismatch, adapter.compiled)
 
 
-def check_a_step_is_complete_when_synchronize_returns():
-    """JAX computes in the background: the loss of op-by-op steps is ready before the weights."""
-    adapter = built(small_bert(layers=0))
-    adapter.step()
-    adapter.synchronize()
-    state = jax.tree.leaves((adapter._shared, adapter._own, adapter._latest))
-    assert all(array.is_ready() for array in state)
-
-
 def average():
     """Tell a rank's batch statistics, averaged gradients, and how far a clipped step goes."""
     adapter = started(small_images(blocks=1), compiler="jit")

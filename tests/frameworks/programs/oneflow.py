@@ -5,7 +5,7 @@ import math
 import numpy as np
 from harness.adapter import Mismatch
 
-from .common import flat, read_nan, refuse
+from .common import flat, read_nan
 from .prelude import RANK, built, library, module_of, raised, started
 from .small import BERT_PRODUCTS, LAYER_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
@@ -33,13 +33,6 @@ def check_eager_mode_and_graph_count_the_same_products():
         assert library().get_rng_state().numpy().tolist() == random, "it drew random numbers"
         compiled = built(model_config, mode=mode, compiler="graph")
         assert compiled.matmul_dtypes() == {"float32": graph}
-
-
-def check_amp_that_has_no_effect_is_unsupported_in_oneflows_words():
-    for compiler in ("none", "graph"):
-        reason = refuse(precision="amp", compiler=compiler)["reason"]
-        assert "CPU autocast is not supported currently" in reason
-        assert "float32" in reason
 
 
 def check_compiled_raises_where_nothing_was_compiled():

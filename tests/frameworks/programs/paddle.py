@@ -31,12 +31,6 @@ def count_products(model_config, compiler, count):
     assert math.isfinite(adapter.read(adapter.step()))
 
 
-def check_amp_without_effect_is_unsupported_in_paddles_words():
-    reason = raised(Unsupported, lambda: built(small_bert(), precision="amp"))
-    assert "float32" in reason
-    assert "it makes no effect" in reason
-
-
 def check_amp_runs_in_a_program_where_paddle_can():
     """oneDNN has bfloat16 matmuls for programs on some processors, and batch normalisation refuses
     bfloat16."""

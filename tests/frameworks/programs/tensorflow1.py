@@ -1,9 +1,9 @@
 """Features special to TensorFlow 1."""
 
 import numpy as np
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch
 
-from .common import flat, refuse
+from .common import flat
 from .prelude import batch_of, built, judged, library, module_of, raised, started
 from .small import BERT_PRODUCTS, LAYER_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
@@ -49,16 +49,6 @@ def check_an_inference_step_computes_everything_and_fetches_nothing():
     assert adapter.read(adapter.step()) != before, "the step did not compute its outputs anew"
     expected = adapter._run.run(adapter._logits)
     assert all(np.array_equal(*pair) for pair in zip(adapter.outputs(), expected))
-
-
-def check_amp_without_a_gpu_is_unsupported_for_tensorflows_reason():
-    for mode in ("train", "inference"):
-        refused = refuse(small_bert(layers=0), build=True, mode=mode, precision="amp")
-        assert "No (suitable) GPUs detected" in refused["reason"]
-    require = module_of("devices").require_halves
-    assert raised(Unsupported, lambda: require({"float16": 1, "float32": 1})) is None, (
-        "refused on a GPU, too"
-    )
 
 
 def check_xla_compiles_all_products_of_the_step():
