@@ -135,14 +135,6 @@ def test_a_row_for_each_metric_of_each_case() -> None:
     assert not {"framework", "model", "precision", "batch_per_device"} & {*table.columns}
 
 
-def test_what_failed_has_a_status_and_no_figure() -> None:
-    (one,) = copies(1.0, size=10)
-    lost = tuple(metric._replace(value=None) for metric in one.metrics)
-    table = measured_rows(replace(one, status="failed", reason="broke", metrics=lost))
-    assert table["median"].isna().all()
-    assert set(zip(table["status"], table["reason"], strict=True)) == {("failed", "broke")}
-
-
 def test_a_kind_takes_no_other_table_s_name() -> None:
     runs = [
         of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "compare", "copy")
@@ -162,13 +154,13 @@ def test_metrics_may_be_zero_or_negative() -> None:
     assert "repeat 7 stands apart" in table["remarks"][0]
 
 
-@pytest.mark.parametrize(("metric", "ratio"), [("bandwidth", 2.0), ("longest", 2.0)])
-def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str, ratio: float) -> None:
+@pytest.mark.parametrize("metric", ["bandwidth", "longest"])
+def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> None:
     base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
     candidate = copies(*(2 + 0.002 * n for n in range(8)), size=10)
     table = compare.compare(group(base, None), group(candidate, None))
     (row,) = (entry for entry in table.to_dict("records") if entry["metric"] == metric)
-    assert row["ratio"] == pytest.approx(ratio)
+    assert row["ratio"] == pytest.approx(2.0)
     assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
     worse = compare.compare(group(candidate, None), group(base, None))
     assert set(worse["verdict"]) == {"slower"}

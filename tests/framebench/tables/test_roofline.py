@@ -69,13 +69,7 @@ def test_bytes_are_those_that_a_step_cannot_do_without(
     [
         ({"model": "another"}, {}, "the parameters of this model"),
         ({"parallelism": "fsdp", "devices_per_node": 2}, {}, "with fsdp devices share"),
-        ({"precision": "odd"}, {}, "in which dtype odd keeps"),
         ({}, {"hyperparameters": {"optimizer": "lion"}}, "what its optimizer keeps"),
-        (
-            {"mode": "inference"},
-            {"forward_multiply_adds": {"per_sample": 1, "per_sample_in_training": 1}},
-            "only training reads",
-        ),
     ],
 )
 def test_bytes_that_are_not_known_have_a_reason(
@@ -274,9 +268,3 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
     assert "2: resnet50_v1.5, inference, batch 32" in first.svg
     assert "10 GB/s, 0.2 TFLOP/s" in first.svg
     assert "Nothing is left out (settings: 2)." in first.caption
-
-
-def test_what_is_left_out_of_a_plot_is_said() -> None:
-    runs = [run(10.0, batch_per_device=batch, **CPU) for batch in range(1, 15)]
-    (plot,) = drawn(*runs, memory_bandwidth(1.0), peaks=(peak_flops(0.2),))
-    assert "Left out: 2 of 14 settings." in plot.caption

@@ -139,19 +139,19 @@ def distinct_names(
     return full
 
 
-def own_parameters(rows: Sequence[Row], name: str = "parameters") -> Callable[[Row], str]:
-    """Return a function that gives a row's parameters that are not common to its mode.
-
-    ``name``: column with a list of parameters."""
+def own_parameters(rows: Sequence[Row]) -> Callable[[Row], str]:
+    """Return a function that gives a row's parameters that are not common to its mode."""
     common: dict[str, set[str]] = {}
     for row in rows:
-        own = {*plain(row[name]).split(", ")}
+        own = {*plain(row["parameters"]).split(", ")}
         mode = str(row.get("mode", ""))
         common[mode] = common.get(mode, own) & own
 
     def text_of(row: Row) -> str:
         shared = common[str(row.get("mode", ""))]
-        return ", ".join(text for text in plain(row[name]).split(", ") if text not in shared)
+        return ", ".join(
+            text for text in plain(row["parameters"]).split(", ") if text not in shared
+        )
 
     return text_of
 

@@ -21,7 +21,6 @@ from typing import Any, NamedTuple
 from core import precisions
 from core.parallelism import DATA
 
-from ..records.fields.steps import SampleWork
 from ..records.run import Run
 
 #: Values per parameter that an optimizer keeps.
@@ -40,43 +39,51 @@ class Traffic(NamedTuple):
 
 
 def of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
-    """Return the least traffic of a run's step. ``models``: model config by name."""
-    if run.sample_work:
-        return _of_own_model(run, run.sample_work)
-    model_config = models.get(run.case.model)
+    """Return the least traffic of a run's step. ``models``: model config by name.
+
+    A training of a user's own model reads and writes each parameter; its optimizer's values and
+    gradients, which are not known, come on top."""
+    case, work = run.case, run.sample_work
+    stored, computed = _bytes_of(case.precision)
+    if stored is None or computed is None:
+        return _unknown(f"in which dtype {case.precision} keeps parameters is not known")
+    if work:
+        if case.mode == "train":
+            return _moved(stored * work.parameters)
+        if not work.read_parameters:
+            return _unknown("the model has no parameters")
+        return _read(computed * work.read_parameters)
+    model_config = models.get(case.model)
     if model_config is None or "trainable_parameters" not in model_config:
         return _unknown("the parameters of this model are not known")
-    if run.case.parallelism != DATA:
-        shared = run.case.parallelism
+    if case.parallelism != DATA:
+        shared = case.parallelism
         return _unknown(f"with {shared} devices share the parameters: what each moves is not known")
-    stored, computed = _bytes_of(run.case.precision)
-    if stored is None or computed is None:
-        return _unknown(f"in which dtype {run.case.precision} keeps parameters is not known")
+    hyper = model_config["hyperparameters"]
     count = int(model_config["trainable_parameters"])
-    outside = count - _looked_up(model_config)
-    if run.case.mode != "train":
+    # Rows of tables that a step does not look up. If logits share the token table, all of it is
+    # read; the bound is then lower than it could be.
+    rows = hyper.get("vocabulary", 0) + hyper.get("positions", 0)
+    outside = count - int(rows * hyper.get("hidden", 0))
+    if case.mode != "train":
         if "per_sample_in_training" in model_config["forward_multiply_adds"]:
             return _unknown("how many of its parameters only training reads is not known")
-        return Traffic(computed * outside, computed * outside)
-    kept = _state(model_config["hyperparameters"])
+        return _read(computed * outside)
+    kept = STATE.get(str(hyper.get("optimizer")))
     if kept is None:
         return _unknown("what its optimizer keeps of each parameter is not known")
-    held = stored * (1 + kept) * count + computed * outside
-    return Traffic(2 * held, held)
+    if hyper["optimizer"] == "sgd" and not hyper.get("momentum"):
+        kept = 0
+    return _moved(stored * (1 + kept) * count + computed * outside)
 
 
-def _of_own_model(run: Run, work: SampleWork) -> Traffic:
-    """Return the least traffic of a user's own model: a training reads and writes each parameter.
+def _read(held: float) -> Traffic:
+    return Traffic(float(held), float(held))
 
-    Its optimizer's values, and gradients, come on top."""
-    stored, computed = _bytes_of(run.case.precision)
-    if stored is None or computed is None:
-        return _unknown(f"in which dtype {run.case.precision} keeps parameters is not known")
-    if run.case.mode != "train":
-        held = float(computed * work.read_parameters)
-        return Traffic(held, held) if held else _unknown("the model has no parameters")
-    held = float(stored * work.parameters)
-    return Traffic(2 * held, held)
+
+def _moved(held: float) -> Traffic:
+    """Return the traffic of data that are read and written."""
+    return Traffic(2.0 * held, float(held))
 
 
 def _unknown(reason: str) -> Traffic:
@@ -92,17 +99,3 @@ def _bytes_of(name: str) -> tuple[int | None, int | None]:
     sizes = [precisions.BYTES.get(dtype) for dtype in precision.dtypes]
     present = [size for size in (*sizes, stored) if size is not None]
     return stored, min(present) if len(present) == len(sizes) + 1 else None
-
-
-def _looked_up(model_config: Mapping[str, Any]) -> int:
-    """Return the number of parameters in token and position tables.
-
-    If logits share the token table, all of it is read; the bound is then lower than it could be."""
-    hyper = model_config["hyperparameters"]
-    rows = hyper.get("vocabulary", 0) + hyper.get("positions", 0)
-    return int(rows * hyper.get("hidden", 0))
-
-
-def _state(hyper: Mapping[str, Any]) -> int | None:
-    kept = STATE.get(str(hyper.get("optimizer")))
-    return 0 if hyper.get("optimizer") == "sgd" and not hyper.get("momentum") else kept
