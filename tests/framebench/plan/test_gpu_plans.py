@@ -149,6 +149,17 @@ def test_suites_for_any_machine_have_batches_for_gpus(
         )
 
 
+def test_little_shared_memory_for_several_gpus_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for size, machine, is_said in (
+        (64, "8_h100_r580", True), (64, "1_h200", False), (4096, "8_h100_r580", False),
+    ):  # fmt: skip
+        monkeypatch.setattr(local, "shared_memory", lambda size=size: size * 2**20)
+        text = said(on(tmp_path, monkeypatch, MACHINES[machine]))
+        assert ("/dev/shm has 64 MiB" in text) == is_said
+
+
 def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("nvidia_settings", "dlperf_settings")
     plans = [on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=name) for name in names]

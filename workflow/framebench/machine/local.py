@@ -19,6 +19,8 @@ from .identities import UNKNOWN, Identity
 #: Seconds after which ``nvidia-smi`` is taken to hang.
 SMI_SECONDS = 60.0
 _CPUS = "/proc/cpuinfo"
+#: Folder of shared memory, through which NCCL and loaders of data hand on.
+SHARED = "/dev/shm"
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,15 @@ def detect(most_cores: int | None = None) -> Machine:
         devices=devices, hidden=hidden, fault=fault,
         limited=" and ".join(limits),
     )  # fmt: skip
+
+
+def shared_memory() -> int:
+    """Return the bytes that shared memory can hold; 0 without any."""
+    try:
+        size = os.statvfs(SHARED)
+    except OSError:
+        return 0
+    return size.f_frsize * size.f_blocks
 
 
 def _identity(kinds: list[str]) -> Identity:

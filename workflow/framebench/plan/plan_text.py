@@ -11,10 +11,14 @@ from core.text import counted, duration, minutes
 from ..cases import names
 from ..config.repeats import FIRST_LOOK
 from ..environments.software import unbuilt
+from ..machine import local
 from . import budget, call_text, estimates, planning
 from .estimates import ENVIRONMENT_SECONDS
 from .job import Job
 from .planning import Plan, remaining, seconds_for
+
+#: Bytes of shared memory below which several GPUs may fail.
+SHARED = 2**30
 
 #: Largest number of cases whose names are listed, and of calls whose answers are.
 MOST_NAMES, MOST_CALLS = 12, 3
@@ -101,6 +105,12 @@ def _gpus(plan: Plan) -> list[str]:
     lines = [f"{count} x {kind}" for kind, count in kinds.items()]
     if capacity.hidden:
         lines.append(f"{capacity.hidden} more GPU(s) are hidden by CUDA_VISIBLE_DEVICES")
+    room = local.shared_memory()
+    if not plan.settings.cluster and room < SHARED and any(case.devices > 1 for case in plan.cases):
+        lines.append(
+            f"{local.SHARED} has {room >> 20} MiB: NCCL and loaders of several GPUs may fail below "
+            f"{SHARED >> 20} MiB (docker run --shm-size=8g, or --ipc=host)"
+        )
     if plan.settings.cluster and not capacity.gpus:
         lines.append(
             "driver and compute capability are not known: cluster.gpu_driver and "
