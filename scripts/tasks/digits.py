@@ -9,9 +9,9 @@ import os
 from typing import Any, Optional
 
 from tasks import Arrays, Data
-from tasks.scoring import classes
+from tasks.scoring import class_scoring
 
-SCORING = classes.scoring(10)
+SCORING = class_scoring(10)
 
 _FILE = os.path.join(os.path.dirname(os.path.realpath(__file__)), "digits.csv.gz")
 #: One image in HELD_OUT is held out, after a shuffle that never changes.

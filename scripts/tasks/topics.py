@@ -7,9 +7,9 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from tasks import Arrays, Data, TaskError
-from tasks.scoring import replaced
+from tasks.scoring import REPLACED
 
-SCORING = replaced.SCORING
+SCORING = REPLACED
 
 BEGIN, SEPARATOR, MASK, FIRST_WORD = 1, 2, 3, 4  # 0 is padding
 WORDS, TOPICS, PLACES = 32, 8, 4

@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence,
 import tasks
 from core.inputs import DATA, READING, SYNTHETIC
 from tasks import Arrays, Scoring
-from tasks.scoring import classes, replaced
+from tasks.scoring import REPLACED, class_scoring
 
 from harness.adapter import Mismatch, Unsupported, require
 from harness.kind import Context, Workload
@@ -61,11 +61,11 @@ def scoring_of(workload: Workload) -> Scoring:
     """Return how a workload's outputs are scored."""
     model_config = workload.model_config
     if is_pretrained(model_config):
-        return replaced.SCORING
+        return REPLACED
     task = model_config.get("task")
     if task and workload.case.input not in READING:
         return tasks.load(task).scoring
-    return classes.scoring(model_config.get("hyperparameters", {}).get("classes", 0))
+    return class_scoring(model_config.get("hyperparameters", {}).get("classes", 0))
 
 
 def training_data(context: Context) -> TrainingData:

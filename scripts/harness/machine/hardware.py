@@ -17,6 +17,7 @@ from harness.machine.sources import file_entry, file_line, file_text
 _CPUINFO = "/proc/cpuinfo"
 _CPU0 = "/sys/devices/system/cpu/cpu0"
 _OF_CACHE = ("level", "type", "size")
+_OF_GPU = ("name", "memory_bytes", "driver", "uuid", "pci_address", "capability")
 #: Keys of /proc/cpuinfo on x86 and on ARM.
 _NAMES = {
     "vendor": ("vendor_id", "CPU implementer"),
@@ -47,14 +48,7 @@ def _listed() -> List[Gpu]:
 
 
 def _facts(gpu: Gpu) -> Dict[str, Any]:
-    return {
-        "name": gpu.name,
-        "memory_bytes": gpu.memory_bytes,
-        "driver": gpu.driver,
-        "uuid": gpu.uuid,
-        "pci_address": gpu.pci_address,
-        "capability": gpu.capability,
-    }
+    return {fact: getattr(gpu, fact) for fact in _OF_GPU}
 
 
 def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:

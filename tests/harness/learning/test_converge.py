@@ -25,7 +25,7 @@ from harness.learning.training import (
     schedule_of,
     train,
 )
-from tasks.scoring import classes
+from tasks.scoring import score_classes
 
 from ...bench import ROOT, Bench
 from ...conftest import build_environment
@@ -33,7 +33,7 @@ from ...processes import wait_for
 from ..validity import assert_valid
 
 SCORE = "accuracy"
-SCORING = tasks.Scoring((SCORE,), classes.score)
+SCORING = tasks.Scoring((SCORE,), score_classes)
 
 
 def epoch(number: int, score: float, loss: float | None = 0.5, seconds: float = 2.0) -> Any:

@@ -11,7 +11,7 @@ from harness.adapter import Case, Unsupported
 from harness.kind import Workload
 from harness.kinds import converge
 from harness.learning.targets import Softening, softened, softening_of
-from tasks.scoring import classes
+from tasks.scoring import score_classes
 
 MODEL_CONFIG: dict[str, Any] = {
     "name": "digits_resnet",
@@ -70,11 +70,11 @@ def test_only_images_with_a_class_have_soft_answers() -> None:
 def test_the_right_class_among_five() -> None:
     logits = np.tile(np.arange(12.0), (5, 1))
     logits[3, 11], logits[4] = np.nan, 1.0
-    actual = classes.score([logits], {"labels": np.array([11, 7, 6, 10, 0])})
+    actual = score_classes([logits], {"labels": np.array([11, 7, 6, 10, 0])})
     assert actual["accuracy"].tolist() == [1, 0, 0, 0, 1]
     # planted: NaN, and a dozen equal values, of which argmax takes the first
     assert actual["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
-    few = classes.score([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
+    few = score_classes([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
     assert "top_5_accuracy" not in few
     assert tasks.load("digits").scoring.names == ("accuracy", "top_5_accuracy")
 
