@@ -199,7 +199,8 @@ def test_the_overview_has_every_framework_at_every_setting_and_its_part_of_the_b
     ]  # fmt: skip
     rows = {(row["framework"], row["compilation"]): row for row in tables(runs)["overview"]}
     assert rows["jax", "default"]["part_of_best"] == 1, "nobody trains it without jit"
-    assert overview.compilation_of("jax", "converge", "jit") == "default", "to a target neither"
+    case = run().case._replace(framework="jax", mode="converge", compiler="jit")
+    assert overview.compilation(case) == "default", "to a target neither"
     assert rows["pytorch", "default"]["part_of_best"] == pytest.approx(0.5)
     assert rows["pytorch", "compiled"]["part_of_best"] == 1
     text = in_markdown("overview", table_of("overview", runs))

@@ -24,6 +24,8 @@ from ..table import Inputs, Table, declared_table
 #: against a peak that is too low.
 HIGHEST_MFU = 0.95
 DOUBTED = "peak"
+#: Reason of a missing figure.
+UNKNOWN_OPERATIONS = "the operations of this model, or of this sequence length, are not known"
 #: Fraction of the best peak below which a framework's matmul library is called slow.
 SLOW = 0.5
 
@@ -86,24 +88,16 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "own_peak_share": _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(run),
         "mfu": mfu,
-        "energy_joules_per_sample": _joules(result),
+        "energy_joules_per_sample": over_runs(lambda run: run.joules_per_sample)(result),
         "energy_sources": " or ".join(sorted(sources)),
-        "flags": _flags(result, mfu),
+        # The figure exceeds or nearly reaches the peak.
+        "flags": " ".join(sorted({*result.flags, *[DOUBTED] * ((mfu or 0) > HIGHEST_MFU)})),
         "reason": _reason(result, present, peak is not None),
     }
 
 
-_joules = over_runs(lambda run: run.joules_per_sample)
-
-
 def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:
     return tflops / peak.tflops if tflops is not None and peak and peak.tflops else None
-
-
-def _flags(result: CaseResult, mfu: float | None) -> str:
-    """Return the case's flags, and one for a peak that the figure exceeds or nearly reaches."""
-    doubted = {DOUBTED} if mfu is not None and mfu > HIGHEST_MFU else set()
-    return " ".join(sorted({*result.flags, *doubted}))
 
 
 def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
@@ -111,10 +105,9 @@ def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str
     if result.throughput is None:
         return f"{result.status}: {result.reason}"
     if not operations_known:
-        return "the operations of this model, or of this sequence length, are not known"
-    if not peak_known:
-        return f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
-    return ""
+        return UNKNOWN_OPERATIONS
+    no_peak = f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
+    return "" if peak_known else no_peak
 
 
 def has_slow_library(inputs: Inputs, result: CaseResult) -> bool:

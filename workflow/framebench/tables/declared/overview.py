@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
+from core.case import Case
+
 from ...cases.names import topology
 from ...config import catalog
 from ...records.fields import curves
@@ -26,23 +28,21 @@ def rows(inputs: Inputs) -> Iterator[Row]:
     The best is determined per setting, separately for compiled and other cases. There is none while
     a framework of the suite is unmeasured at that setting."""
     for contest in inputs.once(contests.find_contests):
-        results = sorted(contest.results, key=_compilation, reverse=True)
-        best = {}
-        for compilation in (DEFAULT, COMPILED):
-            some = [result for result in results if _compilation(result) == compilation]
-            best[compilation] = next(iter(contests.ranked(some)), None)
+        results = sorted(contest.results, key=lambda result: compilation(result.case), reverse=True)
+        best: dict[str, CaseResult] = {}
+        for result in contests.ranked(results):
+            best.setdefault(compilation(result.case), result)
         for result in results:
-            compilation = _compilation(result)
-            first = None if contest.missing else best[compilation]
+            own = compilation(result.case)
             yield {
                 **result.key.row,
                 ON_MACHINE: contest.machine,
                 "parameters": measured.parameters_text(result.case),
                 "metric": result.key.metric,
-                "compilation": compilation,
+                "compilation": own,
                 "median": result.throughput,
                 "unit": result.unit,
-                "part_of_best": _part(result, first),
+                "part_of_best": None if contest.missing else _part(result, best.get(own)),
                 "status": result.status,
                 "reason": result.reason,
                 "flags": flags_of(result),
@@ -59,22 +59,11 @@ def _part(result: CaseResult, best: CaseResult | None) -> float | None:
     return of / value if value else None
 
 
-def usual_compiler(framework: str, mode: str) -> str:
-    """Return the compiler that a framework is always trained with; ``none`` if there is none."""
-    with_one = (
-        catalog.framework_declaration(framework).get("trained_with") if mode in TRAINING else None
-    )
-    return str(with_one or UNCOMPILED)
-
-
-def compilation_of(framework: str, mode: str, compiler: str) -> str:
-    """Return COMPILED for a compiler other than the framework's usual one, otherwise DEFAULT."""
-    usual = usual_compiler(framework, mode)
-    return DEFAULT if compiler in ("", UNCOMPILED, usual) else COMPILED
-
-
-def _compilation(result: CaseResult) -> str:
-    return compilation_of(result.case.framework, result.case.mode, result.case.compiler)
+def compilation(case: Case) -> str:
+    """Return COMPILED for a compiler other than the one that a framework is always trained with."""
+    declared = catalog.framework_declaration(case.framework)
+    usual = declared.get("trained_with") if case.mode in TRAINING else None
+    return DEFAULT if case.compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
 def crosstab(rows: Sequence[Row]) -> Crosstab:

@@ -13,7 +13,13 @@ from ..columns import Row
 from ..results import CaseResult, flags_of
 from ..roofs import Roof
 from ..table import Inputs, declared_table
-from .efficiency import DOUBTED, HIGHEST_MFU, operations_per_sample, tflops_per_device
+from .efficiency import (
+    DOUBTED,
+    HIGHEST_MFU,
+    UNKNOWN_OPERATIONS,
+    operations_per_sample,
+    tflops_per_device,
+)
 
 COMPUTE, MEMORY = "compute", "memory"
 #: Flag for a memory roof that may not be a bound.
@@ -52,6 +58,21 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
         bound = min(compute.value, under_memory)
         limit = COMPUTE if compute.value <= under_memory else MEMORY
     reached = attained / bound if attained is not None and bound else None
+    flags = {*flags_of(result).split()}
+    if reached is not None and compute and memory and attained is not None:
+        flags |= {*flags_of(compute.result, memory.result).split()}
+        if attained > HIGHEST_MFU * compute.value:
+            flags.add(DOUBTED)
+        stays = (moved.held or 0) <= (memory.last_cache or -1)
+        if limit == MEMORY and (stays or reached > 1):
+            flags.add(LOW)
+    reason = "" if compute and memory else _no_roof(result, memory)
+    if operations is None:
+        reason = UNKNOWN_OPERATIONS
+    elif moved.moved is None:
+        reason = moved.reason
+    if result.throughput is None:
+        reason = f"{result.status}: {result.reason}"
     return {
         "bytes_moved": moved.moved,
         "intensity": intensity,
@@ -64,61 +85,21 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
         "bound_tflops": bound,
         "lower_roof": limit,
         "reached": reached,
-        "flags": _flags(result, attained, reached, limit, moved, compute, memory),
-        "reason": _reason(result, operations, moved, compute, memory),
+        "flags": " ".join(sorted(flags)),
+        "reason": reason,
     }
 
 
-def _flags(
-    result: CaseResult,
-    attained: float | None,
-    reached: float | None,
-    limit: str,
-    moved: traffic.Traffic,
-    compute: Roof | None,
-    memory: Roof | None,
-) -> str:
-    """Return the case's flags and, if there is a bound, those of the figures behind it.
-
-    Further flags mark a peak or a bandwidth that may not be a bound."""
-    if reached is None:
-        return flags_of(result)
-    sides = [roof.result for roof in (compute, memory) if roof]
-    flags = {*flags_of(result, *sides).split()}
-    if compute and attained and attained > HIGHEST_MFU * compute.value:
-        flags.add(DOUBTED)
-    cache = memory.last_cache if memory else None
-    stays = cache is not None and moved.held is not None and moved.held <= cache
-    if limit == MEMORY and (stays or reached > 1):
-        flags.add(LOW)
-    return " ".join(sorted(flags))
-
-
-def _reason(
-    result: CaseResult,
-    operations: float | None,
-    moved: traffic.Traffic,
-    compute: Roof | None,
-    memory: Roof | None,
-) -> str:
-    """Return why a figure is missing; "" if none is."""
-    if result.throughput is None:
-        return f"{result.status}: {result.reason}"
-    if operations is None:
-        return "the operations of this model, or of this sequence length, are not known"
-    if moved.moved is None:
-        return moved.reason
-    if compute and memory:
-        return ""
+def _no_roof(result: CaseResult, memory: Roof | None) -> str:
+    """Return which roof was not measured, and what measures it."""
     case, where = result.case, result.conditions
-    own = where.cores_per_device
-    cores = f" of {formatting.counted(own, 'core')}" if own else ""
-    count = case.devices_per_node
-    devices = formatting.counted(count, "device") + cores
-    if memory is None:
-        how = _MEASURE.get(where.accelerator, "nothing measures it")
-        return f"no bandwidth of the memory of {devices}: {how}, devices_per_node {count}"
-    return f"no peak of {devices} in {case.precision}: kind peak_flops or matmul on as many"
+    own, count = where.cores_per_device, case.devices_per_node
+    devices = formatting.counted(count, "device")
+    devices += f" of {formatting.counted(own, 'core')}" if own else ""
+    if memory:
+        return f"no peak of {devices} in {case.precision}: kind peak_flops or matmul on as many"
+    how = _MEASURE.get(where.accelerator, "nothing measures it")
+    return f"no bandwidth of the memory of {devices}: {how}, devices_per_node {count}"
 
 
 ROOFLINE = declared_table("roofline", rows)

@@ -7,19 +7,18 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 from core.parallelism import DATA
 
 from ...cases.conditions import Key
-from ...records.run import Run
 from ...statistics import descriptive
 from ...statistics.intervals import median_interval
 from ..columns import Row, interval_cells
 from ..ratios import ratio_table
-from ..results import CaseResult, flags_of, over_runs, with_cells
+from ..results import CaseResult, flags_of, with_cells
 from ..roofs import expected_all_reduces
 from ..table import Inputs, declared_table
 
@@ -117,56 +116,31 @@ def _efficiencies(
 
 
 def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
-    """Return medians over repeats of the times of communication, each alone, and the expected one.
+    """Return what communication takes alone, and what it was expected to, as fractions of a
+    training step: medians over repeats.
 
-    ``flags``: of the row, which has also those of the measured collective."""
-    expected, collective = _expected(result, inputs)
+    Steps are those of the whole timed region: individual step times are unknown to the host if
+    steps overlap. ``flags``: of the row, which has also those of the measured collective."""
+    timed = [
+        (run.gradient_all_reduce, run.case.samples_per_step / run.throughput)
+        for run in result.ok
+        if run.case.mode == "train" and run.gradient_all_reduce and run.throughput
+    ]
+    alone = [descriptive.median(gradients.seconds) / step for gradients, step in timed]
+    expected, collective = None, None
+    is_data_parallel = timed and result.case.parallelism == DATA
+    sizes = timed[0][0].sizes if is_data_parallel else ()
+    found = expected_all_reduces(inputs, result.ok[0], sizes) if sizes else None
+    if found and result.throughput:
+        seconds, collective = found
+        expected = seconds * result.throughput / result.case.samples_per_step
     return {
         "expected_communication": expected,
         "flags": " ".join(sorted({*flags.split(), *flags_of(collective).split()})),
-        "communication_alone": over_runs(_alone)(result),
-        **interval_cells("communication_alone", over_runs(_alone, median_interval)(result)),
-        "gradient_messages": over_runs(_messages, itemgetter(0))(result),
+        "communication_alone": descriptive.median(alone) if alone else None,
+        **interval_cells("communication_alone", median_interval(alone) if alone else None),
+        "gradient_messages": timed[0][0].messages if timed else None,
     }
-
-
-def _expected(result: CaseResult, inputs: Inputs) -> tuple[float | None, CaseResult | None]:
-    """Return the expected part of a training step for all-reduces of the gradients, one after the
-    other, and the case that measured such all-reduces; None if it is not known."""
-    run = (result.ok or result.runs)[0]
-    gradients = run.gradient_all_reduce if run.case.parallelism == DATA else None
-    found = (
-        expected_all_reduces(inputs, run, gradients.sizes)
-        if gradients and _is_training(run)
-        else None
-    )
-    if found is None or not result.throughput:
-        return None, None
-    return found[0] * result.throughput / run.case.samples_per_step, found[1]
-
-
-def _alone(run: Run) -> float | None:
-    """Return the fraction of a training step that the all-reduce takes alone."""
-    if not (run.gradient_all_reduce and (step := _step(run))):
-        return None
-    return descriptive.median(run.gradient_all_reduce.seconds) / step
-
-
-def _messages(run: Run) -> int | None:
-    return run.gradient_all_reduce.messages if run.gradient_all_reduce and _step(run) else None
-
-
-def _is_training(run: Run) -> bool:
-    return run.case.mode == "train"
-
-
-def _step(run: Run) -> float | None:
-    """Return seconds per step of a training over the whole timed region; None for inference.
-
-    Individual step times are unknown to the host if steps overlap."""
-    if not (run.throughput and _is_training(run)):
-        return None
-    return run.case.samples_per_step / run.throughput
 
 
 WEAK = declared_table("weak_scaling", weak, lead=shared_hardware)

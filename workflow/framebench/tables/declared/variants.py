@@ -9,6 +9,7 @@ from typing import Any
 
 from ...cases.conditions import OF_VARIANT
 from ...records.fields.flags import OWN
+from ...records.run import Run
 from .. import measured
 from ..columns import COLUMNS, OWN_OF_VARIANT, Row, interval_cells
 from ..contests import ON_MACHINE, principal_results
@@ -49,20 +50,14 @@ def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, 
             suites[expected.suite].append(expected.case.variant)
     known = {variant: variants[0] for variants in suites.values() for variant in variants}
     runs = [run for result in results for run in result.runs if run.case.variant not in known]
-    settings = {
-        run.case.variant: (
-            sum(
-                bool(getattr(run.conditions, name))
-                for name in OF_VARIANT
-                if name != "suite_variant"
-            ),
-            len(run.variables),
-            run.case.variant,
-        )
-        for run in runs
-    }
-    plainest = min(settings, key=lambda name: settings[name], default="")
-    return {**dict.fromkeys(settings, plainest), **known}
+
+    def settings(run: Run) -> tuple[int, int, str]:
+        names = (name for name in OF_VARIANT if name != "suite_variant")
+        own = sum(bool(getattr(run.conditions, name)) for name in names)
+        return own, len(run.variables), run.case.variant
+
+    plainest = min(map(settings, runs), default=(0, 0, ""))[-1]
+    return {**{run.case.variant: plainest for run in runs}, **known}
 
 
 def _without_variant(result: CaseResult) -> tuple[Any, ...]:
