@@ -217,7 +217,6 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
         ("pytorch", "580.95.05", "9.0", "pytorch-cuda"),
         ("pytorch", "550.54.15", "9.0", "pytorch-cuda12"),
         ("pytorch", "470.82.01", "7.0", "driver 525 or newer"),
-        ("tensorflow", "570.26", "9.0", "tensorflow-cuda"),
         ("tensorflow", "550.54.15", "9.0", "needs driver 555 or newer, found 550.54.15"),
         ("tensorflow", "535.183.01", "7.0", "tensorflow-cuda-volta"),
         (
@@ -226,7 +225,6 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
             "12.0",
             "no environment has kernels for compute capability 12.0",
         ),
-        ("paddle", "535.183.01", "7.0", "paddle-cuda"),
         ("oneflow", "580.95.05", "9.0", "an image, or a Python of your own"),
     ],
 )
