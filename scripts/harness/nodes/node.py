@@ -76,6 +76,13 @@ def _cores_of_ranks(workload: Workload, cores: List[int], common: Dict[str, str]
     return cores_of.near_gpus(addresses, cores)
 
 
+def _seconds_to_meet(workload: Workload) -> Optional[float]:
+    """Return the seconds in which the ranks of a run have to meet; None for a single one."""
+    if workload.case.devices == 1:
+        return None
+    return launch.MEETING_SECONDS if workload.case.nodes == 1 else launch.MEETING_OVER_NODES
+
+
 def run_ranks(
     workload: Workload,
     share: launch.Share,
@@ -113,7 +120,8 @@ def run_ranks(
             launch.start_ranks(ranks, spec, share, pinned, common, devices.files, forks)
             apart = forks.pid if forks else None
             held = memory.HeldMemory(limit, apart)
-            launch.watch(ranks, folder, deadline, held, apart, asked)
+            meeting = launch.Meeting(folder, _seconds_to_meet(workload), options.accelerator)
+            launch.watch(ranks, folder, deadline, held, meeting, apart, asked)
         finally:
             launch.end(forks.pid if forks else None)
     out_of_memory = control_groups.oom_kills() != kills_before

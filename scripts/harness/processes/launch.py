@@ -46,6 +46,15 @@ class Stop(NamedTuple):
     reason: str
 
 
+#: Phases before ranks meet, those in which they do, and the seconds that these may take once all
+#: ranks are there, on one node and on several.
+_BEFORE_MEETING, _MEETING = (None, "import"), ("start", "pre-flight check")
+MEETING_SECONDS, MEETING_OVER_NODES = 120.0, 300.0
+NOT_MET = "ranks did not meet within"
+_NCCL = (
+    ". NCCL's warnings are in the log; NCCL_P2P_DISABLE=1 (ACS or an IOMMU between GPUs), a larger "
+    "/dev/shm or NCCL_SOCKET_IFNAME may help"
+)
 TIME_LIMIT, OTHER_RANK = Stop("timeout", "time limit"), Stop("failed", "other rank")
 
 
@@ -105,6 +114,7 @@ def common_environment(
     else:
         # NVML's order instead of CUDA's (by speed), so that the watched GPUs are those used.
         common.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+        common.setdefault("NCCL_DEBUG", "WARN")
     return common
 
 
@@ -231,19 +241,46 @@ def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
     return None
 
 
+class Meeting:
+    """Watch over the first communication of ranks, which may wait for each other without end.
+
+    ``seconds``: that it may take; None for ranks that do not meet."""
+
+    def __init__(self, folder: str, seconds: Optional[float], accelerator: str) -> None:
+        self._folder, self._seconds = folder, seconds
+        self._remedy = _NCCL if accelerator == "cuda" else ""
+
+    def look(self, ranks: Sequence[RankProcess]) -> Optional[Stop]:
+        """Return why the run must end, or None. After the meeting nothing is read any more."""
+        if self._seconds is None:
+            return None
+        phases = [report.read(self._folder, rank.rank)[0] for rank in ranks]
+        if any(phase in _BEFORE_MEETING for phase in phases):
+            return None
+        if any(phase not in _MEETING for phase in phases):
+            self._seconds = None
+            return None
+        paths = [report.path_of(self._folder, rank.rank) for rank in ranks]
+        waited = time.time() - max(map(os.path.getmtime, paths))
+        if waited < self._seconds:
+            return None
+        return Stop("failed", f"{NOT_MET} {self._seconds:g} s{self._remedy}")
+
+
 def watch(
     ranks: Sequence[RankProcess],
     folder: str,
     deadline: float,
     memory: HeldMemory,
+    meeting: Meeting,
     apart: Optional[int] = None,
     asked: Sequence[int] = (),
 ) -> None:
     """Return when all ranks of a run have ended. ``apart``: see :class:`Descendants`.
 
-    They are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory`` or print
-    too much, some seconds after another one failed, and once signals have ``asked`` this process to
-    end."""
+    They are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory``, print too
+    much or wait too long for their ``meeting``, some seconds after another one failed, and once
+    signals have ``asked`` this process to end."""
     judged: Set[int] = set()
     grace_end = float("inf")
     with child_events():
@@ -267,6 +304,7 @@ def watch(
             elif now >= memory.next_look:
                 too_much = memory.look()
                 stop = Stop("oom", too_much) if too_much else _too_long(ranks)
+                stop = stop or meeting.look(ranks)
                 if stop:
                     _stop(ranks, stop, apart)
             stopped = any(rank.stopped for rank in ranks)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from harness.processes import cleanup
 
-from ...bench import ROOT, Bench
+from ...bench import PATIENCE, ROOT, Bench
 from ...processes import wait_for
 from ..starting import start_program
 
@@ -199,3 +199,32 @@ def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
         text=True,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+
+
+#: The launcher with half a second for ranks to meet.
+IMPATIENT = """
+import runpy, sys
+sys.path.insert(0, sys.argv[1])
+from harness.processes import launch
+launch.MEETING_SECONDS = 0.5
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0] + "/harness", run_name="__main__")
+"""
+
+
+def test_ranks_that_never_meet_end_long_before_the_time_limit(toy: Bench) -> None:
+    """Fail if a hang in the first communication costs the whole time limit of a run."""
+    python, _, *arguments = toy.command(devices_per_node=2)
+    command = [python, "-c", IMPATIENT, str(ROOT / "scripts"), *arguments]
+    subprocess.run(command, env=toy.environment("hang_start"), check=False, timeout=PATIENCE)
+    record = toy.read_record()
+    assert record["status"] == "failed"
+    assert record["reason"] == "rank 0: ranks did not meet within 0.5 s, during: start"
+    toy.assert_nothing_left()
+
+
+def test_a_rank_alone_has_nobody_to_meet(toy: Bench) -> None:
+    python, _, *arguments = toy.command()
+    command = [python, "-c", IMPATIENT, str(ROOT / "scripts"), *arguments]
+    subprocess.run(command, env=toy.environment("sleep=0.3"), check=False, timeout=PATIENCE)
+    assert toy.read_record()["status"] == "ok"
