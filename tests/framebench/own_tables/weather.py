@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from framebench.tables.columns import CASE_COLUMNS, COUNT, Column, shared
+from framebench.tables.columns import COUNT, GROUPS, Column, shared
 from framebench.tables.table import Table
 
 WARMTH = Column("warmth", COUNT, "how warm it was", "K", title="warmth K", flagged=True)
@@ -11,7 +11,7 @@ TABLES = (
         name="weather",
         title="Weather of every case",
         explanation="Nobody asked.",
-        columns=(*CASE_COLUMNS, WARMTH, *shared("flags")),
+        columns=(*shared(*GROUPS["case"]), WARMTH, *shared("flags")),
         rows=lambda inputs: ({**key.row, "warmth": 293, "flags": ""} for key in inputs.cases),
         group="Outside",
         drawing="throughput",

@@ -191,8 +191,6 @@ GROUPS: Mapping[str, Sequence[str]] = {
                "learning_rate_batch", "weight_decay", "momentum", "label_smoothing", "mixup",
                "start", "data_folder"),
 }  # fmt: skip
-#: Columns of the case and its conditions.
-CASE_COLUMNS = tuple(COLUMNS[name] for name in KEYS)
 
 
 def names_in(listed: Sequence[str]) -> list[str]:

@@ -64,7 +64,9 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
         flags = [(run.repeat, flag) for run in ok for flag in flags_of_run(run)]
         unverified = [(run.repeat, verified.flag(run)) for run in ok] if verified else []
         flags += [(repeat, flag) for repeat, flag in unverified if flag]
-        found = {flag.name for _, flag in flags} | _trust(values, middle, interval)
+        found = {flag.name for _, flag in flags}
+        if interval and (interval[1] - interval[0] > NOISY * abs(middle) or shape.modes(values)):
+            found.add("noisy")
         remarks = (
             *_largest_batch(ok),
             *_explained(flags),
@@ -80,14 +82,6 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
     same = [run for run in failures if run.status == status]
     reason = _commonest(same) if len(counted) == 1 else _failure_text(failures, len(runs))
     return CaseResult(key, runs, status, reason, (), None, None, frozenset(), ())
-
-
-def _trust(values: Sequence[float], middle: float, interval: intervals.Interval | None) -> set[str]:
-    """Return the flags that follow from the values of the repeats."""
-    if interval is None:
-        return set()
-    low, high = interval
-    return {"noisy"} if high - low > NOISY * abs(middle) or shape.modes(values) else set()
 
 
 def _largest_batch(runs: Sequence[Run]) -> Iterator[str]:
