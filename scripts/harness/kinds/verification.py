@@ -8,18 +8,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence
 
 from core import axes, bounded, precisions
 
-from harness.adapter import (
-    Case,
-    Generation,
-    MatmulTrace,
-    Numerics,
-    Unsupported,
-    require,
-)
+from harness.adapter import Generation, MatmulTrace, Numerics, Unsupported, require
 from harness.batch_input import BatchInput
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
 from harness.measuring import model
@@ -125,36 +118,26 @@ class ReferenceFolder:
 
     def prepare(self, adapter: Compared) -> Dict[str, Any]:
         """Return the batch of an adapter's replica, with which it is to be built; with dropout the
-        first in all replicas and micro-steps, so that these differ in their masks alone.
+        first in all replicas and micro-steps, so that these differ in their masks alone. Batches of
+        several ranks serve as micro-batches of a replica. Raises ValueError where the reference has
+        another number.
 
         Changes the adapter's bound on the norm of gradients to one for averaged gradients, where
         it averages some."""
-        bound = self.expected.get("clip_averaged")
-        if bound is not None and adapter.case.parts > 1:
-            adapter.model_config["hyperparameters"]["clip_global_norm"] = bound
-        if _drops(adapter):
-            return self._joined([0] * adapter.case.accumulation)
-        return self.batch(_replica(adapter), adapter.case)
-
-    def batch(self, replica: int, case: Case) -> Dict[str, Any]:
-        """Return the batch of the ranks of a replica.
-
-        Batches of several ranks serve as micro-batches of a replica. Raises ValueError where the
-        reference has another number."""
-        if case.parts > 1 and str(case.parts) not in self.expected["losses"]:
-            known = " or ".join(self.expected["losses"])
-            raise ValueError(f"{case.parts_text}: the reference averages over {known} batches")
-        return self._joined(case.parts_of(replica))
-
-    def _joined(self, numbers: Iterable[int]) -> Dict[str, Any]:
         import numpy as np
 
+        case, bound = adapter.case, self.expected.get("clip_averaged")
+        if bound is not None and case.parts > 1:
+            adapter.model_config["hyperparameters"]["clip_global_norm"] = bound
+        numbers = case.parts_of(case.layout.replica(adapter.rank_context.rank))
+        if _drops(adapter):
+            numbers = range(1)
+        elif case.parts > 1 and str(case.parts) not in self.expected["losses"]:
+            known = " or ".join(self.expected["losses"])
+            raise ValueError(f"{case.parts_text}: the reference averages over {known} batches")
         parts = [self.arrays(f"batch-{number}") for number in numbers]
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _replica(adapter: Compared) -> int:
-    return adapter.case.layout.replica(adapter.rank_context.rank)
+        times = case.accumulation // len(parts)
+        return {name: np.concatenate(times * [part[name] for part in parts]) for name in parts[0]}
 
 
 def _drops(adapter: Compared) -> bool:
@@ -164,137 +147,181 @@ def _drops(adapter: Compared) -> bool:
     )
 
 
-def other_dtypes(adapter: MatmulTrace) -> Dict[str, Any]:
-    """Return the share of the matmuls that run in other dtypes than those of the precision, without
-    those that the framework lacks in them."""
-    counts, lacking = Counter(adapter.matmul_dtypes()), adapter.lacking_matmuls()
-    counts["float32"] -= sum(lacking.values())
-    wanted, total = precisions.known()[adapter.case.precision].dtypes, sum(counts.values())
-    others = sum(count for dtype, count in counts.items() if dtype not in wanted)
-    return measured(OTHER_DTYPES, others / total if total else 1.0, "; ".join(sorted(lacking)))
+class Comparison:
+    """Comparison of an adapter, built with the batch of its replica, with the reference."""
 
+    def __init__(self, adapter: Any, reference: ReferenceFolder) -> None:
+        self._adapter, self._reference, self._case = adapter, reference, adapter.case
+        self._replica = adapter.case.layout.replica(adapter.rank_context.rank)
+        self._parts = adapter.case.parts_of(self._replica)
+        self._precision = precisions.known()[adapter.case.precision]
+        self._start: Mapping[str, Any] = reference.arrays("weights")
 
-def compare_outputs(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return the errors of the worst output and, of outputs with a value per token, of the worst
-    token."""
-    expected = reference.arrays("outputs")
-    first = adapter.case.parts_of(_replica(adapter))[0]
-    errors, tokens = [], []
-    for number, array in enumerate(adapter.outputs()):
-        name = f"{adapter.case.mode}-{first}-{number}"
-        exact = expected[name]
-        errors.append(measured("outputs", relative(array, exact), f"output {number}"))
-        if exact.ndim == 3:
-            tokens.append(worst_token(array, exact))
-    return [worst(errors), *([worst(tokens)] if tokens else [])]
+    def load_weights(self) -> None:
+        self._adapter.load_weights(dict(self._start))
 
+    def parameters(self) -> Dict[str, Any]:
+        expected = self._reference.expected["trainable_parameters"]
+        return counted("trainable parameters", self._adapter.trainable_parameters(), expected)
 
-def compare_dropout(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return errors of dropout's statistics, in standard errors, and whether replicas or
-    micro-steps share masks. Micro-steps show it in the spread of their mean gradients alone, which
-    takes so many passes that the reference has them only where a case has micro-steps.
+    def other_dtypes(self) -> Dict[str, Any]:
+        """Return the share of the matmuls that run in other dtypes than those of the precision,
+        without those that the framework lacks in them."""
+        counts = Counter(self._adapter.matmul_dtypes())
+        lacking = self._adapter.lacking_matmuls()
+        counts["float32"] -= sum(lacking.values())
+        wanted, total = self._precision.dtypes, sum(counts.values())
+        others = sum(count for dtype, count in counts.items() if dtype not in wanted)
+        return measured(OTHER_DTYPES, others / total if total else 1.0, "; ".join(sorted(lacking)))
 
-    Each set of the reference's weights shows different dropout layers. Masks of training steps show
-    in the losses."""
-    case = adapter.case
-    masks = []
-    if case.replicas > 1:
-        shared = dropout.share_masks(lambda: _sums_of_replicas(adapter))
-        masks.append(measured("masks of dropout", float(shared), "replicas"))
-    one_part = reference.expected["dropout_gradients"]
-    if case.accumulation > 1 and one_part:
-        found = dropout.spread(adapter.gradients)
-        apart = dropout.dependence(found, one_part, case.parts)
-        masks.append(measured("masks of dropout", apart, "micro-steps"))
-    precision = precisions.known()[case.precision]
-    finest, errors = precision.bounds["outputs"], []
-    for name, known in reference.expected["dropout"].items():
-        changed = reference.arrays(f"dropout-weights-{name}")
-        weights = {**reference.arrays("weights"), **changed}
-        adapter.load_weights(weights)
-        outputs = reference.arrays(f"dropout-outputs-{name}")
-        plain, scaled = (
-            [outputs[f"{kind}-{number}"] for number in range(len(outputs.keys()) // 2)]
-            for kind in ("plain", "scaled")
-        )
-        drawn = dropout.sampled(adapter.outputs, plain, scaled, known["passes"])
-        deviations = dropout.deviations(drawn, known, finest).items()
-        errors += [measured("dropout", error, f"{name}, {where}") for where, error in deviations]
+    def outputs(self) -> List[Dict[str, Any]]:
+        """Return the errors of the worst output and, of outputs with a value per token, of the
+        worst token."""
+        expected = self._reference.arrays("outputs")
+        errors, tokens = [], []
+        for number, array in enumerate(self._adapter.outputs()):
+            exact = expected[f"{self._case.mode}-{self._parts[0]}-{number}"]
+            errors.append(measured("outputs", relative(array, exact), f"output {number}"))
+            if exact.ndim == 3:
+                tokens.append(worst_token(array, exact))
+        return [worst(errors), *([worst(tokens)] if tokens else [])]
+
+    def gradients(self) -> List[Dict[str, Any]]:
+        """Return the errors of the gradients, averaged over replicas or micro-steps, and whether
+        replicas averaged them in half precision."""
+        found = self._adapter.gradients()
+        exact = self._reference.arrays(f"gradients-{self._case.parts}")
+        errors = compare_arrays("gradients", found, exact, self._precision.gradient_floor)
+        if self._case.replicas > 1 and self._precision.storage == "float32":
+            errors.append(reduction(found))
+        return errors
+
+    def dropout(self) -> List[Dict[str, Any]]:
+        """Return errors of dropout's statistics, in standard errors, and whether replicas or
+        micro-steps share masks. Micro-steps show it in the spread of their mean gradients alone,
+        which takes so many passes that the reference has them only where a case has micro-steps.
+
+        Each set of the reference's weights shows different dropout layers. Masks of training steps
+        show in the losses."""
+        adapter, reference, case = self._adapter, self._reference, self._case
+        masks, errors, bounds = [], [], self._precision.bounds
+        if case.replicas > 1:
+            shared = dropout.share_masks(self._sums_of_replicas)
+            masks.append(measured("masks of dropout", float(shared), "replicas"))
+        one_part = reference.expected["dropout_gradients"]
+        if case.accumulation > 1 and one_part:
+            found = dropout.spread(adapter.gradients)
+            apart = dropout.dependence(found, one_part, case.parts)
+            masks.append(measured("masks of dropout", apart, "micro-steps"))
+        for name, known in reference.expected["dropout"].items():
+            weights = {**self._start, **reference.arrays(f"dropout-weights-{name}")}
+            adapter.load_weights(weights)
+            outputs = reference.arrays(f"dropout-outputs-{name}")
+            plain, scaled = (
+                [outputs[f"{kind}-{number}"] for number in range(len(outputs.keys()) // 2)]
+                for kind in ("plain", "scaled")
+            )
+            drawn = dropout.sampled(adapter.outputs, plain, scaled, known["passes"])
+            off = dropout.deviations(drawn, known, bounds["outputs"])
+            if self._precision.updates:
+                losses = []
+                for _ in range(dropout.STEPS):
+                    adapter.load_weights(weights)
+                    losses.append(adapter.read(adapter.step()))
+                off["losses of steps"] = dropout.of_losses(
+                    losses, known, bounds["loss"], case.accumulation
+                )
+            errors += [measured("dropout", of, f"{name}, {where}") for where, of in off.items()]
+        return [worst(errors), *masks]
+
+    def _sums_of_replicas(self) -> List[float]:
+        """Run a forward pass; return the sum of the squared outputs of each replica."""
+        import numpy as np
+
+        outputs = (np.asarray(output, np.float64) for output in self._adapter.outputs())
+        share = sum(float((output**2).sum()) for output in outputs)
+        share /= self._case.devices // self._case.replicas
+        return [
+            self._adapter.all_reduce(share if replica == self._replica else 0.0)
+            for replica in range(self._case.replicas)
+        ]
+
+    def training(self) -> List[Dict[str, Any]]:
+        """Return the errors of the losses, the running statistics, and the first updates.
+
+        Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of
+        the replica, the mean over its micro-steps. The comparison ends before the first step with
+        another learning rate if the framework cannot change it.
+        For a precision whose updates are not compared, only the first loss and the running
+        statistics are."""
+        adapter, parts, precision = self._adapter, self._parts, self._precision
+        if adapter.statistics():  # what was compared before has moved them
+            self.load_weights()
+        exact = [
+            float(sum(losses[parts.start : parts.stop]) / len(parts))
+            for losses in self._reference.expected["losses"][str(self._case.parts)]
+        ]
+        losses, differences, every = [], [], []
+        for step in range(len(exact) if precision.updates else 1):
+            rates = RATES[max(step - 1, 0) : step + 1]
+            if len({*rates}) > 1 and not self._set_rate(rates[-1]):
+                break
+            loss = adapter.read(adapter.step())
+            every.append(loss)
+            error = float(abs(loss - exact[step]) / abs(exact[step]))
+            if step == 0:
+                differences.append(measured("loss", error))
+            else:
+                losses.append(measured(LOSSES, error, f"after {step} step(s)"))
+            if step >= len(UPDATES):
+                continue
+            differences += self._statistics(step)
+            if precision.updates:
+                weights = adapter.weights().items()
+                change = {name: array - self._start[name] for name, array in weights}
+                update = self._reference.arrays(f"update-{self._case.parts}-{step}")
+                floor = precision.gradient_floor
+                differences += compare_arrays(UPDATES[step], change, update, floor)
         if precision.updates:
-            losses = [_loss_with(adapter, weights) for _ in range(dropout.STEPS)]
-            off = dropout.of_losses(losses, known, precision.bounds["loss"], case.accumulation)
-            errors.append(measured("dropout", off, f"{name}, losses of steps"))
-    return [worst(errors), *masks]
+            differences.append(worst(losses))
+            in_half = not (significant_bits(every) > HALF_BITS).any()
+            differences.append(measured("losses in half precision", float(in_half)))
+        return differences
 
+    def _set_rate(self, part: float) -> bool:
+        """Set the learning rate to a part of the model config's; return whether the framework
+        can."""
+        if not isinstance(self._adapter, BatchInput):
+            return False
+        rate = self._adapter.model_config["hyperparameters"]["learning_rate"]
+        try:
+            self._adapter.set_learning_rate(part * rate)
+        except Unsupported:
+            return False
+        return True
 
-def _sums_of_replicas(adapter: Compared) -> List[float]:
-    """Run a forward pass; return the sum of the squared outputs of each replica."""
-    import numpy as np
+    def _statistics(self, step: int) -> List[Dict[str, Any]]:
+        """Return the errors of the changes that the steps up to ``step`` made to the running
+        statistics.
 
-    case = adapter.case
-    total = sum(float((np.asarray(output, np.float64) ** 2).sum()) for output in adapter.outputs())
-    own, ranks = _replica(adapter), case.devices // case.replicas
-    return [
-        adapter.all_reduce(total / ranks if replica == own else 0.0)
-        for replica in range(case.replicas)
-    ]
-
-
-def _loss_with(adapter: Compared, weights: Dict[str, Any]) -> float:
-    """Return the loss of a training step that starts with ``weights``."""
-    adapter.load_weights(weights)
-    return adapter.read(adapter.step())
-
-
-def compare_training(adapter: Compared, reference: ReferenceFolder) -> List[Dict[str, Any]]:
-    """Return the errors of the losses, the running statistics, and the first updates.
-
-    Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of the
-    replica, the mean over its micro-steps. The comparison ends before the first step with another
-    learning rate if the framework cannot change it.
-    For a precision whose updates are not compared, only the first loss and the running statistics
-    are."""
-    start = reference.arrays("weights")
-    case = adapter.case
-    precision = precisions.known()[case.precision]
-    if adapter.statistics():  # what was compared before has moved them
-        adapter.load_weights(dict(start))
-
-    exact = _expected_losses(adapter, reference)
-    losses, differences, every = [], [], []
-    for step in range(len(exact) if precision.updates else 1):
-        rates = RATES[max(step - 1, 0) : step + 1]
-        if len({*rates}) > 1 and not _set_rate(adapter, rates[-1]):
-            break
-        loss = adapter.read(adapter.step())
-        every.append(loss)
-        error = float(abs(loss - exact[step]) / abs(exact[step]))
-        if step == 0:
-            differences.append(measured("loss", error))
-        else:
-            losses.append(measured(LOSSES, error, f"after {step} step(s)"))
-        if step < len(UPDATES):
-            differences += compare_statistics(adapter, reference, step)
-        if precision.updates and step < len(UPDATES):
-            change = {name: array - start[name] for name, array in adapter.weights().items()}
-            update = reference.arrays(f"update-{case.parts}-{step}")
-            differences += compare_arrays(UPDATES[step], change, update, precision.gradient_floor)
-    if precision.updates:
-        differences.append(worst(losses))
-        in_half = not (significant_bits(every) > HALF_BITS).any()
-        differences.append(measured("losses in half precision", float(in_half)))
-    return differences
-
-
-def _set_rate(adapter: Compared, part: float) -> bool:
-    """Set the learning rate to a part of the model config's; return whether the framework can."""
-    if not isinstance(adapter, BatchInput):
-        return False
-    try:
-        adapter.set_learning_rate(part * adapter.model_config["hyperparameters"]["learning_rate"])
-    except Unsupported:
-        return False
-    return True
+        Whether the variance is biased or not is the framework's choice, the same for all
+        statistics."""
+        after = self._adapter.statistics()
+        if not after:
+            return []
+        change = {name: array - self._start[name] for name, array in after.items()}
+        share = self._adapter.model_config["hyperparameters"]["batch_norm_momentum"]
+        conventions = []
+        for estimator in ("biased", "unbiased"):
+            name = f"statistics-{estimator}-{self._case.parts}"
+            expected: Dict[str, Any] = {}
+            for number in range(step + 1):
+                for part in self._parts:  # each keeps all but its share of the former ones
+                    added = self._reference.arrays(f"{name}-{number}-{part}")
+                    kept = {key: (1 - share) * array for key, array in expected.items()}
+                    expected = {key: kept.get(key, 0.0) + added[key] for key in added}
+            conventions.append(compare_arrays("running statistics", change, expected, 0.0))
+        return min(conventions, key=lambda errors: float(errors[-1]["error"]))
 
 
 def significant_bits(values: Any) -> Any:
@@ -321,47 +348,6 @@ def reduction(gradients: Mapping[str, Any]) -> Dict[str, Any]:
     )
 
 
-def _expected_losses(adapter: Compared, reference: ReferenceFolder) -> List[float]:
-    """Return the losses of this rank's replica before each step."""
-    parts = adapter.case.parts_of(_replica(adapter))
-    return [
-        float(sum(losses[parts.start : parts.stop]) / len(parts))
-        for losses in reference.expected["losses"][str(adapter.case.parts)]
-    ]
-
-
-def compare_statistics(
-    adapter: Compared, reference: ReferenceFolder, step: int
-) -> List[Dict[str, Any]]:
-    """Return the errors of the changes that the steps up to ``step`` made to the running
-    statistics.
-
-    Whether the variance is biased or not is the framework's choice, the same for all statistics."""
-    after, weights = adapter.statistics(), reference.arrays("weights")
-    if not after:
-        return []
-    change = {name: array - weights[name] for name, array in after.items()}
-    case = adapter.case
-    share = adapter.model_config["hyperparameters"]["batch_norm_momentum"]  # of the new statistics
-    steps = [(n, part) for n in range(step + 1) for part in case.parts_of(_replica(adapter))]
-    conventions = []
-    for estimator in ("biased", "unbiased"):
-        name = f"statistics-{estimator}-{case.parts}"
-        added = (reference.arrays(f"{name}-{number}-{part}") for number, part in steps)
-        expected = _accumulated(added, share)
-        conventions.append(compare_arrays("running statistics", change, expected, 0.0))
-    return min(conventions, key=lambda errors: float(errors[-1]["error"]))
-
-
-def _accumulated(added: Iterable[Mapping[str, Any]], share: float) -> Dict[str, Any]:
-    """Return the sum of what micro-steps add to the running statistics, each of which keeps all but
-    ``share`` of the former ones."""
-    total: Dict[str, Any] = {}
-    for entry in added:
-        total = {name: (1 - share) * total.get(name, 0.0) + entry[name] for name in entry}
-    return total
-
-
 def compare(
     adapter: Compared, reference: ReferenceFolder, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
@@ -370,27 +356,22 @@ def compare(
     The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
     micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
     statistics of the outputs alone; inference of a model with dropout must have none."""
-    case = adapter.case
+    comparison = Comparison(adapter, reference)
     enter("load weights")
-    adapter.load_weights(dict(reference.arrays("weights")))
+    comparison.load_weights()
     if _drops(adapter):
         enter("dropout")
-        return compare_dropout(adapter, reference)
-    parameters = reference.expected["trainable_parameters"]
-    differences = [counted("trainable parameters", adapter.trainable_parameters(), parameters)]
-    if OTHER_DTYPES in precisions.known()[case.precision].bounds:
-        differences.append(other_dtypes(adapter))
+        return comparison.dropout()
+    differences = [comparison.parameters()]
+    if OTHER_DTYPES in precisions.known()[adapter.case.precision].bounds:
+        differences.append(comparison.other_dtypes())
     enter("outputs")
-    differences += compare_outputs(adapter, reference)
-    if case.mode == "train":
+    differences += comparison.outputs()
+    if adapter.case.mode == "train":
         enter("gradients")
-        gradients = reference.arrays(f"gradients-{case.parts}")
-        precision, found = precisions.known()[case.precision], adapter.gradients()
-        differences += compare_arrays("gradients", found, gradients, precision.gradient_floor)
-        if case.replicas > 1 and precision.storage == "float32":
-            differences.append(reduction(found))
+        differences += comparison.gradients()
         enter("training")
-        differences += compare_training(adapter, reference)
+        differences += comparison.training()
     return differences
 
 
@@ -399,11 +380,12 @@ def compare_generation(
 ) -> List[Dict[str, Any]]:
     """Return the errors of generated text. The adapter, a Compared and a Generation, has just been
     built, with the prompts as its batch. Raises Unsupported for a model that generates none."""
+    comparison = Comparison(adapter, reference)
     enter("load weights")
-    adapter.load_weights(dict(reference.arrays("weights")))
-    parameters = reference.expected["trainable_parameters"]
-    counts = counted("trainable parameters", adapter.trainable_parameters(), parameters)
+    comparison.load_weights()
+    parameters = comparison.parameters()
     length = reference.arrays("batch-0")["token_ids"].shape[1]
     adapter.make_cache(generation.count_compared(adapter.model_config, length))
     enter("generation")
-    return [counts, *generation.compare(adapter, reference.arrays("generated"))]
+    errors = generation.compare(adapter, reference.arrays("generated"))
+    return [parameters, *errors]

@@ -79,9 +79,8 @@ def in_half_precision(found: Sequence[float]) -> float:
         expected={"losses": {"1": [[loss] for loss in LOSSES]}},
         arrays=lambda name: {"weight": np.ones(2)},
     )
-    quantities = {
-        entry["quantity"]: entry for entry in verification.compare_training(adapter, reference)
-    }
+    comparison = verification.Comparison(adapter, reference)
+    quantities = {entry["quantity"]: entry for entry in comparison.training()}
     return float(quantities["losses in half precision"]["error"])
 
 
