@@ -109,20 +109,20 @@ def write(
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
     :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
     """
-    comparison = Comparison(model_config, sequence_length, seed, folder)
-    comparison.draw_weights()
-    comparison.draw_batches(parts, soft_labels)
-    averaged = dict(comparison.hyper)
+    results = ReferenceResults(model_config, sequence_length, seed, folder)
+    results.draw_weights()
+    results.draw_batches(parts, soft_labels)
+    averaged = dict(results.hyper)
     expected: dict[str, Any] = {
         "losses": {
-            str(count): comparison.train(count, hyper)
-            for count, hyper in ((1, comparison.hyper), (parts, averaged))
+            str(count): results.train(count, hyper)
+            for count, hyper in ((1, results.hyper), (parts, averaged))
         },
         "clip_averaged": averaged.get("clip_global_norm"),
     }
-    if comparison.has_dropout:
-        expected |= comparison.dropout(micro_steps)
-    comparison.finish(expected)
+    if results.has_dropout:
+        expected |= results.dropout(micro_steps)
+    results.finish(expected)
 
 
 def write_generation(
@@ -134,23 +134,23 @@ def write_generation(
     prompts, ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them.
     The model configs alone where the model generates no text, or has no positions for more
     tokens."""
-    comparison = Comparison(model_config, sequence_length, seed, folder)
-    model = comparison.model
+    results = ReferenceResults(model_config, sequence_length, seed, folder)
+    model = results.model
     can_generate = hasattr(model, "continued")
     count = count_compared(model_config, sequence_length) if can_generate else 0
     if count < FEWEST:
-        comparison.finish(None)
+        results.finish(None)
         return
-    comparison.draw_weights()
-    batch = comparison.batch(model_config["inputs"], seed, 0)
+    results.draw_weights()
+    batch = results.batch(model_config["inputs"], seed, 0)
     prompts = batch["token_ids"]
-    tokens, logits = model.continued(comparison.exact, prompts, comparison.hyper, count)
-    comparison.save("batch-0", batch)
-    comparison.save("generated", {"tokens": tokens, "logits": logits})
-    comparison.finish({})
+    tokens, logits = model.continued(results.exact, prompts, results.hyper, count)
+    results.save("batch-0", batch)
+    results.save("generated", {"tokens": tokens, "logits": logits})
+    results.finish({})
 
 
-class Comparison:
+class ReferenceResults:
     """What a model is compared with, as it is written into a folder.
 
     ``hyper``: the hyper-parameters without dropout; ``exact``: the float64 weights; ``batches``:

@@ -7,8 +7,7 @@ import math
 import os
 import re
 import time
-import zlib
-from typing import Any, Dict, Iterable, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence
 
 from core import precisions
 
@@ -63,21 +62,6 @@ def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
             seconds.append(time.perf_counter() - start)
         timings.append({"bytes": size, "seconds": seconds})
     return timings
-
-
-def check_parameters(built: int, expected: int) -> int:
-    """Check the number of trainable parameters against the model config; return it."""
-    if built != expected:
-        raise Mismatch(f"the model has {built} trainable parameters, not {expected}")
-    return built
-
-
-def batch_checksum(arrays: Iterable[Any]) -> int:
-    """Return a checksum of the numpy arrays of a rank's batch."""
-    checksum = 0
-    for array in arrays:
-        checksum = zlib.crc32(array.tobytes(), checksum)
-    return checksum
 
 
 def check_batches(case: Case, ranks: Sequence[Mapping[str, Any]], remedy: str = "") -> None:

@@ -73,25 +73,22 @@ class MultiplyingAlone(Multiplying, SingleOperations):
         return Operation(lambda: None, lambda: left @ right, "float32")
 
 
-def named(adapter: Multiplying) -> dict[str, int]:
-    return rounding.named({"float32": 2, "bfloat16": 1}, rounding.observe(adapter))
-
-
 @pytest.mark.parametrize(
-    ("way", "name"),
+    ("way", "expected"),
     [
-        (keeping(22), "float32"),
-        (keeping(11), "tf32"),
-        (keeping(16), "float32 with 16 significant bits"),
-        (half, "float32 with 1 significant bits"),
+        (keeping(22), {"float32": 2, "bfloat16": 1}),
+        (keeping(11), {"tf32": 2, "bfloat16": 1}),
+        (keeping(8), {"bfloat16": 3}),
+        (keeping(16), {"float32 with 16 significant bits": 2, "bfloat16": 1}),
+        (half, {"float32 with 1 significant bits": 2, "bfloat16": 1}),
     ],
 )
-def test_products_of_float32_are_named_by_what_is_multiplied(way: Round, name: str) -> None:
-    assert named(Multiplying(way, way)) == {name: 2, "bfloat16": 1}
-
-
-def test_what_libraries_multiply_in_bfloat16_counts_as_that() -> None:
-    assert named(Multiplying(keeping(8), keeping(8))) == {"bfloat16": 3}
+def test_products_of_float32_are_named_by_what_is_multiplied(
+    way: Round, expected: dict[str, int]
+) -> None:
+    adapter = Multiplying(way, way)
+    actual = rounding.named({"float32": 2, "bfloat16": 1}, rounding.observe(adapter))
+    assert actual == expected
 
 
 @pytest.mark.parametrize(
@@ -126,7 +123,7 @@ def test_a_matmul_without_a_model_is_named_and_bounded_by_its_format(
     bits: int, reason: str, tmp_path: Path
 ) -> None:
     adapter = MultiplyingAlone(keeping(bits), keeping(bits), "tf32")
-    parameters = {"shapes": "64x64x64", "blocks": 1, "block_seconds": 1e-4}
+    parameters = {"shapes": "64x64x64", "dtype": "precision", "blocks": 1, "block_seconds": 1e-4}
     workload = Workload(adapter.case, {}, parameters, 1, None, 1)
     report = Report(str(tmp_path), 0, "h")
     context = Context(workload, adapter.rank_context, adapter, [], report)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -195,19 +194,6 @@ def ended(code: str, **state: Any) -> launch.RankProcess:
     process = subprocess.Popen([sys.executable, "-c", code])
     process.wait()
     return launch.RankProcess(rank=1, process=process, log="/nowhere", ended=1.0, **state)
-
-
-def test_the_kernels_out_of_memory_kill_is_oom(tmp_path: Path) -> None:
-    killed = ended("import os; os.kill(os.getpid(), 9)")
-    judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
-    assert judged.fields["status"] == "oom"
-    assert "killed by the kernel: out of host memory" in judged.fields["reason"]
-    judged = outcome.rank_outcome(killed, str(tmp_path), "host", False, 60.0)
-    assert judged.fields["status"] == "failed"
-    assert f"signal {int(signal.SIGKILL)} (SIGKILL)" in judged.fields["reason"]
-    killed = replace(killed, stopped=launch.OTHER_RANK)  # by the launcher itself
-    judged = outcome.rank_outcome(killed, str(tmp_path), "host", True, 60.0)
-    assert judged.fields["status"] == "failed"
 
 
 def final_report(folder: Path, number: int, status: str, reason: str) -> launch.RankProcess:

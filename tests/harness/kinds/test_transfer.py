@@ -19,7 +19,7 @@ from harness.messages.report import Report
 from harness.operations import Operation
 from harness.telemetry import nvml
 
-from ...bench import Bench, Finished
+from ...bench import Bench
 from ...frameworks.toy.plain import wait_until
 from ..bare import BARE
 from ..machine.fake_machine import GPU, VARIABLES, FakeNvml
@@ -160,13 +160,6 @@ def test_what_did_not_arrive_is_found(
         copied(tmp_path, CopyingDevice(**{wrong: True}))
 
 
-def test_a_device_that_is_the_host_has_none(toy: Bench) -> None:
-    options: dict[str, Any] = {**BARE, "precision": None, "kind": "transfer"}
-    done: Finished = toy.run("", **options)
-    assert done.record["status"] == "unsupported"
-    assert done.record["reason"] == "the device is the host"
-
-
 # ---- between two devices -------------------------------------------------------------------------
 
 SIZE, SLOWER = 4000, 4
@@ -244,8 +237,15 @@ def test_where_there_is_no_pair(tmp_path: Path, devices: int, nodes: int, reason
         left_by(tmp_path, 0, workload_of(devices, nodes), Three())
 
 
-def test_devices_that_are_cores_have_none(toy: Bench) -> None:
-    options: dict[str, Any] = {**BARE, "precision": None, "kind": "device_pairs"}
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("transfer", "the device is the host"),
+        ("device_pairs", "devices that are cores share the host's memory"),
+    ],
+)
+def test_devices_that_are_cores_have_no_copies(toy: Bench, kind: str, reason: str) -> None:
+    options: dict[str, Any] = {**BARE, "precision": None, "kind": kind}
     record = toy.run("", **options, devices_per_node=2).record
     assert record["status"] == "unsupported"
-    assert "devices that are cores share the host's memory" in record["reason"]
+    assert reason in record["reason"]
