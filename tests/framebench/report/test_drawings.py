@@ -14,7 +14,6 @@ from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
 from framebench.report import html_report, plots
 from framebench.report.charts import learning_curves
-from framebench.report.parts import Parts
 from framebench.report.plots import Look, PlotRow
 from framebench.tables import frames
 from framebench.tables.grouping import group
@@ -136,10 +135,6 @@ def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
     assert text.count('data-part="1"') == 4
     assert "unknown: 1.2; no interval" in text
     assert "known: 1.2; 95 % interval 1.1 to 1.3" in text
-
-
-def test_without_parts_a_drawing_says_nothing_of_them() -> None:
-    assert Parts().attribute() == Parts().markup(100) == ""
 
 
 # ---- rooflines and curves of learning -----------------------------------------------------------

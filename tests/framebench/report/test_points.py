@@ -13,7 +13,6 @@ from framebench.comparison import compare
 from framebench.records import record_files
 from framebench.records.run import MetricValue, Run
 from framebench.report.charts import measured_panels
-from framebench.report.charts.series_curves import short
 from framebench.report.plots import Look, Plot
 from framebench.tables import measured
 from framebench.tables.grouping import group
@@ -184,10 +183,6 @@ def test_points_in_words_have_a_panel_each() -> None:
     assert [plot.title for plot in drawn(made)] == [
         f"rate at layer {name}, TFLOP/s (higher is better)" for name in ("first", "last")
     ]
-
-
-def test_a_size_is_short_for_people() -> None:
-    assert [short(size) for size in (8, 1024, 3 << 20, 2**31)] == ["8", "1 Ki", "3 Mi", "2 Gi"]
 
 
 def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:

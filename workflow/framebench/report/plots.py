@@ -200,7 +200,7 @@ def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | Non
                   markeredgewidth=2.4, **style)  # fmt: skip
 
 
-def limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
+def _limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
     """Return the ends of a linear axis.
 
     The axis starts at 0 or, with a ``reference``, encloses it and all values, so that differences
@@ -226,5 +226,5 @@ def _x_axis(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
-        axes.set_xlim(*limits(values, reference))
+        axes.set_xlim(*_limits(values, reference))
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
