@@ -74,7 +74,12 @@ class OwnDefinition(Definition):
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         super().__init__(case, model_config, rank_context)
         self._own = model_config["own"]
-        self._module = self._library_model() if self._own["library"] else own_module(self._own)
+        self._take(self._library_model() if self._own["library"] else own_module(self._own))
+
+    def _take(self, source: Any) -> None:
+        """Keep the functions of ``source``: of a user's file as a module, or of a model of a
+        library."""
+        self._make, self._make_optimizer = source.make, getattr(source, "optimizer", None)
 
     def _library_model(self) -> Any:
         """Return an object with the function ``make`` of a user's file."""
@@ -88,7 +93,7 @@ class OwnDefinition(Definition):
         """Return model, inputs, targets and loss. Raises TypeError where ``make`` returns anything
         else, :class:`Mismatch` where the inputs are not the batch."""
         batch = self.case.batch_per_device
-        parts = self._module.make(batch, *arguments)
+        parts = self._make(batch, *arguments)
         try:
             model, (inputs, targets), loss = parts
         except (TypeError, ValueError):
@@ -111,9 +116,9 @@ class OwnDefinition(Definition):
 
     def _own_optimizer(self, *arguments: Any) -> Any:
         """Return the optimizer of the user's file; None where it has none."""
-        if not hasattr(self._module, "optimizer"):
+        if self._make_optimizer is None:
             return None
-        optimizer = self._module.optimizer(*arguments)
+        optimizer = self._make_optimizer(*arguments)
         if not isinstance(optimizer, self.OPTIMIZERS):
             kind = type(optimizer).__name__
             raise TypeError(f"optimizer returned {kind}; allowed: one of {self.LIBRARY}")

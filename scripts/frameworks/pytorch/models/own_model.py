@@ -45,7 +45,10 @@ class Definition(OwnDefinition):
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         importing.install()  # the user's file, or what it imports, may import torchvision
         super().__init__(case, model_config, rank_context)
-        self.MEMORY_FORMAT = getattr(self._module, "MEMORY_FORMAT", torch.contiguous_format)
+
+    def _take(self, source: Any) -> None:
+        super()._take(source)
+        self.MEMORY_FORMAT = getattr(source, "MEMORY_FORMAT", torch.contiguous_format)
 
     def _library_model(self) -> Any:
         return Classifier(self._own)
