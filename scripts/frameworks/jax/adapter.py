@@ -30,7 +30,7 @@ from harness.loader import Loading
 from harness.primitives import Primitives
 from harness.sharded import Sharded
 
-from . import devices, micro, optimizers, programs, steps
+from . import compiler, devices, matmuls, micro, optimizers, steps
 from .models.layers import SHARING
 from .parallel import data_parallel, sharded
 
@@ -146,7 +146,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             return function
         arrays, arguments = self._arrays, (first, self._own, batch or self._batch)
         whole, shardings = arrays.whole(function, results), arrays.results(function, arguments)
-        return programs.compiled(whole, arguments, donated, arrays.options, shardings)
+        return compiler.compiled(whole, arguments, donated, arrays.options, shardings)
 
     def step(self) -> Any:
         if self.case.mode == "train":
@@ -226,19 +226,19 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         arguments = (parameters, masks, batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.of_batch if self._sharding else None
-            compiled = programs.compiled(self._logits, arguments, shardings=shardings)
+            compiled = compiler.compiled(self._logits, arguments, shardings=shardings)
             self._compiled_logits = compiled
         outputs = (self._compiled_logits or self._logits)(*arguments)
         return tuple(map(data_parallel.local, outputs))
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        return programs.operations(self._observed, self._local_arguments()).matmuls
+        return matmuls.operations(self._observed, self._local_arguments()).matmuls
 
     def held_parameters(self) -> int:
         return sum(part.size for part in data_parallel.local(self._shared.parameters).values())
 
     def collective_counts(self) -> Dict[str, int]:
-        return dict(programs.collectives(self._step))
+        return dict(compiler.collectives(self._step))
 
     def _local_arguments(self) -> Any:
         """Return this rank's arguments of a step, or those of all ranks for a sharded model."""
@@ -253,13 +253,13 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return programs.operations(self._logits, self._local_arguments()).results
+        return matmuls.operations(self._logits, self._local_arguments()).results
 
     def multiply_adds(self) -> int:
-        return programs.operations(self._logits, self._local_arguments()).multiply_adds
+        return matmuls.operations(self._logits, self._local_arguments()).multiply_adds
 
     def compiled(self) -> Dict[str, Any]:
-        return dict(programs.proof(self._proved))
+        return dict(compiler.proof(self._proved))
 
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value  # in float64
@@ -269,7 +269,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             program = self._ranks.averaging(self._shared.parameters)
         else:
             program = self._step
-        return list(programs.all_reduced_bytes(program))
+        return list(compiler.all_reduced_bytes(program))
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         arrays = [jax.device_put(zeros(size), self._device) for size in messages]

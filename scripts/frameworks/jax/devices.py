@@ -20,7 +20,7 @@ from harness.adapter import (
     require_tf32,
 )
 
-from .programs import TF32, executed_dtypes
+from .matmuls import TF32, executed_dtypes
 
 PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"

@@ -17,7 +17,7 @@ def check_amp_is_unsupported_where_xla_multiplies_in_float32():
     """XLA for CPUs keeps bfloat16 arrays but widens some of their matmuls; JAX's own graph hides
     it."""
     reason = raised(Unsupported, lambda: started(small_bert(), precision="amp"))
-    from framework_under_test import devices, programs
+    from framework_under_test import devices, matmuls
 
     single, half = devices.probe(jnp.float32), devices.probe(jnp.bfloat16)
     assert {form for dtypes in single.values() for form in dtypes} == {"float32"}
@@ -25,7 +25,7 @@ def check_amp_is_unsupported_where_xla_multiplies_in_float32():
     executed = {
         form
         for model in (small_bert(layers=1), small_images())
-        for form in programs.executed_dtypes(built(model, precision="amp", compiler="jit")._step)
+        for form in matmuls.executed_dtypes(built(model, precision="amp", compiler="jit")._step)
     }
     assert (reason is not None) == ("float32" in executed), executed
     for form in {*half} - {"convolution"} if reason else ():  # of a training of BERT

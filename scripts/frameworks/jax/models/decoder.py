@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 from networks import Weight, transformers
 
-from ..programs import compiled
+from ..compiler import compiled
 from .layers import (
     SHARING,
     Arrays,

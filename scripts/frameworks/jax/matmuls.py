@@ -1,54 +1,21 @@
-"""Compiled functions, and what JAX and XLA compute in them: read, not assumed."""
+"""Matmuls of a function as JAX traces it, and of a program as XLA executes it, by dtype."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, NamedTuple, Set, Tuple
 
 import jax
-from harness.adapter import Mismatch
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
 # XLA's names for what executes a matmul; cuBLAS and cuDNN are called by custom-call
 _EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
 _DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
-_ALL_REDUCED = re.compile(r"= (.*?) all-reduce(?:-start)?\(")
-_COLLECTIVE = re.compile(r" (all-gather|reduce-scatter|all-reduce)(?:-start)?\(")
-_ARRAY = re.compile(r"\b[a-z]+(\d+)\[([\d,]*)\]")
 #: The default precision of matmuls under which XLA takes TF32 for float32.
 TF32 = "tensorfloat32"
 _XLA_DTYPES = {"f32": "float32", "bf16": "bfloat16", "f16": "float16"}
-
-
-def compiled(
-    function: Callable[..., Any],
-    arguments: Tuple[Any, ...],
-    donated: Tuple[int, ...] = (),
-    options: Optional[Dict[str, Any]] = None,
-    shardings: Any = None,
-) -> jax.stages.Compiled:
-    """``function`` compiled by XLA ahead of time: it takes arguments of these shapes and no
-    others, so it cannot be compiled a second time. ``donated`` arguments give their memory to the
-    results, as JAX's documentation recommends ("Buffer donation"). ``shardings``: of the results;
-    None where XLA is to choose."""
-    chosen = {} if shardings is None else {"out_shardings": shardings}
-    traced = jax.jit(function, donate_argnums=donated, **chosen).trace(*arguments)
-    return traced.lower().compile(compiler_options=options)
-
-
-def proof(run: Callable[..., Any]) -> Dict[str, Any]:
-    """Return counts of what XLA compiled in a step.
-
-    Raise :class:`Mismatch` where ``run`` is no executable, or one without fusions, as when XLA's
-    passes are switched off."""
-    if not isinstance(run, jax.stages.Compiled):
-        raise Mismatch("the step is not an executable of XLA: it runs operation by operation")
-    counts = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}
-    if not counts["fusions"]:
-        raise Mismatch("XLA fused nothing in the step's executable")
-    return counts
 
 
 def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
@@ -59,22 +26,6 @@ def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
     operands = ",".join(_EXECUTED.findall(text)).split(",")
     dtypes = {defined.get(operand.strip().lstrip("%")) for operand in operands}
     return {_XLA_DTYPES[dtype] for dtype in dtypes if dtype in _XLA_DTYPES}
-
-
-def all_reduced_bytes(program: jax.stages.Compiled) -> Iterator[int]:
-    """Yield the bytes of each array that the all-reduces of an executable send.
-
-    They are read from XLA's optimised program. XLA joins all-reduces into one operation, which
-    sends each array separately."""
-    for results in _ALL_REDUCED.findall(program.as_text()):
-        for bits, shape in _ARRAY.findall(results):
-            yield math.prod(map(int, filter(None, shape.split(",")))) * int(bits) // 8
-
-
-def collectives(program: jax.stages.Compiled) -> Dict[str, int]:
-    """Count the collectives in XLA's optimised program by kind; those in a loop count once."""
-    names = _COLLECTIVE.findall(program.as_text())
-    return dict(Counter(name.replace("-", "_") for name in names))
 
 
 def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
