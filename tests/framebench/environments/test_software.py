@@ -196,3 +196,11 @@ def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
             software = made.software[name]
             assert software.install_method == ("container" if methods else "venv"), name
             assert methods or software.file.pin(CATALOG.frameworks[name]["package"])
+
+
+def test_a_folder_that_is_no_environment_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    file = ROOT / "envs" / "pytorch.yaml"
+    with pytest.raises(ConfigError, match=f"--marker: found {tmp_path}, which holds 'thesis.tex'"):
+        venvs.build(file, tmp_path / "environment.json")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
