@@ -187,8 +187,6 @@ class ToyAdapter(plain.PlainToy):
     def step_parts(self) -> list[StepPart]:
         if "no_parts" in self.does:
             raise RuntimeError("the toy is one piece")
-        if "hang_parts" in self.does:
-            time.sleep(600)
         return super().step_parts()
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
