@@ -119,6 +119,19 @@ def test_a_verdict_of_scaling_is_against_as_many_single_devices() -> None:
     assert only(alone)["verdict"] == "", "nothing is compared with itself"
 
 
+def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
+    """Fail if verdicts ignore the number of ratios: of 40 equal ones some intervals exclude 1."""
+    random = np.random.default_rng(3)
+    runs = []
+    for batch in range(1, 41):
+        for compiler in ("none", "inductor"):
+            figures = random.normal(100, 1, 20).tolist()
+            runs += repeats(*figures, batch_per_device=batch, compiler=compiler)
+    actual = build(runs)["compiler_speedup"]
+    assert ((actual["speedup_ci_low"] > 1) | (actual["speedup_ci_high"] < 1)).any()
+    assert set(actual["verdict"]) == {"no difference shown"}
+
+
 def test_a_failed_repeat_does_not_enter_the_median_as_zero() -> None:
     # DLPerf: an unfinished log counts as 0.0. The median of 0, 0, 90 and 100 would be 45.
     runs = repeats(None, 100.0, None, 90.0)
