@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from framebench.machine import local
 from framebench.plan import plan_text, targets
 from framebench.plan.case_settings import variables
 from framebench.plan.planning import Plan, make_plan
+from framebench.records.record_sets import RecordSet
 from framebench.runs import job_table, snakemake_calls
+from harness.processes.launch import NOT_MET
 
 from ... import fake_gpus
+from ..made_up_runs import run
 from ..settings import CATALOG, CONFIG, ROOT
 
 #: A GPU as ``nvidia-smi`` names it, MiB, and compute capability.
@@ -63,12 +67,16 @@ def no_variable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, listed: list[dict[str, Any]], **config: Any
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listed: list[dict[str, Any]],
+    cached: RecordSet | None = None,
+    **config: Any,
 ) -> Plan:
-    """Return the plan of a machine with these GPUs."""
+    """Return the plan of a machine with these GPUs, and with ``cached`` records."""
     monkeypatch.setenv("PATH", fake_gpus.install(folder / "bin", listed), prepend=":")
     given = {**CONFIG, "environments": str(folder / "venvs"), **config}
-    plan = make_plan(load_settings(given, CATALOG), CATALOG, local.detect(), None)
+    plan = make_plan(load_settings(given, CATALOG), CATALOG, local.detect(), cached)
     targets.check_runs(plan)
     return plan
 
@@ -158,6 +166,26 @@ def test_little_shared_memory_for_several_gpus_is_said(
         monkeypatch.setattr(local, "shared_memory", lambda size=size: size * 2**20)
         text = said(on(tmp_path, monkeypatch, MACHINES[machine]))
         assert ("/dev/shm has 64 MiB" in text) == is_said
+
+
+def test_after_a_hang_no_other_case_of_several_gpus_waits_as_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if each of them costs two minutes more, if cases of one GPU are lost with them, or if
+    the configuration cannot ask for them again."""
+    asked = {"suite": "quick_gpu", "frameworks": "pytorch,jax"}
+    before = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], **asked)
+    hung = next(case for case in before.folders if case.devices == 8)
+    reason = f"rank 0: {NOT_MET} 120 s, during: pre-flight check"
+    one = replace(run(None, reason=reason), case=hung, machine=local.detect().identity)
+    known = RecordSet((one,), (), tmp_path)
+    after = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], known, **asked)
+    assert {case for case in after.folders if case.devices == 8} == {hung}
+    assert len(after.folders) == len([c for c in before.folders if c.devices == 1]) + 1
+    (why,) = {left.reason for left in after.left_out if left.case.devices == 8}
+    assert why.startswith(reason) and why.endswith("--config retry=failed")
+    again = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], known, retry="failed", **asked)
+    assert again.folders.keys() == before.folders.keys()
 
 
 def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from core import inputs, precisions
 from core.case import Case
+from harness.processes.launch import NOT_MET
 
 from .. import PROJECT
 from ..cases import fitting, matrix
@@ -128,6 +129,7 @@ def make_plan(
     unusable = _unusable(fitted, settings, catalog, capacity)
     usable = [case for case in fitted if case not in unusable]
     slow = costs.too_slow(usable, settings, capacity, catalog)
+    slow |= _after_a_hang(usable, settings, capacity, cached.runs if cached else (), machine)
     left_out += [LeftOut(case, why) for case, why in [*unusable.items(), *slow.items()]]
     cases = [case for case in usable if case not in slow]
     larger = _with_larger_batch(cases, settings, capacity, catalog)
@@ -228,6 +230,25 @@ def _unusable(
         for case in cases
     }
     return {case: why for case, why in found.items() if why}
+
+
+def _after_a_hang(
+    cases: Iterable[Case],
+    settings: Settings,
+    capacity: Capacity,
+    runs: Iterable[Run],
+    machine: Machine,
+) -> dict[Case, str]:
+    """Return why cases of several GPUs are not measured: GPUs of this machine did not meet in a run
+    of another case, and each such run would wait for minutes."""
+    if capacity.accelerator == "cpu" or "failed" in settings.retry:
+        return {}
+    here = [run for run in runs if run.case.devices > 1 and is_here(run.machine, machine.identity)]
+    begun = {run.case._replace(framework_version="", source="") for run in here}
+    hangs = [run.reason for run in here if NOT_MET in run.reason]
+    reason = f"{hangs[0]}; once it is mended: --config retry=failed" if hangs else ""
+    new = [case for case in cases if case.devices > 1 and case not in begun]
+    return dict.fromkeys(new if reason else [], reason)
 
 
 def remaining(plan: Plan) -> float:
