@@ -183,7 +183,8 @@ def test_after_a_hang_no_other_case_of_several_gpus_waits_as_long(
     assert {case for case in after.folders if case.devices == 8} == {hung}
     assert len(after.folders) == len([c for c in before.folders if c.devices == 1]) + 1
     (why,) = {left.reason for left in after.left_out if left.case.devices == 8}
-    assert why.startswith(reason) and why.endswith("--config retry=failed")
+    assert why.startswith(reason)
+    assert why.endswith("--config retry=failed")
     again = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], known, retry="failed", **asked)
     assert again.folders.keys() == before.folders.keys()
 
