@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from core import bounded, programs
 
@@ -16,6 +16,12 @@ _SMI = "nvidia-smi"
 _FIELDS = (
     *("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current"),
     "compute_cap",
+)
+#: What else may make a GPU faster or slower than others of its name.
+_LIMIT, _DEFAULT = "power.limit", "power.default_limit"
+_STATE = (
+    *(_LIMIT, _DEFAULT, "persistence_mode", "compute_mode", "ecc.mode.current", "clocks.max.sm"),
+    *("pcie.link.gen.max", "pcie.link.width.max"),
 )
 _INSTANCE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+\d+:\s+\(UUID:\s*([^)\s]+)\)")
 _GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
@@ -40,7 +46,8 @@ class Gpu(NamedTuple):
 
     ``name``: of an instance with its profile. ``memory_bytes``: None if unknown, the nominal size
     of an instance. ``capability``: compute capability, such as ``9.0``; "" if unknown.
-    ``instances``: of a GPU that MIG divides, None without MIG. ``is_instance``: of MIG."""
+    ``instances``: of a GPU that MIG divides, None without MIG. ``is_instance``: of MIG. ``state``:
+    name and value of limits and modes, as ``nvidia-smi`` tells them."""
 
     name: str
     memory_bytes: Optional[int]
@@ -50,6 +57,22 @@ class Gpu(NamedTuple):
     capability: str = ""
     instances: Optional[Tuple[Gpu, ...]] = None
     is_instance: bool = False
+    state: Tuple[Tuple[str, str], ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """Name with a lowered power limit; see :func:`kind`."""
+        return kind(self.name, dict(self.state))
+
+
+def kind(name: str, state: Mapping[str, str]) -> str:
+    """Return the name of a GPU, with its power limit where that is below the default, because it is
+    slower then: ``NVIDIA H200 at 350 of 700 W``."""
+    try:
+        limit, default = float(state[_LIMIT]), float(state[_DEFAULT])
+    except (KeyError, ValueError):  # not told
+        return name
+    return name if limit >= default else f"{name} at {limit:g} of {default:g} W"
 
 
 def list_gpus(seconds: float = 60.0) -> List[Gpu]:
@@ -60,7 +83,7 @@ def list_gpus(seconds: float = 60.0) -> List[Gpu]:
     if shutil.which(_SMI) is None:
         _require_no_gpu()
         return []
-    query = [f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits"]
+    query = [f"--query-gpu={','.join([*_FIELDS, *_STATE])}", "--format=csv,noheader,nounits"]
     gpus = _parse(_ask(query, seconds))
     if not any(gpu.instances is not None for gpu in gpus):
         return gpus
@@ -190,7 +213,7 @@ def _parse(text: str) -> List[Gpu]:
         values = dict(zip(_FIELDS, parts))
         if line.startswith(_WARNING):
             continue
-        if len(parts) != len(_FIELDS) or values["uuid"].startswith("["):
+        if len(parts) < len(_FIELDS) or values["uuid"].startswith("["):
             broken.append(" ".join(line.split()))
             continue
         mebibytes = values["memory.total"]
@@ -203,6 +226,7 @@ def _parse(text: str) -> List[Gpu]:
                 values["pci.bus_id"],
                 _version(values["compute_cap"]),
                 () if values["mig.mode.current"] == "Enabled" else None,
+                state=tuple(zip(_STATE, parts[len(_FIELDS) :])),
             )
         )
     if broken or not gpus:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
-from framebench.machine import local
+from framebench.machine import identities, local
 from harness.machine import hardware
 
 from .. import fake_gpus
@@ -123,3 +123,26 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
     machine = local.detect()
     assert [gpu.uuid for gpu in machine.devices] == names
     assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
+
+
+def test_a_lowered_power_limit_makes_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fail if figures of a GPU at its limit and below it count as of one machine, or if the record
+    of a run and the plan call it by different names."""
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    limit = {"power.limit": "250.00", "power.default_limit": "400.00", "compute_mode": "Default"}
+    names = []
+    for state in ({}, {**limit, "power.limit": "400.00"}, limit):
+        listed = [{**TWO[0], **state}]
+        monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, listed), prepend=":")
+        here = local.detect().identity
+        recorded = hardware.hardware([0])
+        assert recorded["gpus"][0]["state"].get("compute_mode") == state.get(
+            "compute_mode", "[N/A]"
+        )
+        environment = {"hardware": recorded, "system": {"host": here.host}}
+        of_record = identities.identity(environment).hardware
+        assert of_record == here.hardware
+        names.append(of_record.partition(",")[0])
+    assert names == [*2 * ["NVIDIA A100-SXM4-40GB"], "NVIDIA A100-SXM4-40GB at 250 of 400 W"]

@@ -16,4 +16,4 @@ if word == "-L":
     sys.exit()
 fields = word.partition("=")[2].split(",")
 for gpu in gpus:
-    print(", ".join(gpu[field] for field in fields))
+    print(", ".join(gpu.get(field, "[N/A]") for field in fields))

@@ -34,9 +34,9 @@ _INSTRUCTIONS = re.compile(
 
 
 def gpus() -> List[Dict[str, Any]]:
-    """Return name, memory in bytes, driver, uuid, PCI address and compute capability of every
-    NVIDIA GPU, ordered by address, and in place of one that MIG divides of its instances; empty
-    without GPUs."""
+    """Return name, memory in bytes, driver, uuid, PCI address, compute capability and state of
+    every NVIDIA GPU, ordered by address, and in place of one that MIG divides of its instances;
+    empty without GPUs."""
     return [_facts(instance) for gpu in _listed() for instance in gpu.instances or (gpu,)]
 
 
@@ -48,7 +48,7 @@ def _listed() -> List[Gpu]:
 
 
 def _facts(gpu: Gpu) -> Dict[str, Any]:
-    return {fact: getattr(gpu, fact) for fact in _OF_GPU}
+    return {**{fact: getattr(gpu, fact) for fact in _OF_GPU}, "state": dict(gpu.state)}
 
 
 def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:

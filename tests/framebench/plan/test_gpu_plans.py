@@ -157,6 +157,12 @@ def test_suites_for_any_machine_have_batches_for_gpus(
         )
 
 
+def test_a_lowered_power_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = {"power.limit": "350", "power.default_limit": "700"}
+    listed = [{**gpu, **limits} for gpu in MACHINES["8_h100_r580"]]
+    assert "8 x NVIDIA H100 80GB HBM3 at 350 of 700 W," in said(on(tmp_path, monkeypatch, listed))
+
+
 def test_little_shared_memory_for_several_gpus_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

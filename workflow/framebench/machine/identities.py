@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from core import gpus
+
 
 class Identity(NamedTuple):
     """Identity of a machine. Unknown fields are "" and match any value.
@@ -48,9 +50,12 @@ def identity(environment: Mapping[str, Any]) -> Identity:
     hardware = environment["hardware"]
     processor = hardware.get("processor") or {}
     # Older records have the names of GPUs alone.
-    gpus = [gpu if isinstance(gpu, str) else gpu["name"] for gpu in hardware.get("gpus", ())]
+    listed = [
+        gpu if isinstance(gpu, str) else gpus.kind(gpu["name"], gpu.get("state", {}))
+        for gpu in hardware.get("gpus", ())
+    ]
     return Identity(
-        ", ".join(dict.fromkeys(filter(None, [*gpus, hardware.get("cpu", "")]))),
+        ", ".join(dict.fromkeys(filter(None, [*listed, hardware.get("cpu", "")]))),
         _processor(processor),
         memory(hardware.get("memory_bytes")),
         "" if environment.get("scheduler") else environment["system"].get("host", ""),

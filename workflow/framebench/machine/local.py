@@ -112,7 +112,7 @@ def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
         return (), 0, sorted({gpu.name for gpu in listed}), str(error)
     # As in records: those that MIG divides are their instances.
     kinds = {
-        instance.name
+        instance.kind
         for gpu in listed
         for instance in [own for own in gpu.instances or () if own in visible] or [gpu]
     }

@@ -98,7 +98,7 @@ def _gpus(plan: Plan) -> list[str]:
     if capacity.accelerator == "cpu":
         return []
     kinds = Counter(
-        f"{gpu.name}, driver {gpu.driver or 'unknown'}, compute capability "
+        f"{gpu.kind}, driver {gpu.driver or 'unknown'}, compute capability "
         f"{gpu.capability or 'unknown'}"
         for gpu in capacity.gpus
     )

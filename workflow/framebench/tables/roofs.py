@@ -204,7 +204,7 @@ def datasheet_tflops(run: Run) -> float | None:
     if run.conditions.accelerator == "cpu":
         return None
     stated = {
-        datasheets.tflops(name, run.case.precision)
+        datasheets.tflops(name.partition(" at ")[0], run.case.precision)
         for name in run.hardware.split(", ")
         if " MIG " not in name
     } - {None}

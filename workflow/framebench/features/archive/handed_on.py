@@ -38,7 +38,7 @@ def _fields(names: str, **inner: Any) -> dict[str, Any]:
 _GPU = _fields(
     "name uuid memory_bytes driver capability utilization_percent_mean sm_mhz memory_mhz "
     "watts_mean temperature_celsius_max throttle_reasons uncorrected_errors "
-    "ecc other_processes"
+    "ecc other_processes state"
 )
 _HARDWARE = _fields("cpu cores physical_cores memory_bytes processor", gpus=_GPU)
 _WATCH = _fields(
