@@ -141,6 +141,7 @@ def near_gpus(
 ) -> List[List[int]]:
     """Return cores for each GPU, given by PCI address, among those that the kernel calls local to
     it. Cores near several GPUs are divided evenly, both threads of a physical core to the same GPU.
+    Given all GPUs, one has the same cores in a run alone and in a run of all, which are compared.
     Lists are empty where the kernel does not say, or where a GPU would get no core."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
     assigned: List[List[int]] = []

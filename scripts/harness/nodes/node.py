@@ -70,10 +70,10 @@ def _cores_of_ranks(workload: Workload, cores: List[int], common: Dict[str, str]
     devices, per_device = workload.case.devices_per_node, workload.options.cores_per_device
     if per_device:
         return cores_of.deal(cores, devices, per_device)
-    addresses = hardware.gpu_addresses(hardware.visible_gpus(common)[:devices])
+    addresses = hardware.gpu_addresses(hardware.visible_gpus(common))
     if len(addresses) < devices:
         return [[] for _ in range(devices)]
-    return cores_of.near_gpus(addresses, cores)
+    return cores_of.near_gpus(addresses, cores)[:devices]
 
 
 def _seconds_to_meet(workload: Workload) -> Optional[float]:
