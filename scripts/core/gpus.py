@@ -33,6 +33,8 @@ _INFOROM, _WARNING = 14, "WARNING: infoROM"
 #: Is there while the driver is loaded.
 LOADED = Path("/proc/driver/nvidia/version")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
+#: Beginning of the reason of a run whose ranks waited for each other for too long.
+NOT_MET = "ranks did not meet within"
 _VENDOR, _DISPLAY = "0x10de", "0x03"  # NVIDIA, and the class of its GPUs
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import networks
 import pytest
-from networks import fusing
+from networks import schedule
 from networks.layers import IMAGES
 
 from ..conftest import ROOT
@@ -40,9 +40,9 @@ def test_fused_layers_take_the_place_of_normalisation_addition_and_relu(
 ) -> None:
     network = networks.describe(CNNS[model])
     before = [layer.op for layer in network.layers]
-    actual = fusing.fused(network)
+    actual = schedule.fused(network)
     after = [layer.op for layer in actual.layers]
-    assert (after.count(fusing.FUSED), after.count("batch_norm")) == (fused, norms)
+    assert (after.count(schedule.FUSED), after.count("batch_norm")) == (fused, norms)
     assert after.count("relu") == before.count("relu") - fused
     assert after.count("add") == 0
     names = {IMAGES, *(layer.name for layer in actual.layers)}

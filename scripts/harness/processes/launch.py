@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
 
 from core import signals
+from core.gpus import NOT_MET
 
 from harness import variables
 from harness.messages import report
@@ -50,7 +51,6 @@ class Stop(NamedTuple):
 #: ranks are there, on one node and on several.
 _BEFORE_MEETING, _MEETING = (None, "import"), ("start", "pre-flight check")
 MEETING_SECONDS, MEETING_OVER_NODES = 120.0, 300.0
-NOT_MET = "ranks did not meet within"
 _NCCL = (
     ". NCCL's warnings are in the log; NCCL_P2P_DISABLE=1 (ACS or an IOMMU between GPUs), a larger "
     "/dev/shm or NCCL_SOCKET_IFNAME may help"

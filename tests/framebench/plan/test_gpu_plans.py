@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from core.gpus import Gpu
+from core.gpus import NOT_MET, Gpu
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine import local
@@ -18,7 +18,6 @@ from framebench.plan.case_settings import variables
 from framebench.plan.planning import Plan, make_plan
 from framebench.records.record_sets import RecordSet
 from framebench.runs import job_table, snakemake_calls
-from harness.processes.launch import NOT_MET
 
 from ... import fake_gpus
 from ..made_up_runs import run

@@ -12,7 +12,7 @@ from typing import Any
 
 from core import inputs, precisions
 from core.case import Case
-from harness.processes.launch import NOT_MET
+from core.gpus import NOT_MET
 
 from .. import PROJECT
 from ..cases import fitting, matrix
