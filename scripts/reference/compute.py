@@ -151,7 +151,8 @@ def write_generation(
 
 
 class ReferenceResults:
-    """What a model is compared with, as it is written into a folder.
+    """Results of a model in float64, with which frameworks are compared, and the folder that they
+    are written to.
 
     ``hyper``: the hyper-parameters without dropout; ``exact``: the float64 weights; ``batches``:
     one for each part of a step."""

@@ -1,4 +1,5 @@
-"""What is known of the devices of a run: measured roofs and all-reduces, and data sheets.
+"""Limits of the devices that a case was measured on: peaks, bandwidths and all-reduces, measured,
+and peaks of data sheets.
 
 Devices share memory, power and clock. A case is therefore compared with what as many devices
 reached together, with as many cores each, on the same machine.

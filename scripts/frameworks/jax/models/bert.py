@@ -93,7 +93,8 @@ def vocabulary_logits(
 
 
 class EncoderDefinition(ModelDefinition):
-    """How layers are sharded among ranks, see sharded.py."""
+    """Definition of an encoder whose layers can be shared out among ranks: matrices COLUMNS are
+    split by columns, ROWS by rows."""
 
     COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
     ROWS = ("attention.output", "output")

@@ -137,7 +137,8 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
 
 
 class EncoderDefinition(ModelDefinition):
-    """How layers are sharded among devices, see sharded.py."""
+    """Definition of an encoder whose layers can be shared out among devices: matrices COLUMNS are
+    split by columns, ROWS by rows."""
 
     LAYER = Layer
     COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")
