@@ -1,10 +1,11 @@
 """Measure a suite into two results folders, and compare their answers.
 
-    .venv/bin/python benchmarks/same_twice.py [--results results/twice] [--calls 3] [--hours 0]
+    .venv/bin/python benchmarks/same_twice.py [--results results/twice] [--hours 0]
 
-Goal: at least 95 % of the orders that one folder calls sure repeat in the other, of at least 20.
-Each folder gets ``--calls`` calls of the suite, which settle more orders. ``--hours`` pass between
-both. Results of two machines: ``framebench compare --base A --candidate B``.
+Goal: at least 95 % of the significant orders of one folder repeat in the other, of at least 20. The
+suite has small models, because two cores settle few orders of ``quick``. Each folder gets
+``--calls`` calls of it, and ``--hours`` pass between both. Results of two machines: ``framebench
+compare --base A --candidate B``.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "twice")
-    parser.add_argument("--suite", default="quick")
-    parser.add_argument("--calls", type=int, default=3)
+    parser.add_argument("--suite", default="benchmarks/twice.yaml")
+    parser.add_argument("--calls", type=int, default=1)
     parser.add_argument("--hours", type=float, default=0.0)
     options = parser.parse_args()
     base, candidate = (options.results.resolve() / name for name in ("first", "second"))

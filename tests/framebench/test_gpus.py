@@ -18,6 +18,12 @@ DIVIDED = fake_gpus.gpus(
 )
 
 
+@pytest.fixture(autouse=True)
+def _ask_anew() -> None:
+    """Forget the GPUs that a test before has listed in this process."""
+    hardware.listed.cache_clear()
+
+
 @pytest.fixture
 def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Gpu]:
     """Return a whole GPU and one that MIG divides."""
@@ -137,6 +143,7 @@ def test_a_lowered_power_limit_makes_another_machine(
         listed = [{**TWO[0], **state}]
         monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, listed), prepend=":")
         here = local.detect().identity
+        hardware.listed.cache_clear()
         recorded = hardware.hardware([0])
         assert recorded["gpus"][0]["state"].get("compute_mode") == state.get(
             "compute_mode", "[N/A]"

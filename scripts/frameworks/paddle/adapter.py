@@ -152,6 +152,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         settings = devices.settings(self.rank_context, self._gpu)
         settings["amp_dtype"] = self._dtype if self._amp else None
         settings["process_group"] = self._process_group
+        settings["programs_in_order"] = self._compiled
         if self.trains:
             settings["multi_tensor_optimizer"] = bool(self._optimizer._use_multi_tensor)
             settings["grad_scaler"] = self._scaler.is_enable()

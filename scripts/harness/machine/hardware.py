@@ -7,7 +7,8 @@ import glob
 import os
 import platform
 import re
-from typing import Any, Dict, List, Mapping, Optional, Sequence
+from functools import lru_cache
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from core.gpus import VISIBLE, Gpu, GpuError, list_gpus
 
@@ -37,14 +38,16 @@ def gpus() -> List[Dict[str, Any]]:
     """Return name, memory in bytes, driver, uuid, PCI address, compute capability and state of
     every NVIDIA GPU, ordered by address, and in place of one that MIG divides of its instances;
     empty without GPUs."""
-    return [_facts(instance) for gpu in _listed() for instance in gpu.instances or (gpu,)]
+    return [_facts(instance) for gpu in listed()[0] for instance in gpu.instances or (gpu,)]
 
 
-def _listed() -> List[Gpu]:
+@lru_cache(maxsize=None)  # nvidia-smi takes seconds on machines with many GPUs
+def listed() -> Tuple[List[Gpu], str]:
+    """Return all NVIDIA GPUs, and why they cannot be listed; "" where they can."""
     try:
-        return list_gpus()
-    except GpuError:
-        return []
+        return list_gpus(), ""
+    except GpuError as error:
+        return [], str(error)
 
 
 def _facts(gpu: Gpu) -> Dict[str, Any]:
@@ -54,7 +57,7 @@ def _facts(gpu: Gpu) -> Dict[str, Any]:
 def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:
     """Return the GPUs of a machine; of GPUs that MIG divides only the instances that a process with
     these variables may use, which compute less than the whole."""
-    known = _listed()
+    known, _ = listed()
     names = tuple(filter(None, map(str.strip, variables.get(VISIBLE, "").split(","))))
     found: List[Gpu] = []
     for gpu in known:
@@ -93,9 +96,11 @@ def gpu_addresses(visible: Sequence[str]) -> List[str]:
 
 def hardware(cores: Sequence[int]) -> Dict[str, Any]:
     """Return processor, number of logical cores of this process (``cores``) and of their physical
-    ones, memory in bytes, and GPUs."""
+    ones, memory in bytes, and GPUs; ``gpus_fault``: why these cannot be listed, where they
+    cannot."""
     model = file_entry("/proc/cpuinfo", "model name") or platform.processor()
     memory = (file_entry("/proc/meminfo", "MemTotal") or "").split()
+    _, fault = listed()
     return {
         "cpu": model or platform.machine(),
         "processor": processor(),
@@ -103,6 +108,7 @@ def hardware(cores: Sequence[int]) -> Dict[str, Any]:
         "physical_cores": len(physical(cores)),
         "memory_bytes": int(memory[0]) * 1024 if memory else None,
         "gpus": _own_gpus(os.environ),
+        **({"gpus_fault": fault} if fault else {}),
     }
 
 

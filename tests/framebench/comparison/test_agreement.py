@@ -24,24 +24,24 @@ def inputs(**middles: float) -> Inputs:
     return Inputs(group(runs, None))
 
 
-def test_an_order_called_sure_repeats_or_not() -> None:
+def test_a_significant_order_repeats_or_not() -> None:
     first = inputs(pytorch=100, jax=50, paddle=20)
-    assert "4 of 4 orders called sure repeat (100%)" in agreement_text(first, first)
+    assert "4 of 4 significant orders repeat (100%)" in agreement_text(first, first)
     # pytorch over jax and paddle, jax over pytorch and paddle: only those over paddle repeat
     swapped = inputs(pytorch=50, jax=100, paddle=20)
-    assert "2 of 4 orders called sure repeat (50%)" in agreement_text(first, swapped)
+    assert "2 of 4 significant orders repeat (50%)" in agreement_text(first, swapped)
 
 
-def test_an_order_that_is_not_sure_does_not_count() -> None:
+def test_an_order_that_is_not_significant_does_not_count() -> None:
     assert "orders" not in agreement_text(*[inputs(pytorch=100, jax=100.05)] * 2)
-    # sure in one set, so it counts once; the other has the same medians in the other direction
+    # significant in one set, so it counts once; the other has the medians in the other direction
     text = agreement_text(inputs(pytorch=100, jax=50), inputs(pytorch=100, jax=100.05))
-    assert "0 of 1 orders called sure repeat (0%)" in text
+    assert "0 of 1 significant orders repeat (0%)" in text
 
 
 def test_a_framework_that_one_set_lacks_does_not_count() -> None:
     text = agreement_text(inputs(pytorch=100, jax=50, paddle=20), inputs(pytorch=100, jax=50))
-    assert "2 of 2 orders called sure repeat" in text
+    assert "2 of 2 significant orders repeat" in text
 
 
 def test_intervals_are_counted_that_cover_the_other_median() -> None:

@@ -11,7 +11,8 @@ from framebench.records.run import Flag, Run
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import grouping, view
 from framebench.tables.columns import Row
-from framebench.tables.declared.fastest import FASTEST
+from framebench.tables.contests import find_contests
+from framebench.tables.declared.fastest import FASTEST, slower
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import changed, repeats
@@ -77,6 +78,12 @@ def test_a_third_framework_that_is_near_keeps_the_winner_open() -> None:
     assert row["verdict"] == CANNOT_TELL
     text = "not settled between jax, mxnet (pytorch significantly slower): 7 repeats of each"
     assert row["reason"].startswith(text)
+
+
+def test_a_framework_may_be_slower_while_the_winner_is_open() -> None:
+    inputs = measured(by("jax", 1.2), by("pytorch", 1.1), by("mxnet", 1.19, SEVEN[:2]))
+    (behind,) = slower(inputs.once(find_contests))
+    assert [result.case.framework for result in behind] == ["pytorch"]
 
 
 def test_settings_share_the_error_rate() -> None:

@@ -187,6 +187,21 @@ def test_runs_of_one_gpu_go_side_by_side(
     assert span(last)[0] > span(actual)[1], "it did not have the machine for itself"
 
 
+def test_a_run_asks_for_gpus_once_and_says_where_it_cannot(
+    toy: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    failing = (
+        f"#!/bin/sh\necho asked >> '{asked}'\necho 'Driver/library version mismatch'\nexit 18\n"
+    )
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", fake_gpus.write(tmp_path / "bin", failing), prepend=":")
+    record = toy.run("", accelerator="cuda").record
+    fault = record["environment"]["hardware"]["gpus_fault"]
+    assert fault.startswith("nvidia-smi fails: Driver/library version mismatch")
+    assert asked.read_text().split() == ["asked"]
+
+
 @pytest.mark.parametrize("options", [{"accelerator": "cpu"}, {"devices_per_node": 2}])
 def test_side_by_side_is_of_one_gpu(toy: Bench, options: dict[str, Any]) -> None:
     done = toy.run("", "--side-by-side", **{"accelerator": "cuda", **options})

@@ -222,11 +222,11 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 def agreement_text(first: Inputs, second: Inputs) -> str:
     """Say how many orders and intervals of each set the other one confirms; "" for none.
 
-    An order is that of the fastest framework and one other at a setting, where the table
-    ``fastest`` calls it sure. It repeats if the medians of the other set have the same order. An
-    interval holds if it covers the other set's median."""
+    An order is that of the fastest framework and one that is significantly slower at a setting. It
+    repeats if the medians of the other set have the same order. An interval holds if it covers the
+    other set's median."""
     outcomes = {
-        "orders called sure repeat": [*_repeats(first, second), *_repeats(second, first)],
+        "significant orders repeat": [*_repeats(first, second), *_repeats(second, first)],
         "intervals cover the other median": [*_covers(first, second), *_covers(second, first)],
     }
     return "\n".join(
@@ -237,22 +237,18 @@ def agreement_text(first: Inputs, second: Inputs) -> str:
 
 
 def _repeats(inputs: Inputs, others: Inputs) -> Iterator[bool]:
-    """Yield whether each order that is called sure has the same direction in ``others``."""
-    ranks = {setting: names for setting, names, _ in _rankings(others)}
-    for setting, (leader, *rest), is_sure in _rankings(inputs):
-        names = ranks.get(setting, [])
-        for name in rest if is_sure and leader in names else ():
-            if name in names:
-                yield names.index(leader) < names.index(name)
-
-
-def _rankings(inputs: Inputs) -> Iterator[tuple[Key, list[str], bool]]:
-    """Yield each setting with its frameworks, the fastest first, and whether its order is sure."""
+    """Yield whether each significant order has the same direction in ``others``."""
+    ranks = {
+        contest.setting: [entrant.case.framework for entrant in contest.entrants]
+        for contest in others.once(contests.find_contests)
+    }
     found = inputs.once(contests.find_contests)
-    for contest, row in zip(found, fastest.rows(inputs), strict=True):
-        if contest.entrants:
-            names = [entrant.case.framework for entrant in contest.entrants]
-            yield contest.setting, names, row["certainty"] in (fastest.SURE, fastest.ORDER_SURE)
+    for contest, slower in zip(found, fastest.slower(found), strict=True):
+        names = ranks.get(contest.setting, [])
+        for leader, other in ((contest.entrants[0], result) for result in slower):
+            both = [leader.case.framework, other.case.framework]
+            if {*both} <= {*names}:
+                yield sorted(both, key=names.index) == both
 
 
 def _covers(inputs: Inputs, others: Inputs) -> Iterator[bool]:

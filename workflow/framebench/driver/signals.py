@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from core import bounded, signals
+import psutil
+from core import signals
 
 #: Seconds that a descendant gets to end after SIGTERM.
 _PATIENCE = 30.0
@@ -32,18 +33,12 @@ def end_descendants(busy: Callable[[], object]) -> None:
 
 def _descendants() -> list[int]:
     """Return the ids of this process's descendants in its process group."""
-    parents: dict[int, int] = {}
-    own, group = os.getpid(), os.getpgrp()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError, ValueError):  # the process may have ended meanwhile
-            fields = bounded.read_bytes(f"/proc/{name}/stat").rpartition(b")")[2].split()
-            if int(fields[2]) == group:
-                parents[int(name)] = int(fields[1])
-    found, new = set[int](), {own}
-    while new:
-        new = {process for process, parent in parents.items() if parent in new} - found
-        found |= new
-    return sorted(found)
+    found = []
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(OSError):  # it may have ended meanwhile
+            if os.getpgid(process.pid) == os.getpgrp():
+                found.append(process.pid)
+    return found
 
 
 class StopSignals:

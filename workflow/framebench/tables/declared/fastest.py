@@ -21,6 +21,8 @@ from ..table import Fields, Inputs, declared_table
 
 #: How certain a lead is: its order and size, its order alone, or neither.
 SURE, ORDER_SURE, OPEN = "sure", "order sure", "open"
+#: Orders of cases that are shown to be slower.
+_BEHIND = (Order.SLOWER, Order.FAR_BEHIND)
 #: Flags that say more than sampling does: the size of a lead with one is not sure.
 _UNSURE = frozenset({DISTURBED, "noisy"})
 
@@ -61,6 +63,31 @@ def judge(found: Sequence[Contest]) -> list[Row]:
             row |= {"reason": "other cases show the order; the size of the lead is open"}
         made.append(row)
     return made
+
+
+def slower(found: Sequence[Contest]) -> list[list[CaseResult]]:
+    """Return the entrants of each contest that are significantly slower than its fastest.
+
+    Where the number of repeats is fixed, the tests are adjusted for all of these comparisons."""
+    pairs = [
+        (at, other)
+        for at, contest in enumerate(found)
+        for other in contest.entrants[1:]
+        if contest.pair and min(other.values) > 0
+    ]
+    verdicts = set_verdicts(
+        [_sides_of(found[at].entrants[0], other, found[at].choices) for at, other in pairs]
+    )
+    results: list[list[CaseResult]] = [[] for _ in found]
+    for (at, other), verdict in zip(pairs, verdicts, strict=True):
+        if verdict == FASTER and found[at].error is None:
+            results[at].append(other)
+    for result, contest in zip(results, found, strict=True):
+        if contest.error is not None and contest.pair:
+            orders = _budgeted_orders(contest, contest.error)
+            both = zip(contest.entrants, orders, strict=True)
+            result += [entrant for entrant, order in both if order in _BEHIND]
+    return results
 
 
 # ---- fixed numbers of repeats -------------------------------------------------------------------
