@@ -118,7 +118,8 @@ def ours(python: str, kind: str, model: str, batch: int, *arguments: str) -> dic
         command = [python, str(ROOT / "scripts/harness"), f"--kind={kind}", f"--output={path}"]
         command += ["--framework", str(ROOT / "scripts/frameworks/pytorch"), "--accelerator=cpu"]
         command += ["--model", str(ROOT / f"scripts/models/{model}.json")]
-        command += [f"--batch-per-device={batch}", *arguments]
+        cores = len(os.sched_getaffinity(0))
+        command += [f"--batch-per-device={batch}", f"--cores-per-device={cores}", *arguments]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         metrics: dict[str, Any] = json.loads(path.read_text())["metrics"]
     return metrics
