@@ -31,8 +31,9 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     from harness.adapter import Case, RankContext
     from harness.measuring import after_window, synthetic, window
     from harness.measuring.loading import load_adapter
+    from harness.request import declaration
 
-    model_config = json.loads((ROOT / "scripts/models/resnet50_v1.5.json").read_text())
+    model_config = declaration.read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)
     rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", 1, 0)
     folder = str(ROOT / "scripts/frameworks/pytorch")

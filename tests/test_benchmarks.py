@@ -49,6 +49,14 @@ def test_official_code_is_compared_with_ours(tmp_path: Path) -> None:
     assert "| paddle | resnet50_v1.5 | paddle.vision |" in (tmp_path / "paddle.md").read_text()
 
 
+def test_the_harness_is_timed_beside_a_bare_loop() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "harness_overhead.py")]
+    command += ["--batch", "1", "--steps", "1", "--rounds", "1"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.stdout.count("ms") == 2, run.stderr
+    assert "ratio: " in run.stdout
+
+
 def test_too_few_rounds_for_an_interval_are_refused() -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "peers.py"), "--rounds", "5"]
     run = subprocess.run(command, capture_output=True, text=True)
