@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import ROOT
+from .conftest import ROOT, build_environment
 
 
 def taken(path: Path) -> list[tuple[str, str]]:
@@ -38,6 +38,7 @@ def test_what_a_benchmark_imports_is_there(path: Path) -> None:
 
 
 def test_official_code_is_compared_with_ours(tmp_path: Path) -> None:
+    build_environment("paddle")
     command = [sys.executable, str(ROOT / "benchmarks" / "peers.py"), "--framework", "paddle"]
     command += ["--mode", "inference", "--compiler", "none", "--model", "resnet50_v1.5"]
     command += ["--batch", "1", "--image-size", "32", "--rounds", "6", "--steps", "1"]
@@ -49,9 +50,9 @@ def test_official_code_is_compared_with_ours(tmp_path: Path) -> None:
     assert "| paddle | resnet50_v1.5 | paddle.vision |" in (tmp_path / "paddle.md").read_text()
 
 
-def test_the_harness_is_timed_beside_a_bare_loop() -> None:
+def test_the_harness_is_timed_beside_a_bare_loop(pytorch_python: str) -> None:
     command = [sys.executable, str(ROOT / "benchmarks" / "harness_overhead.py")]
-    command += ["--batch", "1", "--steps", "1", "--rounds", "1"]
+    command += ["--batch", "1", "--steps", "1", "--rounds", "1", "--python", pytorch_python]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.stdout.count("ms") == 2, run.stderr
     assert "ratio: " in run.stdout

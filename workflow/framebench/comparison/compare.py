@@ -245,8 +245,8 @@ def _repeats(inputs: Inputs, others: Inputs) -> Iterator[bool]:
     found = inputs.once(contests.find_contests)
     for contest, slower in zip(found, fastest.slower(found), strict=True):
         names = ranks.get(contest.setting, [])
-        for leader, other in ((contest.entrants[0], result) for result in slower):
-            both = [leader.case.framework, other.case.framework]
+        for other in slower:
+            both = [contest.entrants[0].case.framework, other.case.framework]
             if {*both} <= {*names}:
                 yield sorted(both, key=names.index) == both
 

@@ -66,27 +66,22 @@ def judge(found: Sequence[Contest]) -> list[Row]:
 
 
 def slower(found: Sequence[Contest]) -> list[list[CaseResult]]:
-    """Return the entrants of each contest that are significantly slower than its fastest.
+    """Return the entrants of each contest that are shown to be slower than its fastest.
 
-    Where the number of repeats is fixed, the tests are adjusted for all of these comparisons."""
-    pairs = [
-        (at, other)
-        for at, contest in enumerate(found)
-        for other in contest.entrants[1:]
-        if contest.pair and min(other.values) > 0
-    ]
-    verdicts = set_verdicts(
-        [_sides_of(found[at].entrants[0], other, found[at].choices) for at, other in pairs]
-    )
+    Where the number of repeats is fixed, the tests are adjusted for all such comparisons."""
     results: list[list[CaseResult]] = [[] for _ in found]
-    for (at, other), verdict in zip(pairs, verdicts, strict=True):
-        if verdict == FASTER and found[at].error is None:
-            results[at].append(other)
-    for result, contest in zip(results, found, strict=True):
-        if contest.error is not None and contest.pair:
+    pairs: list[tuple[int, CaseResult]] = []
+    for at, contest in enumerate(found):
+        if contest.pair and contest.error is None:
+            pairs += [(at, other) for other in contest.entrants[1:] if min(other.values) > 0]
+        elif contest.pair and contest.error is not None:
             orders = _budgeted_orders(contest, contest.error)
             both = zip(contest.entrants, orders, strict=True)
-            result += [entrant for entrant, order in both if order in _BEHIND]
+            results[at] = [entrant for entrant, order in both if order in _BEHIND]
+    sides = [_sides_of(found[at].entrants[0], other, found[at].choices) for at, other in pairs]
+    for (at, other), verdict in zip(pairs, set_verdicts(sides), strict=True):
+        if verdict == FASTER:
+            results[at].append(other)
     return results
 
 
