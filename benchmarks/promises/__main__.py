@@ -7,12 +7,12 @@ import re
 import sys
 from pathlib import Path
 
-from . import bisections, gates, history, medians, odd_repeats, pairs, ratios, steps, winners
+from . import bisections, gates, history, medians, pairs, ratios, steps, winners
 from .row import PromiseRow
 
 MODULES = {
     module.__name__.rpartition(".")[2]: module
-    for module in (medians, ratios, pairs, gates, bisections, winners, steps, history, odd_repeats)
+    for module in (medians, ratios, pairs, gates, bisections, winners, steps, history)
 }
 RESULTS = Path(__file__).parent / "results.md"
 HEAD = """# Statistical promises, simulated

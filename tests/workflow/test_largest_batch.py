@@ -84,7 +84,6 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert reported.returncode == 0, reported.stdout
     summary = table(project, "summary")
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
-    assert f"{batch} (max)" in summary[0]["remarks"]
     assert summary[0]["repeats"] == "1"
     (row,) = table(project, "largest_batch")
     assert (row["largest_batch"], row["status"]) == (str(batch), "ok")

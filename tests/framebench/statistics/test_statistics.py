@@ -35,6 +35,11 @@ def test_a_percentile_is_the_smallest_value_with_its_part_at_or_below() -> None:
         )
 
 
+def test_spread_is_a_part_of_the_median() -> None:
+    assert descriptive.spread([90.0, 100.0, 120.0]) == pytest.approx(0.3)
+    assert descriptive.spread([90.0]) is None
+
+
 @pytest.mark.parametrize(
     ("interval", "p_adjusted", "expected"),
     [

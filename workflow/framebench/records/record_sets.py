@@ -60,8 +60,6 @@ def load(path: Path) -> RecordSet:
             gc.enable()
         searched, of_searches = searches.load(path.parent / searches.FOLDER)
         problems += of_searches
-        if largest := {result.key for result in searched if result.status == "ok"}:
-            runs = [replace(run, largest=searches.key_of(run) in largest) for run in runs]
     table = path if is_csv else path / CSV_NAME
     if table.is_file():
         rows, of_rows = read_csv(table)

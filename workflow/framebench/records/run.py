@@ -78,7 +78,6 @@ class Run:
     computation : digest of the code that computed the figure; "" if unknown.
     commit : of the user's own model, else of the code that measured; "" if unknown.
     curve : what a training learned by epoch, also without convergence.
-    largest : whether the batch is the largest that fits, found by a search.
     started : seconds since the epoch; None if unknown.
     crowded_out : whether it ran out of memory because others held it.
     sample_work : of a user's own model; None of others.
@@ -106,7 +105,6 @@ class Run:
     energy_sources: str = ""
     step_breakdown: StepParts | None = None
     gradient_all_reduce: GradientAllReduce | None = None
-    largest: bool = False
     started: float | None = None
     machine: Identity = UNKNOWN
     matmul_dtypes: tuple[str, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,9 @@ from ..cases.conditions import Conditions
 from ..files import json_files
 from ..files.attempt_names import split_attempt
 from . import record_files
-from .run import Problem, Run, cause
+from .run import Problem, cause
 
 FOLDER = KIND = "largest_batch"
-
-#: Case that a search found, and conditions without numbers of steps.
-Key = tuple[Case, Conditions]
 
 
 @dataclass(frozen=True)
@@ -36,24 +33,6 @@ class Result:
     reason: str
     batch: int
     record: Mapping[str, Any]
-
-    @property
-    def key(self) -> Key:
-        """Key that the search shares with runs of the case that it found."""
-        return _key(self.case._replace(batch_per_device=self.batch), self.conditions)
-
-
-def key_of(run: Run) -> Key:
-    """Return the key of the search that would have found a run's batch."""
-    return _key(run.case, run.conditions)
-
-
-def _key(case: Case, conditions: Conditions) -> Key:
-    # Numbers of steps, and who measured, do not decide what fits.
-    case = case._replace(parameters=(), source="")
-    return case, replace(
-        conditions, warmup_steps=None, warmup_limit=None, timed_steps=None, timed_seconds=None
-    )
 
 
 def parse(content: bytes) -> Result:

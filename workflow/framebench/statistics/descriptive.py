@@ -59,6 +59,14 @@ def deviation(values: Sequence[float]) -> float | None:
     return stdev(values) if len(values) > 1 else None
 
 
+def spread(values: Sequence[float]) -> float | None:
+    """Return (maximum - minimum) / median, the noise as DLPerf defines it.
+
+    None for fewer than two values, and for a median of 0."""
+    middle = abs(median(values)) if len(values) > 1 else 0.0
+    return (max(values) - min(values)) / middle if middle else None
+
+
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """Return Student's 95 % interval of the mean, for roughly normal values.
 

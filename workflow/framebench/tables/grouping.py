@@ -13,7 +13,7 @@ from ..config.values import RecordSource
 from ..records import record_sets, verifications
 from ..records.run import Flag, Run, order
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded
-from ..statistics import descriptive, intervals, shape, steady
+from ..statistics import descriptive, intervals, steady
 from .results import CaseResult, CaseResults
 
 #: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
@@ -65,16 +65,11 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
         unverified = [(run.repeat, verified.flag(run)) for run in ok] if verified else []
         flags += [(repeat, flag) for repeat, flag in unverified if flag]
         found = {flag.name for _, flag in flags}
-        if interval and (interval[1] - interval[0] > NOISY * abs(middle) or shape.modes(values)):
+        if interval and interval[1] - interval[0] > NOISY * abs(middle):
             found.add("noisy")
-        remarks = (
-            *_largest_batch(ok),
-            *_explained(flags),
-            *_anomalies(values, [run.repeat for run in ok]),
-        )
         return CaseResult(
-            key, runs, "ok", reason, values, middle, interval, frozenset(found), remarks,
-            why_excluded(flag for _, flag in flags),
+            key, runs, "ok", reason, values, middle, interval, frozenset(found),
+            tuple(_explained(flags)), why_excluded(flag for _, flag in flags),
             any(can_be_verified(flag) for _, flag in flags),
         )  # fmt: skip
     counted = Counter(run.status for run in failures)
@@ -82,11 +77,6 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
     same = [run for run in failures if run.status == status]
     reason = _commonest(same) if len(counted) == 1 else _failure_text(failures, len(runs))
     return CaseResult(key, runs, status, reason, (), None, None, frozenset(), ())
-
-
-def _largest_batch(runs: Sequence[Run]) -> Iterator[str]:
-    if any(run.largest for run in runs):
-        yield f"{runs[0].case.batch_per_device} (max): the largest batch per device that fits"
 
 
 def flags_of_run(run: Run) -> tuple[Flag, ...]:
@@ -109,17 +99,6 @@ def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
         others = {repeat for repeat, _ in entry} - {entry[0][0]}
         more = f" (and in {len(others)} more)" if others else ""
         yield f"{name}: in repeat {entry[0][0]} {entry[0][1]}{more}"
-
-
-def _anomalies(values: Sequence[float], repeats: Sequence[int]) -> Iterator[str]:
-    """Yield outliers and modes of the values. ``repeats``: number of each value's repeat."""
-    middle = descriptive.median(values)
-    for index in shape.outliers(values):
-        by = f": {values[index] / middle - 1:+.1%}" if middle else ""
-        yield f"repeat {repeats[index]} stands apart{by}"
-    if both := shape.modes(values):
-        lower, upper = (f"{len(part)} near {descriptive.median(part):.4g}" for part in both)
-        yield f"two modes: {lower} and {upper}"
 
 
 def _failure_text(failures: Sequence[Run], total: int) -> str:

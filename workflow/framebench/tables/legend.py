@@ -16,8 +16,8 @@ from .columns import COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Colu
 from .table import Table
 
 FLAGS = {
-    "noisy": "the interval is wider than 5 % of the median, or the repeats have two modes: "
-    "not judged with fewer than six repeats, which have no interval",
+    "noisy": "the interval is wider than 5 % of the median: not judged with fewer than six "
+    "repeats, which have no interval",
     "unsteady": "in a repeat, step times changed or drifted within the timed region, had not "
     f"settled before it, or one step stalled; not judged below {steady.FEWEST_STEPS} steps",
     flags.VANISHED: "the loss was zero at the end of the timed region: the batch was memorised, "

@@ -12,7 +12,7 @@ from core.case import Case
 
 from ..cases.conditions import CONDITIONS, Key, Parameters
 from ..cases.names import topology_of
-from ..statistics import shape
+from ..statistics import descriptive
 from . import formatting
 from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, interval_cells, shared
 from .results import CaseResult, CaseResults, flags_of
@@ -161,7 +161,7 @@ def _figures(result: CaseResult) -> dict[str, Any]:
         "minimum": min(result.values, default=None),
         "maximum": max(result.values, default=None),
         **interval_cells("median", result.interval),
-        "spread": shape.spread(result.values),
+        "spread": descriptive.spread(result.values),
         "better": result.better,
         "repeats": len(result.values) or len(result.runs),
         "status": result.status,

@@ -32,7 +32,7 @@ class CaseResult:
     """All repeats of one case.
 
     ``values``: throughputs of the successful repeats. ``throughput``: their median; ``interval``:
-    its 95 % interval; None if unavailable. ``remarks``: anomalies of the repeats as text.
+    its 95 % interval; None if unavailable. ``remarks``: why it has its flags.
     ``excluded``: why the figure takes part in no comparison, "" if it does. ``verifiable``: whether
     it is unverified, and another verification can help."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...config.statuses import FOR_PEOPLE
 from ...records.run import Run
-from ...statistics import intervals, shape
+from ...statistics import descriptive, intervals
 from ..columns import Row, interval_cells
 from ..measured import runs_in
 from ..results import CaseResult
@@ -22,7 +22,7 @@ def _cells(result: CaseResult) -> Row:
         "throughput_min": min(result.values, default=None),
         "throughput_max": max(result.values, default=None),
         **interval_cells("throughput", result.interval),
-        "throughput_spread": shape.spread(result.values),
+        "throughput_spread": descriptive.spread(result.values),
         "repeats_needed": intervals.repeats_for_width(result.values, WIDTH),
         "tokens_per_second": tokens_per_second(result),
     }
