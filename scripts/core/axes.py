@@ -62,7 +62,6 @@ class Axis:
         an axis without one
     applies_to : modes in which its value may differ from the default
     label : short text for folder names and labels, such as ``a4``
-    values : allowed values, in Markdown, for the table of axes in the documentation
     words : text for lists of cases, such as ``accumulation 4``; by default name and value
     observed : a condition of the measurement, which no suite sets as an axis
     setting : of a condition, its key in ``settings`` of a record
@@ -82,7 +81,6 @@ class Axis:
     unit: str = ""
     title: str = ""
     label: Callable[[Any], str] = str
-    values: str = ""
     words: Optional[Callable[[Any], str]] = None
     allowed: Tuple[str, ...] = ()
     pattern: str = ""
@@ -146,7 +144,6 @@ _OPTIONAL = (
         label=_with("a"),
         verified_at=2,
         of_own_model=False,
-        values="[micro-steps of a training step](#accumulation), for training and `converge`",
     ),
     Axis(
         "parallelism",
@@ -154,9 +151,6 @@ _OPTIONAL = (
         parallelism.checked,
         default=parallelism.DATA,
         applies_to=(TRAIN,),
-        values="[how devices share a training step](#parallelism) of a transformer: `data`, "
-        "`fsdp`, `tensor`, `pipeline`, or a product with group sizes such as "
-        "`fsdp2xtensor2`",
         words=str,
         pattern=parallelism.PATTERN,
     ),
@@ -165,10 +159,6 @@ _OPTIONAL = (
         "where the samples of a step come from",
         choice(*inputs.NAMES),
         default=inputs.SYNTHETIC,
-        values="[where samples come from](../docs/training.md#input): `synthetic` (a batch on "
-        "the device), `synthetic_host` (copied from the host before each step), `data` (images "
-        "or tokens in `data=DIR`), `dali` (images there, read by DALI), "
-        "`dali_gpu` (decoded by it on the GPU)",
         allowed=inputs.NAMES,
         of_own_model=False,
     ),

@@ -101,8 +101,8 @@ def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_pa
     source = file(tmp_path)
     without_axes = {"measurements": {"peak_flops": {"model": "resnet18"}}}
     for suite, config, words in (
-        (SUITE, {"models": "resnet18"}, "models: found ['resnet18'] beside model; allowed: all"),
-        (SUITE, {"frameworks": "jax"}, "which is one of pytorch; allowed: all, or pytorch"),
+        (SUITE, {"models": "resnet18"}, "models: found ['resnet18']; allowed: all beside model"),
+        (SUITE, {"frameworks": "jax"}, "frameworks: found ['jax']; allowed: all, or pytorch"),
         (without_axes, {}, "axes: found none; allowed with model="),
     ):
         with pytest.raises(ConfigError, match=re.escape(words)):
@@ -139,9 +139,9 @@ def test_each_combination_is_tried_before_any_is_repeated(tmp_path: Path) -> Non
 def test_only_a_benchmark_that_the_suite_asks_for_is_measured_beside_it(tmp_path: Path) -> None:
     source = file(tmp_path)
     suite = settings(tmp_path, source, {**SUITE, "on_gpus": "quick_gpu"}).suite
-    assert suite.gpu_suite
+    assert suite.on_gpus
     assert [*suite.measurements] == ["independent"]
-    assert [*suite.gpu_suite.measurements] == []
+    assert [*suite.on_gpus.measurements] == []
     own = {**SUITE, "measurements": {"elementwise": {"framework": "all"}}}
     kept = settings(tmp_path, source, own).suite.measurements
     assert [(kind, measurement.axes["framework"]) for kind, measurement in kept.items()] == [

@@ -103,7 +103,7 @@ def accelerator_of(settings: Settings, machine: Machine) -> str:
 
 def on_machine(settings: Settings, machine: Machine) -> Settings:
     """Return the settings with the suite that replaces theirs on GPUs, if the machine has any."""
-    suite = settings.suite.gpu_suite
+    suite = settings.suite.on_gpus
     if suite is None or accelerator_of(settings, machine) == "cpu":
         return settings
     return settings.model_copy(update={"suite": suite})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
+    WithJsonSchema,
     field_validator,
 )
 from pydantic import GetCoreSchemaHandler as Handler
@@ -29,6 +30,17 @@ from .validation import ConfigError, NotAllowed, NotAmong, explain
 T = TypeVar("T")
 M = TypeVar("M", bound="Keys")
 MILLION = 1_000_000
+
+
+class KeyContext(NamedTuple):
+    """What the values of keys are checked against.
+
+    ``folders``: of the configuration by key: ``kinds`` of the user's benchmarks, ``storage`` and
+    ``data`` for parameters that name none, ``results``.
+    """
+
+    catalog: Catalog
+    folders: Mapping[str, Path] = {}
 
 
 class Keys(BaseModel):
@@ -66,13 +78,14 @@ def validated(
     source: str,
     catalog: Catalog | None = None,
     sources: Mapping[str, str] = {},
+    folders: Mapping[str, Path] = {},
 ) -> M:
     """Return the data as a model. Raises :class:`ConfigError` with a line for each fault.
 
     ``source`` names the file, ``sources`` the files of top-level keys from elsewhere.
     """
     try:
-        return model.model_validate(data, context=catalog)
+        return model.model_validate(data, context=catalog and KeyContext(catalog, folders))
     except ValidationError as error:
         raise ConfigError(explain(error, model, data, source, sources)) from None
 
@@ -99,8 +112,8 @@ def in_catalog(kind: str) -> AfterValidator:
     ``kind``: ``frameworks``, ``models`` or ``compilers``.
     """
 
-    def check(name: str, info: ValidationInfo[Catalog]) -> str:
-        if name not in (names := list(getattr(info.context, kind))):
+    def check(name: str, info: ValidationInfo[KeyContext]) -> str:
+        if name not in (names := list(getattr(info.context.catalog, kind))):
             raise NotAmong(name, names)
         return name
 
@@ -110,8 +123,8 @@ def in_catalog(kind: str) -> AfterValidator:
 def or_all(kind: str) -> BeforeValidator:
     """Return a reader of ``all``, which stands for every name of a kind in the catalog."""
 
-    def expand(value: Any, info: ValidationInfo[Catalog]) -> Any:
-        return list(getattr(info.context, kind)) if value == "all" else value
+    def expand(value: Any, info: ValidationInfo[KeyContext]) -> Any:
+        return list(getattr(info.context.catalog, kind)) if value == "all" else value
 
     return read_as(expand, str | list[str])
 
@@ -160,19 +173,17 @@ NodesNamed = Values[str]
 Folder = Annotated[Path, read_as(values.folder)]
 
 
-def _text_or_number(value: Any) -> str:
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise NotAllowed("a text, or a number")
-    return str(value)
-
-
 _VariableName = Annotated[
     str,
     matching(
         "[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable (letters, digits and _)"
     ),
 ]
-_VariableValue = Annotated[str, read_as(_text_or_number, str | float)]
+_VariableValue = Annotated[
+    str,
+    Field(strict=False, coerce_numbers_to_str=True),
+    WithJsonSchema({"type": ["string", "number"]}),
+]
 Variables = dict[_VariableName, _VariableValue]
 
 #: Default command of Python in an image and with modules loaded.

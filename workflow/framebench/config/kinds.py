@@ -14,7 +14,7 @@ import harness.kinds
 from core.axes import MODES as MODES
 from harness.kind import Kind, ParameterError
 
-from .catalog import Catalog
+from .keys import KeyContext
 from .validation import NotAllowed, NotAmong, show
 
 #: Benchmark that trains on several devices without all-reduce: the control of a scaling series.
@@ -55,8 +55,7 @@ def measurement(
     chosen: Mapping[str, list[Any]],
     usual: Mapping[str, list[Any]],
     written: Mapping[str, Any],
-    catalog: Catalog,
-    folders: Mapping[str, Path],
+    context: KeyContext,
 ) -> Measurement:
     """Return a benchmark as the harness declares it.
 
@@ -66,14 +65,13 @@ def measurement(
     chosen : values of axes
     usual : values of axes that are not in ``chosen``
     written : values of parameters
-    catalog : of frameworks and models
-    folders : of the configuration by key: ``kinds`` of the user's benchmarks, ``storage`` and
-        ``data`` for parameters that name none, ``results`` for RESULTS
+    context : models, and folders that parameters take which name none
 
     Raises :class:`NotAllowed` for unknown or missing axes and parameters.
     """
     if kind in OTHERWISE:
         raise NotAllowed(f"other kinds; this one is measured by {OTHERWISE[kind]}", show(kind))
+    catalog, folders = context
     results = folders.get("results", Path("results"))
     texts = {name: _texts(name, value, results) for name, value in written.items()}
     if kind == STORAGE and "storage" in folders:

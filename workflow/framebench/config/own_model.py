@@ -14,7 +14,7 @@ from harness.request import own_model as own_model_declaration
 from pydantic import ValidationInfo
 
 from .catalog import Catalog
-from .keys import read_as
+from .keys import KeyContext, read_as
 from .validation import NotAllowed
 
 #: Scale of its verification, which compares it with its own float64 run only.
@@ -64,8 +64,8 @@ def own_model(source: Any, catalog: Catalog) -> OwnModel:
         raise NotAllowed(error.allowed, error.found) from None
 
 
-def _described(source: Any, info: ValidationInfo[Catalog]) -> OwnModel:
-    return own_model(source, info.context)
+def _described(source: Any, info: ValidationInfo[KeyContext]) -> OwnModel:
+    return own_model(source, info.context.catalog)
 
 
 #: Key that names a user's own model.

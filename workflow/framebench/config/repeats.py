@@ -29,6 +29,8 @@ class Repeats:
 
 #: Meaning of ``repeats: auto``.
 AUTO = Repeats(at_least=7, at_most=30, width=0.01)
+#: Repeats of a case in a suite that names no number.
+USUAL = 7
 #: Most pairs of a performance gate, and the pairs before its first decision.
 PAIRS, FIRST_LOOK = 40, 8
 #: Most repeats of a case in a suite with a time budget that names no number.

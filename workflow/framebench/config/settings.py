@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -20,6 +20,7 @@ from .keys import (
     Frameworks,
     ImageEntry,
     Interpreter,
+    KeyContext,
     KeysFromTexts,
     Models,
     ModulesEntry,
@@ -45,12 +46,10 @@ SOURCE = "config (config/config.yaml or --config)"
 CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 
 
-def _suite(written: Any, info: ValidationInfo[Catalog]) -> Suite:
-    if not isinstance(written, str) or not written:
-        raise NotAllowed("a text: the name of a suite, or the path of a YAML file")
+def _suite(written: Any, info: ValidationInfo[KeyContext]) -> Suite:
     given = {key: info.data.get(key) for key in ("kinds", "storage", "data", "results")}
     folders = {key: folder for key, folder in given.items() if folder}
-    return load_suite(written, info.context, folders)
+    return load_suite(str(written), info.context.catalog, folders)
 
 
 if TYPE_CHECKING:
@@ -107,6 +106,24 @@ class Configuration(KeysFromTexts):
             raise NotAllowed(allowed, "True beside cluster", "side_by_side")
         return self
 
+    @model_validator(mode="after")
+    def _with_own_models(self, info: ValidationInfo[KeyContext]) -> Self:
+        """Return the configuration of a user's own models: their suite, and models of their own."""
+        models = [self.model] if self.model else self.suite.own_models
+        if not models:
+            return self
+        own_model, every = models[0], info.context.catalog.models
+        if self.model and self.suite.own_models:
+            allowed = f"none for suite {self.suite.name}, whose variants name models"
+            raise NotAllowed(allowed, own_model.source, "model")
+        if {*self.models} != {*every}:
+            raise NotAllowed("all beside model", show(self.models), "models")
+        if own_model.framework not in self.frameworks:
+            allowed = f"all, or {own_model.framework}, which {own_model.source} is one of"
+            raise NotAllowed(allowed, show(self.frameworks), "frameworks")
+        suite = _of_own_model(self.suite, own_model)
+        return self.model_copy(update={"suite": suite, "models": [one.name for one in models]})
+
 
 class Settings(Configuration):
     """The checked configuration.
@@ -156,38 +173,7 @@ def load_settings(
     if "cluster" in config:
         config = {**config, "cluster": of_kind(config["cluster"])}
     checked = validated(Configuration, config, SOURCE, catalog, {"cluster": CLUSTER_SOURCE})
-    given = {**dict(checked), **_with_own_models(checked, catalog)}
-    return Settings.model_construct(deployment="".join(methods), **given)
-
-
-def _with_own_models(checked: Configuration, catalog: Catalog) -> dict[str, Any]:
-    """Return the settings that a user's own models change: suite and models; {} without any.
-
-    Raises :class:`ConfigError` for other ``models`` or ``frameworks`` next to them.
-    """
-    of_variants = checked.suite.own_models
-    if checked.model and of_variants:
-        raise ConfigError(
-            f"{SOURCE}: model: found {checked.model.source} for suite {checked.suite.name}, whose "
-            "variants name models; allowed: none"
-        )
-    models = [checked.model] if checked.model else of_variants
-    if not models:
-        return {}
-    own_model = models[0]
-    if {*checked.models} != {*catalog.models}:
-        raise ConfigError(
-            f"{SOURCE}: models: found {show(checked.models)} beside model; allowed: all, whose "
-            "place it takes"
-        )
-    if own_model.framework not in checked.frameworks:
-        raise ConfigError(
-            f"{SOURCE}: frameworks: found {show(checked.frameworks)} "
-            f"beside model={own_model.source}, which is one of {own_model.framework}; "
-            f"allowed: all, or {own_model.framework}"
-        )
-    suite = _of_own_model(checked.suite, own_model)
-    return {"suite": suite, "models": [model.name for model in models]}
+    return Settings.model_construct(deployment="".join(methods), **dict(checked))
 
 
 def _of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
@@ -206,28 +192,25 @@ def _of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     def replaced(block: Axes) -> Axes:
         return {axis: names.get(axis, _of_any_model(entry)) for axis, entry in block.items()}
 
-    def kept(blocks: Sequence[Axes]) -> list[Axes]:
-        of_framework = [own_model.framework]
-        return [
-            replaced(block)
-            for block in blocks
-            if own_model.framework in block.get("framework", of_framework)
-        ]
-
-    return replace(
-        suite,
-        axes={**replaced(suite.axes), **names},
-        include=kept([*suite.include, *suite.then]),
-        then=[],  # each combination is tried before any is repeated
-        exclude=[entry for entry in suite.exclude if "model" not in entry],
-        measurements={
+    further = [
+        replaced(block)
+        for block in (*suite.include, *suite.then)
+        if own_model.framework in {**names, **block}["framework"]
+    ]
+    of_model = {
+        "axes": {**replaced(suite.axes), **names},
+        "include": further,
+        "then": [],  # each combination is tried before any is repeated
+        "exclude": [entry for entry in suite.exclude if "model" not in entry],
+        "measurements": {
             kind: replace(one, axes={name: names.get(name, own) for name, own in one.axes.items()})
             for kind, one in suite.measurements.items()
             if kind in (INDEPENDENT, *BANDWIDTHS)
         },
-        own_model=own_model.name,
-        gpu_suite=suite.gpu_suite and _of_own_model(suite.gpu_suite, own_model),
-    )
+        "own_model": own_model.name,
+        "on_gpus": suite.on_gpus and _of_own_model(suite.on_gpus, own_model),
+    }
+    return suite.model_copy(update=of_model)
 
 
 def _of_any_model(values: Any) -> Any:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from harness.kinds.largest_batch import largest_possible
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
+from .. import PROJECT
 from . import kinds
 from .catalog import Catalog
 from .keys import (
     Count,
     FrameworkName,
     Interpreter,
+    KeyContext,
     Keys,
     NodesNamed,
     Seconds,
     Share,
-    Text,
     Variables,
     default,
     matching,
@@ -29,10 +29,10 @@ from .keys import (
 )
 from .kinds import MODES, Measurement
 from .own_model import OwnModel, OwnModelKey
-from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, Repeats
-from .suite_axes import Axes, AxesKeys, MatrixKeys, MeasurementKeys
-from .tuned import FileName, Tuned, load_tuned
-from .validation import ConfigError, NotAllowed, NotAmong, join, show
+from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, USUAL, Repeats
+from .suite_axes import BATCHES, Axes, AxesKeys, MatrixKeys, MeasurementKeys
+from .tuned import TunedKey
+from .validation import NotAllowed, NotAmong, show
 from .values import environment_file
 from .yaml_files import find_suite, read_yaml
 
@@ -45,7 +45,7 @@ class Warmup(Keys):
 
     at_least: Count
     # Fewer steps cannot settle.
-    at_most: Annotated[int, Field(ge=10, le=1_000_000)] | None
+    at_most: Annotated[int, Field(ge=10, le=1_000_000)] | None = None
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:
@@ -60,28 +60,20 @@ class Timed(Keys):
     ``at_least`` steps."""
 
     at_least: Count
-    seconds: Count | None
+    seconds: Count | None = None
 
 
-def _or_number(further: str) -> Any:
-    """Return the reader of a number of steps, or a mapping with ``at_least`` and a ``further``
-    key."""
-
-    def read(written: Any) -> Any:
-        if isinstance(written, int):
-            return {"at_least": written, further: None}
-        if isinstance(written, dict) and written.get(further, 1) is None:
-            raise NotAllowed("a whole number", "None", further)
-        return written
-
-    return read_as(read, int | dict[str, int])
+_or_number = read_as(
+    lambda written: {"at_least": written} if isinstance(written, int) else written,
+    int | dict[str, int],
+)
 
 
 class Steps(Keys):
     """Steps of a run."""
 
-    warmup: Annotated[Warmup, _or_number("at_most")]
-    timed: Annotated[Timed, _or_number("seconds")]
+    warmup: Annotated[Warmup, _or_number]
+    timed: Annotated[Timed, _or_number]
     breakdown: bool = True
 
 
@@ -92,11 +84,6 @@ class GateRepeats(Keys):
     margin: Share
     at_most: _Number = PAIRS
     two_sided: bool = False
-
-    @property
-    def repeats(self) -> Repeats:
-        first = min(self.at_most, FIRST_LOOK)
-        return Repeats(first, self.at_most, None, self.margin, self.two_sided)
 
 
 class BatchBounds(Keys):
@@ -125,7 +112,7 @@ class Variant(Keys):
     environments: dict[FrameworkName, Annotated[Path, read_as(environment_file)]] = default({})
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
-    tuned: FileName | None = None
+    tuned: TunedKey | None = None
     model: OwnModelKey | None = None
 
 
@@ -135,66 +122,97 @@ _VariantName = Annotated[
 _Side = Annotated[Variant, read_as(lambda side: {} if side is None else side, Variant | None)]
 
 
+def _number_of_repeats(
+    written: int | str | GateRepeats | None, info: ValidationInfo[KeyContext]
+) -> Repeats:
+    """Return the number of repeats; a time budget decides it, up to the written number."""
+    if info.data.get("time_budget") is not None:
+        if isinstance(written, str | GateRepeats):
+            raise NotAllowed("a whole number beside time_budget: the most repeats", "a rule")
+        return Repeats(1, written or MOST_WITHIN_BUDGET, None)
+    if isinstance(written, GateRepeats):
+        first = min(written.at_most, FIRST_LOOK)
+        return Repeats(first, written.at_most, None, written.margin, written.two_sided)
+    if isinstance(written, str):
+        return AUTO
+    return Repeats(written or USUAL, written or USUAL, None)
+
+
+def _declared(
+    written: Mapping[str, Axes], info: ValidationInfo[KeyContext]
+) -> dict[str, Measurement]:
+    """Return the benchmarks of a suite, whose axes have its values where they name none."""
+    usual = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
+    results = {}
+    for kind, given in written.items():
+        axes = {name: values for name, values in given.items() if name in AxesKeys.model_fields}
+        others = {name: value for name, value in given.items() if name not in axes}
+        try:
+            results[kind] = kinds.measurement(kind, axes, usual, others, info.context)
+        except NotAllowed as error:
+            key = f"{kind}.{error.key}" if error.key else kind
+            raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
+    return results
+
+
+if TYPE_CHECKING:
+    _Repeats = Repeats
+    _Matrix = Axes
+    _Block = Axes
+    _Measurements = Mapping[str, Measurement]
+else:
+    _Repeats = Annotated[
+        _Number | Literal["auto"] | GateRepeats | None, AfterValidator(_number_of_repeats)
+    ]
+    _Matrix = Annotated[MatrixKeys, AfterValidator(lambda block: block.every)]
+    _Block = Annotated[AxesKeys, AfterValidator(lambda block: block.given)]
+    _Measurements = Annotated[
+        dict[str, Annotated[MeasurementKeys, AfterValidator(lambda block: block.given)]],
+        AfterValidator(_declared),
+    ]
+
+
+def _other_suite(written: Any, info: ValidationInfo[KeyContext]) -> Suite:
+    return load_suite(str(written), info.context.catalog, info.context.folders)
+
+
 class SuiteFile(Keys):
     """Keys of a suite file."""
 
     description: str = ""
     steps: Steps = default({"warmup": 20, "timed": 100})
-    repeats: _Number | Literal["auto"] | GateRepeats = default(7)
+    time_budget: Seconds | None = None
+    repeats: _Repeats = default(None)
     variants: dict[_VariantName, _Side] = default({})
     largest_batch: BatchBounds = default({})
-    time_budget: Seconds | None = None
     time_limit: Seconds = 1800
     batch_check: Annotated[int, Field(ge=2, le=1000)] | None = None
-    on_gpus: Text | None = None
-    axes: MatrixKeys | None = None
-    include: list[AxesKeys] = default([])
-    then: list[AxesKeys] = default([])
-    exclude: list[AxesKeys] = default([])
-    measurements: dict[str, MeasurementKeys] = default({})
+    on_gpus: Annotated[Suite, read_as(_other_suite)] | None = None
+    axes: _Matrix | None = None
+    include: list[_Block] = default([])
+    then: list[_Block] = default([])
+    exclude: list[_Block] = default([])
+    measurements: _Measurements = default({})
     nodes_named: NodesNamed | None = None
-
-    @property
-    def number_of_repeats(self) -> Repeats:
-        """Number of repeats; a time budget decides it, up to ``repeats``."""
-        written = self.repeats
-        if isinstance(written, GateRepeats):
-            return written.repeats
-        if isinstance(written, str):
-            return AUTO
-        if self.time_budget is None:
-            return Repeats(written, written, None)
-        is_named = "repeats" in self.model_fields_set
-        return Repeats(1, written if is_named else MOST_WITHIN_BUDGET, None)
-
-    @property
-    def _blocks(self) -> Iterator[tuple[str, AxesKeys]]:
-        """All blocks of axes, by their keys."""
-        if self.axes:
-            yield "axes", self.axes
-        for key in ("include", "then", "exclude"):
-            yield from ((f"{key}[{n}]", block) for n, block in enumerate(getattr(self, key)))
-        yield from ((f"measurements.{kind}", block) for kind, block in self.measurements.items())
 
     @model_validator(mode="after")
     def _something(self) -> Self:
-        if self.axes is None and not self.measurements:
+        axes = self.axes
+        if axes is None and not self.measurements:
             raise NotAllowed("axes, measurements, or both", "neither axes nor measurements")
-        for key in ("include", "then"):
-            if self.axes is None and getattr(self, key):
-                raise NotAllowed("none without axes", "some", key)
-        if self.axes and self.axes.batch_per_device is None and self.axes.batch_total is None:
-            allowed = "batch_per_device, or batch_total"
-            raise NotAllowed(allowed, "no batch", "axes")
+        if axes is None and (self.include or self.then):
+            raise NotAllowed("axes beside include and then", "no axes")
+        if axes is not None and not {*BATCHES} & {*axes}:
+            raise NotAllowed(", or ".join(BATCHES), "no batch", "axes")
         return self
 
     @model_validator(mode="after")
     def _known_modes(self) -> Self:
-        for key, block in self._blocks:
-            known = [*MODES, *self.measurements] if key.startswith("exclude") else MODES
-            for number, mode in enumerate(block.given.get("mode", ())):
+        for block in filter(None, [self.axes, *self.include, *self.then, *self.exclude]):
+            known = [*MODES, *self.measurements] if block in self.exclude else MODES
+            for mode in block.get("mode", ()):
                 if mode not in known:
-                    raise NotAmong(mode, known, f"{key}.mode[{number}]")
+                    raise NotAmong(mode, known, "mode")
         return self
 
     @model_validator(mode="after")
@@ -205,14 +223,11 @@ class SuiteFile(Keys):
             if getattr(self, key):
                 with_or_without = "none without" if self.time_budget is None else "none beside"
                 raise NotAllowed(f"{with_or_without} time_budget", "some", key)
-        if self.time_budget and not isinstance(self.repeats, int):
-            allowed = "a whole number beside time_budget: the most repeats"
-            raise NotAllowed(allowed, "a rule", "repeats")
         return self
 
     @model_validator(mode="after")
     def _sides_that_compare(self) -> Self:
-        if self.number_of_repeats.margin is not None and len(self.variants) != 2:
+        if self.repeats.margin is not None and len(self.variants) != 2:
             allowed = "two, of which the first is the base"
             raise NotAllowed(allowed, ", ".join(self.variants) or "none", "variants")
         own = {name: variant.model for name, variant in self.variants.items()}
@@ -223,39 +238,21 @@ class SuiteFile(Keys):
         return self
 
 
-@dataclass(frozen=True)
-class Suite:
-    """A named matrix and its file.
+class Suite(SuiteFile):
+    """A suite. ``file``: that it was read from; ``own_model``: name of the user's model that
+    replaces those of the suite, or of the first variant's."""
 
-    ``path``: the file in messages, relative to the project for a shipped suite; ``file``: its
-    absolute path; ``gpu_suite``: the suite that replaces it on GPUs; ``tuned``: files of settings
-    that variants use, by name; ``own_model``: name of the user's model that replaces those of the
-    suite, or of the first variant's. Others: as :class:`SuiteFile` has them.
-    """
-
-    path: Path
     file: Path
-    description: str
-    steps: Steps
-    repeats: Repeats
-    variants: Mapping[str, Variant]
-    largest_batch: BatchBounds
-    time_budget: float | None
-    time_limit: float
-    batch_check: int | None
-    nodes_named: list[str] | None
-    axes: Axes | None
-    include: list[Axes]
-    then: list[Axes]
-    exclude: list[Axes]
-    measurements: Mapping[str, Measurement]
-    gpu_suite: Suite | None
-    tuned: Tuned = field(default_factory=dict)
     own_model: str = ""
 
     @property
+    def path(self) -> Path:
+        """The file in messages: relative to the project for a shipped suite."""
+        return self.file.relative_to(PROJECT) if self.file.is_relative_to(PROJECT) else self.file
+
+    @property
     def name(self) -> str:
-        return self.path.stem
+        return self.file.stem
 
     @property
     def own_models(self) -> list[OwnModel]:
@@ -282,60 +279,10 @@ class Suite:
 
 def load_suite(name: str, catalog: Catalog, folders: Mapping[str, Path] = {}) -> Suite:
     """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
-    ``folders``: see :func:`kinds.measurement`.
+    ``folders``: see :class:`keys.KeyContext`.
 
     Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
     """
-    file = find_suite(name, catalog.root)
-    shown = file.relative_to(catalog.root) if file.is_relative_to(catalog.root) else file
-    written = validated(SuiteFile, read_yaml(file), str(shown), catalog)
-    gpu_suite = None
-    if written.on_gpus:
-        try:
-            gpu_suite = load_suite(written.on_gpus, catalog, folders)
-        except NotAllowed as error:
-            raise ConfigError(f"{shown}: {error.line('on_gpus', written.on_gpus)}") from None
-    tuned = {variant.tuned for variant in written.variants.values() if variant.tuned}
-    return Suite(
-        shown,
-        file.absolute(),
-        written.description,
-        written.steps,
-        written.number_of_repeats,
-        written.variants,
-        written.largest_batch,
-        written.time_budget,
-        written.time_limit,
-        written.batch_check,
-        written.nodes_named,
-        written.axes.every if written.axes else None,
-        [block.given for block in written.include],
-        [block.given for block in written.then],
-        [block.given for block in written.exclude],
-        _measurements(written, catalog, folders, str(shown)),
-        gpu_suite,
-        {name: load_tuned(catalog, name) for name in tuned},
-    )
-
-
-def _measurements(
-    written: SuiteFile, catalog: Catalog, folders: Mapping[str, Path], source: str
-) -> dict[str, Measurement]:
-    """Return the benchmarks of a suite. Raises ConfigError."""
-    usual = MatrixKeys.model_validate({}, context=catalog).every
-    if written.axes:
-        usual = written.axes.every
-    results = {}
-    for kind, keys in written.measurements.items():
-        axes = {
-            axis: values for axis, values in keys.given.items() if axis in AxesKeys.model_fields
-        }
-        others = {name: value for name, value in keys.given.items() if name not in axes}
-        try:
-            results[kind] = kinds.measurement(kind, axes, usual, others, catalog, folders)
-        except NotAllowed as error:
-            key = f"{join('measurements', kind)}.{error.key}".rstrip(".")
-            raise ConfigError(
-                f"{source}: {key}: found {error.shown or 'nothing'}; allowed: {error.allowed}"
-            ) from None
-    return results
+    suite = Suite.model_construct(file=find_suite(name, catalog.root))
+    written = validated(SuiteFile, read_yaml(suite.file), str(suite.path), catalog, folders=folders)
+    return suite.model_copy(update=dict(written))

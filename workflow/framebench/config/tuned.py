@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from core.case import Case
+from pydantic import ValidationInfo
 
 from .catalog import Catalog
 from .keys import (
     CompilerName,
     FrameworkName,
+    KeyContext,
     Keys,
     Text,
     Variables,
@@ -27,18 +29,6 @@ from .yaml_files import read_yaml
 FOLDER = Path("config")
 #: Files of published settings.
 _PUBLISHED = ("nvidia", "dlperf")
-
-
-def _file_name(written: Any) -> str:
-    """Return the name of a file without ``.yaml``; "" for none."""
-    if isinstance(written, bool):
-        return "tuned" * written
-    if written in _PUBLISHED:
-        return f"tuned_{written}"
-    raise NotAllowed(f"true, false, {', '.join(_PUBLISHED)}")
-
-
-FileName = Annotated[str, read_as(_file_name, bool | Literal["nvidia", "dlperf"])]
 
 
 class TunedSetting(Keys):
@@ -75,14 +65,22 @@ class TunedFile(Keys):
         return f"{self.published} sets no variables for this {case.model} in {case.framework}"
 
 
-#: Files by their names, without ``.yaml``.
-Tuned = dict[str, TunedFile]
-
-
 def load_tuned(catalog: Catalog, name: str) -> TunedFile:
     """Return a file of settings. Raises ConfigError for a missing or invalid file."""
     file = FOLDER / f"{name}.yaml"
     return validated(TunedFile, read_yaml(catalog.root / file), str(file), catalog)
+
+
+def _load(written: Any, info: ValidationInfo[KeyContext]) -> TunedFile | None:
+    if written is False:
+        return None
+    if written is not True and written not in _PUBLISHED:
+        raise NotAllowed(f"true, false, {', '.join(_PUBLISHED)}")
+    return load_tuned(info.context.catalog, "tuned" if written is True else f"tuned_{written}")
+
+
+#: Key that names a file of settings.
+TunedKey = Annotated[TunedFile | None, read_as(_load, bool | Literal["nvidia", "dlperf"])]
 
 
 def applies(cases: AxesKeys | None, case: Case) -> bool:

@@ -8,36 +8,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, get_args
-
-from core.text import shorten
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
-
-#: Allowed values by pydantic's type of error; braces: values of its context.
-_ALLOWED = {
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
-    "dict_type": "a mapping",
-    "finite_number": "a finite number",
-    "float_parsing": "a number",
-    "float_type": "a number",
-    "greater_than": "a number above {gt:g}",
-    "greater_than_equal": "a number of at least {ge:g}",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
-    "int_type": "a whole number",
-    "less_than_equal": "a number of at most {le:.15g}",
-    "list_type": "a list",
-    "frozen_set_type": "a list",
-    "model_type": "a mapping",
-    "string_too_short": "a text that is not empty",
-    "string_type": "a text",
-    "too_short": "at least {min_length} value",
-}
 
 
 class ConfigError(Exception):
@@ -66,17 +42,6 @@ class NotAmong(NotAllowed):
         super().__init__(allowed, show(value) + did_you_mean(value, names), key)
 
 
-class UnknownKey(NotAllowed):
-    """A key that a mapping may not have."""
-
-    def __init__(self, key: Any, keys: Sequence[str]) -> None:
-        super().__init__(", ".join(keys), key=str(key)[:80])
-        self.hint = did_you_mean(key, keys)
-
-    def line(self, key: str, value: Any) -> str:
-        return f"unknown key {join(key, self.key)}{self.hint}; allowed: {self.allowed}"
-
-
 def explain(
     invalid: ValidationError,
     model: type[BaseModel],
@@ -97,7 +62,7 @@ def explain(
         f"{sources.get(str((*path, '')[0]), source)}: {line}"
         for path, errors in faults.items()
         if not any(len(other) > len(path) and other[: len(path)] == path for other in faults)
-        for line in _lines(path, errors, model)
+        for line in dict.fromkeys(_lines(path, errors, model))
     )
 
 
@@ -121,42 +86,40 @@ def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
 
 def _lines(
     path: tuple[Any, ...], errors: Sequence[ErrorDetails], model: type[BaseModel]
-) -> list[str]:
-    """Return a line for each fault of one value, and one for all that only name its type."""
-    value, lines, allowed = errors[0]["input"], [], []
+) -> Iterator[str]:
+    """Yield a line for each fault of one value, and one for all that only name its type."""
+    allowed, key = [], _key(path)
     for error in errors:
         cause = error.get("ctx", {}).get("error")
-        above = _key(path[:-1])
         if error["type"] == "missing":
-            lines.append(f"key {_key(path)} is missing")
+            yield f"key {key} is missing"
         elif error["type"] == "extra_forbidden":
-            lines.append(UnknownKey(path[-1], _keys_at(model, path[:-1])).line(above, value))
-        elif error["loc"][-1:] == ("[key]",):  # the mapping's key is wrong
-            lines.append(_fault(cause, error).line(above, error["input"]))
+            keys = _keys_at(model, path[:-1])
+            yield f"unknown key {key}{did_you_mean(path[-1], keys)}; allowed: {', '.join(keys)}"
         elif isinstance(cause, NotAllowed):
-            lines.append(cause.line(_key(path), value))
+            is_key = error["loc"][-1:] == ("[key]",)  # the mapping's key is wrong, not its value
+            yield cause.line(_key(path[:-1]) if is_key else key, error["input"])
         else:
-            allowed.append(_fault(cause, error))
-    if allowed and not lines:  # else a branch of a union got further than to the type
+            allowed.append(_of_type(error))
+    if len(allowed) == len(errors):  # else a branch of a union got further than to the type
         shown = next((fault.shown for fault in allowed if fault.shown), "")
         words = ", or ".join(dict.fromkeys(fault.allowed for fault in allowed))
-        lines.append(NotAllowed(words, shown).line(_key(path), value))
-    return [*dict.fromkeys(lines)]
+        yield NotAllowed(words, shown).line(key, errors[0]["input"])
 
 
-def _fault(cause: Any, error: ErrorDetails) -> NotAllowed:
-    if isinstance(cause, NotAllowed):
-        return cause
+def _of_type(error: ErrorDetails) -> NotAllowed:
+    """Return what pydantic allows in its own words, such as ``greater than 0``."""
     if error["type"] == "literal_error":
         return NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
-    text = _ALLOWED.get(error["type"], error["msg"])
-    return NotAllowed(text.format(**error.get("ctx", {})) if error["type"] in _ALLOWED else text)
+    if error["type"] in ("dict_type", "model_type"):
+        return NotAllowed("a mapping")
+    return NotAllowed(re.sub(r"^\w+ should (be|have) ", "", error["msg"]))
 
 
 def _key(path: Iterable[Any]) -> str:
     key = ""
     for part in path:
-        key = f"{key}[{part}]" if isinstance(part, int) else join(key, part)
+        key = f"{key}[{part}]" if isinstance(part, int) else join(key, str(part)[:80])
     return key
 
 
@@ -164,9 +127,7 @@ def _keys_at(model: type[BaseModel], path: Iterable[Any]) -> list[str]:
     """Return the keys of the mapping at ``path`` below a model."""
     models = [model]
     for part in path:
-        fields = [
-            field for known in models for name, field in known.model_fields.items() if name == part
-        ]
+        fields = [known.model_fields[part] for known in models if part in known.model_fields]
         if fields:  # else an item of a list or a mapping
             models = [found for field in fields for found in _models_in(field.annotation)]
     keys = [name for known in models for name in known.model_fields]
@@ -182,16 +143,6 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 def join(key: str, name: Any) -> str:
     """Return the key ``name`` of the mapping at ``key``."""
     return f"{key}.{name}" if key else str(name)
-
-
-def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a regular expression of a user. Raises ValueError with a short reason."""
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise ValueError(shorten(str(error))) from None
-    except (RecursionError, OverflowError):
-        raise ValueError("too deep or too long to be compiled") from None
 
 
 def show(value: Any) -> str:

@@ -34,7 +34,7 @@ def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> M
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
-    settings = suite.tuned[variant.tuned].settings(case.framework) if variant.tuned else ()
+    settings = variant.tuned.settings(case.framework) if variant.tuned else ()
     own = [setting for setting in settings if tuned.applies(setting.cases, case)]
     return {**tuned.variables(own, accelerator, case.compiler, vendor), **variant.variables}
 
@@ -44,7 +44,7 @@ def misfit(case: Case, suite: Suite, accelerator: str) -> str:
     variant = suite.variants.get(case.variant)
     if not variant or not variant.tuned:
         return ""
-    return suite.tuned[variant.tuned].misfit(case, accelerator)
+    return variant.tuned.misfit(case, accelerator)
 
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:

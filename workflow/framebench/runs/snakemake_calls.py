@@ -99,7 +99,7 @@ def settings_of(
         if key in own:
             raise ConfigError(f"--config: {key}: found {own[key]!r}; allowed: {instead}")
     settings = load_settings({**read_mapping(configuration_file()), **own}, catalog)
-    if settings.suite.gpu_suite:
+    if settings.suite.on_gpus:
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)
     suite = read_mapping(settings.suite.file)

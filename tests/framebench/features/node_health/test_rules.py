@@ -44,7 +44,10 @@ def test_nodes_of_superbench_are_judged_by_our_rules(
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        ({"rules": {"a": {"metrics": "("}}}, r"rules.a.metrics.*found '\('.*a regular expression"),
+        (
+            {"rules": {"a": {"metrics": "("}}},
+            r"rules.a.metrics.*found '\('.*a valid regular expression",
+        ),
         ({"rules": {"a": {"metrics": ".*", "worse_by": 5}}}, "rules.a.worse_by: found 5"),
         ({"rule": {"a": {"metrics": ".*"}}}, r"unknown key rule \(did you mean rules"),
     ],

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from ... import PROJECT
-from ...config.keys import Keys, Share, Text, Values, default, read_as, validated
-from ...config.validation import NotAllowed, compile_pattern
+from ...config.keys import Keys, Share, Text, Values, default, validated
 from ...config.yaml_files import read_mapping
 from ...statistics.verdicts import FALSE_ALARMS
 
@@ -18,21 +17,11 @@ from ...statistics.verdicts import FALSE_ALARMS
 SHIPPED = PROJECT / "config" / "node_rules.yaml"
 
 
-def _checked_pattern(text: Any) -> re.Pattern[str]:
-    try:
-        return compile_pattern(str(text))
-    except ValueError as error:
-        raise NotAllowed(f"a regular expression ({error})") from None
-
-
-_Pattern = Annotated[re.Pattern[str], read_as(_checked_pattern)]
-
-
 class NodeRule(Keys):
     """A rule. ``metrics``: expressions, one of which must match the whole name of a figure in
     ``node_figures.csv``."""
 
-    metrics: Values[_Pattern]
+    metrics: Values[re.Pattern[str]]
     worse_by: Share = default(0.05)
 
 

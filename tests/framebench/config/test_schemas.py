@@ -1,15 +1,18 @@
-"""Schemas and generated tables of the configuration agree with its models."""
+"""Schemas and tables of the documentation agree with what they describe."""
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import yaml
-from framebench.config import documentation
+from core import precisions
+from framebench.config import schemas
 from framebench.config.cluster import Cluster
+from framebench.config.gpu_environments import PTX_DRIVERS
 from framebench.config.keys import Keys
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile
@@ -19,49 +22,24 @@ from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT, SUITE
 
-WRITE = "in workflow/: ../.venv/bin/python -m framebench.config.documentation"
+WRITE = "in workflow/: ../.venv/bin/python -m framebench.config.schemas"
 SCHEMAS = {
     Path(name).name.partition(".")[0]: yaml.load((ROOT / name).read_text(), yaml.CSafeLoader)
-    for name in documentation.SCHEMAS
+    for name in schemas.SCHEMAS
 }
 
 
-@pytest.mark.parametrize("name", documentation.SCHEMAS)
+@pytest.mark.parametrize("name", schemas.SCHEMAS)
 def test_the_committed_schema_is_what_models_and_documents_say(name: str) -> None:
-    expected = documentation.schema(documentation.SCHEMAS[name])
+    expected = schemas.schema(schemas.SCHEMAS[name])
     assert (ROOT / name).read_text() == expected, f"written anew by: {WRITE}"
-
-
-@pytest.mark.parametrize("name", sorted({*documentation.PAGES.values()}))
-def test_generated_tables_of_a_page_are_up_to_date(name: str) -> None:
-    assert (ROOT / name).read_text() == documentation.page(name), f"written anew by: {WRITE}"
-
-
-def nodes(value: Any) -> list[dict[str, Any]]:
-    """Return all mappings within a schema."""
-    if isinstance(value, dict):
-        return [value, *nodes(list(value.values()))]
-    return [node for entry in value for node in nodes(entry)] if isinstance(value, list) else []
 
 
 @pytest.mark.parametrize(
     "model", [Configuration, SuiteFile, MatrixKeys, Cluster, TunedFile, TunedSetting]
 )
-def test_every_key_has_one_text(model: type[Keys]) -> None:
-    rows = documentation.key_tables()[model.__name__]
-    explained = [key for row in rows for key in next(iter(row.values())).split(", ")]
-    assert sorted(explained) == sorted(model.model_fields)
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_an_editor_can_use_the_schema(name: str) -> None:
-    schema = SCHEMAS[name]
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert all(node["enum"] for node in nodes(schema) if "enum" in node)
-    assert "](" not in str(schema), "an editor follows no link"
-    for key, about in schema["properties"].items():
-        assert about["description"], key
-        assert ("default" in about) != (key in schema.get("required", ())), key
+def test_every_key_has_a_row_on_its_page(model: type[Keys]) -> None:
+    assert sorted(schemas.key_texts(model.__name__)) == sorted(model.model_fields)
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config" / "suites").glob("*.yaml")))
@@ -86,6 +64,34 @@ def test_the_configuration_that_ships_is_the_defaults() -> None:
     jsonschema.validate(CONFIG, SCHEMAS["config"])
     defaults = {name: field.default for name, field in Configuration.model_fields.items()}
     assert {name: value for name, value in defaults.items() if value is not None} == CONFIG
+
+
+def test_the_page_on_gpus_has_each_environment_as_it_is() -> None:
+    _, *rows = schemas.table("docs/gpus.md", "gpu_environments")
+    with (ROOT / "envs" / "capabilities.csv").open() as file:
+        known = list(csv.DictReader(file))
+    for own, row in zip(known, rows, strict=True):
+        *facts, code, ptx = row
+        assert facts == [
+            f"`{own['environment']}`", own["version"], own["cuda"], own["minimum_driver"]
+        ]  # fmt: skip
+        driver = f" (driver {PTX_DRIVERS[own['cuda']]})" if own["cuda"] in PTX_DRIVERS else ""
+        assert ptx == (own["ptx"] and own["ptx"] + driver)
+        assert code == (own["machine_code"] or "unknown")
+
+
+def test_the_page_on_verification_has_the_bounds() -> None:
+    (_, *names), *rows = schemas.table("docs/measuring.md", "bounds")
+    known = precisions.known()
+    assert names == [*known]
+    written = {
+        quantity: {name: float(cell or 0) for name, cell in zip(names, cells, strict=True)}
+        for quantity, *cells in rows
+    }
+    bounds = {name: precision.bounds for name, precision in known.items()}
+    for quantity, own in written.items():
+        assert own == {name: bounds[name].get(quantity, 0) for name in names}, quantity
+    assert {*written} == {quantity for own in bounds.values() for quantity in own}
 
 
 def test_every_suite_has_a_machine_that_it_is_for() -> None:
