@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -19,6 +19,8 @@ import pytest
 from ..commands import framebench
 from ..csv_rows import read_rows
 from ..framebench.made_up_records import COMPILERS, record_of
+from ..framebench.page_rows import PageRow, page_rows
+from ..framebench.table_rows import shown
 
 FRAMEWORKS = ("jax", "mxnet", "pytorch", "tensorflow")
 ENDS = ("unsupported", "failed", "missing")
@@ -95,44 +97,19 @@ def record(of: Of, repeat: int, throughput: float | None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Report:
-    """Files of a report, and the data of its page."""
+    """Files of a report, and the rows of its page."""
 
     folder: Path
-    page: dict[str, Any]
+    page: dict[str, list[PageRow]]
 
     def csv(self, table: str) -> list[dict[str, str]]:
         return read_rows(self.folder / "tables" / f"{table}.csv")
 
-    def markdown(self, table: str) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield each row of a file's tables by heading, with the title above it."""
-        title = ""
-        header: list[str] = []
-        for line in (self.folder / "tables" / f"{table}.md").read_text().splitlines():
-            if line.startswith("#"):
-                title, header = line.lstrip("# ").replace("\\", ""), []
-            elif line.startswith("|") and not line.startswith("|-"):
-                cells = [word.strip() for word in line.strip("|").split(" | ")]
-                if header:
-                    yield title, dict(zip(header, cells, strict=True))
-                header = header or cells
+    def markdown(self, table: str) -> list[dict[str, str]]:
+        return shown((self.folder / "tables" / f"{table}.md").read_text())
 
-    def page_rows(self, table: str) -> Iterator[dict[str, str]]:
-        """Yield each row of a table of the page by heading, as its script reads it."""
-        (one,) = (part for part in self.page["tables"] if part["name"] == table)
-
-        def values(at: int) -> list[str]:
-            some: Any = self.page["lists"][at]
-            if isinstance(some, list):
-                return some
-            if "same" in some:
-                return [some["same"]] * int(one["rows"])
-            return [some["of"][index] for index in some["at"]]
-
-        columns = {
-            part["title"]: values(part["cells"]) for part in (*one["shown"], *one["unfolded"])
-        }
-        for at in range(one["rows"]):
-            yield {title: texts[at].partition("\t")[0] for title, texts in columns.items()}
+    def page_rows(self, table: str) -> list[dict[str, str]]:
+        return [row.cells for row in self.page[table]]
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +121,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         (folder / "runs" / f"{number}.json").write_text(text)
     done = framebench("report", "--records", str(folder / "runs"), "--results", str(folder))
     assert done.returncode == 0, done.stderr
-    data = re.search(r'id="rows">(.*?)</script>', (folder / "report.html").read_text(), re.DOTALL)
-    assert data
-    return Report(folder, json.loads(data[1]))
+    return Report(folder, page_rows((folder / "report.html").read_text()))
 
 
 def ratio(axes: Of, base: Of) -> float | None:
@@ -235,15 +210,9 @@ def on_page(name: str, axes: Of) -> bool:
 
 @pytest.mark.parametrize("name", HEADINGS)
 def test_files_and_page_have_each_figure_in_the_row_of_its_case(report: Report, name: str) -> None:
-    lines = [row for _, row in report.markdown(name)]
     every = wanted(name)
-    for entry, expected in (
-        (lines, every),
-        (
-            list(report.page_rows(name)),
-            {axes: every[axes] for axes in every if on_page(name, axes)},
-        ),
-    ):
+    seen = {axes: every[axes] for axes in every if on_page(name, axes)}
+    for entry, expected in ((report.markdown(name), every), (report.page_rows(name), seen)):
         assert len(entry) == len(expected)
         for row in entry:
             devices = row["devices"].rpartition("n")[2].removesuffix("g")
@@ -258,7 +227,7 @@ def test_files_and_page_have_each_figure_in_the_row_of_its_case(report: Report, 
 
 def test_the_overview_has_each_figure_under_its_setting(report: Report) -> None:
     forms = []
-    for rows in ([row for _, row in report.markdown("overview")], report.page_rows("overview")):
+    for rows in (report.markdown("overview"), report.page_rows("overview")):
         cells = {}
         for row in rows:
             model, _, mode = row["measured"].partition(", ")

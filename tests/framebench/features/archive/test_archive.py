@@ -14,7 +14,6 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.commands import reporting
-from framebench.config.validation import ConfigError
 from framebench.features.archive import contents, handed_on
 from framebench.features.archive.contents import make_archive
 from framebench.records import sidecars
@@ -224,8 +223,3 @@ def test_texts_of_frameworks_can_stay_behind(results: Path, tmp_path: Path) -> N
     record = json.loads((archive / "runs/case-0/r3.json").read_text())
     assert (record["status"], record["reason"]) == ("failed", handed_on.WITHHELD)
     assert not any(b"PermissionError" in content for content in files(archive).values())
-
-
-def test_nothing_measured_is_nothing_to_hand_on(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=f"results: found {tmp_path}, which has no record"):
-        make_archive(tmp_path)

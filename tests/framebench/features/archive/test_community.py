@@ -8,13 +8,15 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 from framebench.features.archive import contents, handed_on
 
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "results" / "community"
-SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+SCHEMA = jsonschema_rs.validator_for(
+    json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
+)
 ARCHIVES = sorted(FOLDER.glob("*.zip"))
 
 
@@ -30,7 +32,7 @@ def check(path: Path) -> list[dict[str, Any]]:
         if name.startswith("runs/") and name.endswith(".json")
     ]
     for record in records:
-        jsonschema.validate(record, SCHEMA)
+        SCHEMA.validate(record)
         again = handed_on.HandedOn([]).record(record)
         assert again == record, "it holds what --redact leaves out"
     return records

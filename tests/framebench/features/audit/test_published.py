@@ -40,12 +40,6 @@ def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
     return {tuple(row[key] for key in KEYS) for row in listed}
 
 
-def test_every_published_run_is_read(runs: tuple[Run, ...]) -> None:
-    actual = record_sets.load(DLPERF)
-    assert not actual.problems
-    assert len(actual.runs) == len(read_rows(DLPERF / "runs.csv")) == 217
-
-
 def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFrame) -> None:
     printed = read_rows(DLPERF / "published.csv")
     measured = cases(read_rows(DLPERF / "runs.csv"))
@@ -63,14 +57,6 @@ def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFra
     )
     assert published.UNEXPLAINED not in set(compared["note"])
     assert len(checked) - len(differing) == 28
-
-
-def test_every_cell_without_a_verdict_says_why(compared: pd.DataFrame) -> None:
-    silent = compared[compared["agrees"].isna()]
-    assert silent["recomputed"].isna().all(), "no number without a verdict"
-    assert (silent["note"] != "").all()
-    agreeing = compared[compared["agrees"].fillna(False)]
-    assert (agreeing["note"] == "").all()
 
 
 def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:

@@ -8,16 +8,21 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
+from core.text import printable
 from framebench.features.formats import file_formats, names, transfer
 from framebench.features.formats.declared import superbench
-from framebench.records import record_sets, tidy_csv
+from framebench.features.formats.file_formats import ExportedFile, Results
+from framebench.files.text import from_cell, no_formula
+from framebench.records import record_sets, sidecars, tidy_csv
 from framebench.records.record_sets import RecordsError
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
+from framebench.tables import frames, grouping
 from framebench.tables.results import CaseResults
 from junitparser import JUnitXml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -25,16 +30,61 @@ from pylatexenc.latexwalker import LatexWalker
 
 from ....conftest import ROOT
 from ...made_up_runs import changed, measured, repeats, run
-from .exporting import (
-    CASE_NAME,
-    CLEAN,
-    ODD,
-    exported,
-    grouped,
-    runs_of_all_kinds,
-    save_export,
-    with_step_times,
-)
+
+#: Throughputs of a case without flags.
+CLEAN = (100.0, 101.0, 102.0, 103.0, 104.0, 105.0)
+#: Reason with characters that formats must escape.
+ODD = 'ran <out> of "memory" & 100 % of $_{x}^2'
+#: Exported name of the case of CLEAN.
+CASE_NAME = "pytorch/resnet50_v1.5/train/1n1g/b32/fp32"
+
+
+def with_step_times(one: Run, steps: int = 4) -> Run:
+    """Return a run with start time, and step times consistent with its throughput."""
+    seconds = one.case.batch_per_device / (one.throughput or 1.0)
+    times = tuple(seconds * factor for factor in (0.5, 1.5) * (steps // 2))
+    steps = {"step_seconds": times, "waited_apart": times}
+    return changed(one, **steps, started=1.7e9 + one.repeat, wall_seconds=30.0)
+
+
+def runs_of_all_kinds() -> list[Run]:
+    """Return runs of all kinds: clean, flagged, out of memory, unsupported, and two
+    micro-benchmarks."""
+    flag = (Flag("disturbed", "somebody compiled"),)
+    return [
+        *map(with_step_times, repeats(*CLEAN)),
+        *(with_step_times(repeat) for repeat in repeats(50.0, 52.0, precision="amp", flags=flag)),
+        run(None, batch_per_device=512, status="oom", reason=ODD),
+        run(None, compiler="xla", status="unsupported", reason="has no xla"),
+        measured("peak_flops", [MetricValue("peak", 1.5, "TFLOP/s")], size=2048),
+        measured("copy", [MetricValue("latency", 2.5, "ms", "lower")], bytes=64),
+    ]
+
+
+def results(runs: list[Run] | None = None) -> Results:
+    """Return results to export, by default of runs of all kinds."""
+    return Results(grouped(runs))
+
+
+def grouped(runs: list[Run] | None = None) -> CaseResults:
+    """Return the results of each case."""
+    return grouping.group(runs or runs_of_all_kinds(), None)
+
+
+def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:
+    """Return the export of runs in a format, by default of runs of all kinds."""
+    write = file_formats.writer(name).write
+    assert write
+    return write(results(runs))
+
+
+def save_export(name: str, folder: Path, runs: list[Run] | None = None) -> Path:
+    """Write the export of runs in a format to a folder; return the file."""
+    path = folder / f"results{file_formats.writer(name).suffix}"
+    content = exported(name, runs).content
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
 
 WRITTEN = [name for name, form in file_formats.known().items() if form.write]
 MIDDLE = median(CLEAN)
@@ -98,6 +148,9 @@ def test_pyperf_reads_and_compares_our_steps(tmp_path: Path) -> None:
     assert benchmark.mean() == pytest.approx(sum(32 / value for value in CLEAN) / len(CLEAN))
     marked = suite.get_benchmark(CASE_NAME[:-4] + "amp")
     assert marked.get_metadata()["framebench_flags"] == "disturbed"
+    waited = changed(with_step_times(run(352.0)), waited_apart=(0.09, 0.1))
+    (steps,) = json.loads(text("pyperf", [waited]))["benchmarks"]
+    assert [one["values"] for one in steps["runs"]] == [[0.09, 0.1]], "steps in flight are none"
 
 
 def test_prometheus_reads_openmetrics() -> None:
@@ -142,11 +195,7 @@ def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
     frame = pd.read_parquet(save_export("parquet", tmp_path))
     assert frame["value"].dropna().tolist() == [1.0 * value for value in (2.5, 1.5, *_ok())]
     assert str(frame["nodes"].dtype) == "Int64"
-    copies = [
-        runs_of_all_kind
-        for runs_of_all_kind in runs_of_all_kinds()
-        if runs_of_all_kind.case.mode == "copy"
-    ]
+    copies = [one for one in runs_of_all_kinds() if one.case.mode == "copy"]
     without = pd.read_parquet(save_export("parquet", tmp_path, copies))
     assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
     assert set(frame.loc[frame["precision"] == "amp", "flags"]) == {"disturbed"}
@@ -165,34 +214,6 @@ def test_latex_is_a_table_with_everything_escaped(tmp_path: Path) -> None:
     assert {line.replace(r"\&", "").count("&") for line in rows} - {0} == {6}
     assert r"a\textbackslash b" in table.replace("{}", "").replace("  ", " ")
     assert r"\$\_\{x\}" in table
-
-
-def test_superbench_is_per_device_and_the_mean_of_rates() -> None:
-    on_two = [with_step_times(repeat) for repeat in repeats(80.0, devices_per_node=2)]
-    (line,) = text("superbench", on_two).splitlines()
-    actual = json.loads(line)
-    prefix = f"{superbench.CLEAN}:train-1n2g-b32-fp32/pytorch-resnet50_v1.5"
-    assert actual[f"{prefix}/return_code"] == 0
-    steps = on_two[0].step_seconds
-    assert actual[f"{prefix}/fp32_train_step_time"] == pytest.approx(1000 * sum(steps) / len(steps))
-    rate = actual[f"{prefix}/fp32_train_throughput"]
-    assert rate == pytest.approx(sum(32 / step for step in steps) / len(steps))
-    assert rate > 32 / (sum(steps) / len(steps)), "which is not samples over time"
-
-
-def test_step_times_are_of_steps_that_were_waited_for() -> None:
-    """Fail if exported step times are not of steps that were waited for.
-    Of two steps in flight, the host sees one end right after the other: the mean rate is arbitrary.
-    """
-    one = changed(
-        with_step_times(run(352.0)), step_seconds=(0.179, 0.002) * 4, waited_apart=(0.09, 0.1)
-    )
-    (line,) = text("superbench", [one]).splitlines()
-    actual = {key.rpartition("/")[2]: value for key, value in json.loads(line).items()}
-    assert actual["fp32_train_step_time"] == pytest.approx(95)
-    assert actual["fp32_train_throughput"] == pytest.approx((32 / 0.09 + 32 / 0.1) / 2)
-    (benchmark,) = json.loads(text("pyperf", [one]))["benchmarks"]
-    assert [made["values"] for made in benchmark["runs"]] == [[0.09, 0.1]]
 
 
 def test_superbench_tells_failed_cases_apart() -> None:
@@ -233,14 +254,12 @@ def cells(one: Run) -> list[dict[str, str]]:
     return tidy_csv.rows_of(one, {flag.name for flag in one.flags})
 
 
-@pytest.mark.parametrize("name", ["csv"])
-def test_what_is_exported_and_imported_again_is_the_same(name: str, tmp_path: Path) -> None:
-    path = save_export(name, tmp_path)
-    transfer.import_files(name, path, tmp_path / "again")
+def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path) -> None:
+    transfer.import_files("csv", save_export("csv", tmp_path), tmp_path / "again")
     actual = record_sets.load(tmp_path / "again" / "runs")
     assert not actual.problems
     again = [row for one in actual.runs for row in cells(one)]
-    before = [row for runs_of_all_kind in runs_of_all_kinds() for row in cells(runs_of_all_kind)]
+    before = [row for one in runs_of_all_kinds() for row in cells(one)]
     assert sorted(again, key=repr) == sorted(before, key=repr)
 
 
@@ -296,10 +315,9 @@ def points() -> list[Run]:
     return [replace(measured("collective", metrics), repeat=repeat) for repeat in (1, 2)]
 
 
-@pytest.mark.parametrize("name", ["csv"])
-def test_points_of_a_run_come_back_apart(name: str, tmp_path: Path) -> None:
-    path = save_export(name, tmp_path, points())
-    transfer.import_files(name, path, tmp_path / "again")
+def test_points_of_a_run_come_back_apart(tmp_path: Path) -> None:
+    path = save_export("csv", tmp_path, points())
+    transfer.import_files("csv", path, tmp_path / "again")
     actual = record_sets.load(tmp_path / "again" / "runs").runs
     figures = sorted((dict(one.case.parameters)["bytes"], one.repeat, one.figure) for one in actual)
     assert figures == [(64, 1, 64.0), (64, 2, 64.0), (128, 1, 128.0), (128, 2, 128.0)]
@@ -334,3 +352,53 @@ def test_the_documentation_has_a_row_for_each_format() -> None:
     for name, form in file_formats.known().items():
         assert (f"\n| `{name}` |" in out) == bool(form.write), name
         assert (f"\n| `{name}` |" in read) == bool(form.read), name
+
+
+# ---- text that others would obey -----------------------------------------------------------------
+
+FORMULAS = (
+    "=1+1", " =1+1", "\u00a0=1", "\t=1", "\tx", "\rx", "+cmd|' /C calc'!A0", "+1+1", "-2+3",
+    "- 5", "-1.5.2", "@SUM(A1)", "'=1", "''=1", "' =1",
+)  # fmt: skip
+OTHERS = ("", "-", "-1.5", "+3", "-1e-05", " -1.5", "-.5", "a=1", "5=", "'quoted'", "'-1.5", "#1")
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_a_formula_is_text_in_a_cell_and_itself_when_it_is_read(text: str) -> None:
+    cell = no_formula(text)
+    assert cell == f"'{text}"
+    assert from_cell(cell) == text
+
+
+@pytest.mark.parametrize("text", OTHERS)
+def test_numbers_and_other_text_stay_as_they_are(text: str) -> None:
+    assert no_formula(text) == text
+    assert from_cell(text) == text
+
+
+def test_every_csv_file_holds_text_and_gives_it_back(tmp_path: Path) -> None:
+    kept = [text for text in FORMULAS if text.isprintable() and text == text.strip()]
+    runs = [run(1.5, source_variant=text) for text in kept]
+    cases = grouping.group(runs, None)
+    transfer.export_cases(cases, "csv", tmp_path / "export.csv", tmp_path)
+    read = pd.read_csv(tmp_path / "export.csv", dtype=str, keep_default_na=False)
+    assert sorted(read["variant"]) == sorted(f"'{text}" for text in kept)
+    again = record_sets.load(tmp_path / "export.csv").runs
+    assert {one.conditions.source_variant for one in again} == {*kept}
+    assert frames.csv_text(pd.DataFrame({"a": [" =1"], "b": [-1.5]})) == "a,b\n' =1,-1.5\n"
+    sidecars.append(tmp_path, [sidecars.CallEntry("now", "", text) for text in kept])
+    raw = pd.read_csv(tmp_path / "calls.csv", dtype=str, keep_default_na=False)
+    assert list(raw["command"]) == [f"'{text}" for text in kept]
+    calls, problems = sidecars.load(tmp_path, sidecars.CallEntry)
+    assert [call.command for call in calls] == kept
+    assert not problems
+
+
+def test_other_formats_escape_what_their_reader_would_obey() -> None:
+    runs = [
+        run(1.0, model='[1ex]*"\\&<!--', source_variant="$x$"),
+        run(None, reason=printable("bad \ufffe")),
+    ]
+    ElementTree.fromstring(exported("junit", runs).content)
+    rows = text("latex", runs).splitlines()
+    assert not any(row.startswith(("[", "*")) for row in rows), "an argument of the line before"

@@ -2,71 +2,30 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from framebench.commands.reporting import make_report
-from framebench.features.formats import transfer
+from framebench.features.formats.names import names_of
+from framebench.records.record_sets import RecordsError
 from framebench.records.run import Run
 
 from . import samples
-from .importing import READ, brought
-
-# ---- content ------------------------------------------------------------------------------------
-
-
-def test_superbench_is_per_device_and_no_throughput_of_ours(tmp_path: Path) -> None:
-    actual = brought("superbench", samples.superbench(), tmp_path)
-    taken = [
-        (run.case.mode, run.case.model, run.case.precision, run.metrics[0].name,
-         run.case.node, run.repeat, run.figure)
-        for run in actual.runs
-        if run.case.mode == "superbench_train"
-    ]  # fmt: skip
-    assert sorted(taken) == [
-        ("superbench_train", "bert-base", "fp16", "step_time", "sb-01", 1, 83.9),
-        ("superbench_train", "bert-base", "fp16", "step_time", "sb-01", 2, 84.1),
-        ("superbench_train", "bert-base", "fp16", "step_time", "sb-02", 1, 90.5),
-        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "sb-01", 1, 381.4),
-        ("superbench_train", "bert-base", "fp16", "throughput_per_device", "sb-02", 1, 353.5),
-    ]
-    assert not any(run.case.is_step for run in actual.runs)
-    assert {run.case.batch_per_device for run in actual.runs} == {0}, "it does not say"
-
-
-def test_superbench_keeps_ranks_zeros_and_return_codes(tmp_path: Path) -> None:
-    actual = brought("superbench", samples.superbench(), tmp_path)
-    bandwidth = [run for run in actual.runs if run.metrics[0].name == "allreduce_8388608_busbw"]
-    assert {(dict(run.case.parameters)["rank"], run.figure) for run in bandwidth} == {
-        ("0", 210.5),
-        ("1", 0.0),
-    }
-    assert {run.metrics[0].unit for run in bandwidth} == {"GB/s"}
-    (failed,) = (run for run in actual.runs if run.status != "ok")
-    assert (failed.status, failed.reason) == ("failed", "return code 4")
-    assert dict(failed.case.parameters) == {"benchmark": "gpu-burn"}
-
-
-@pytest.mark.parametrize(("name", "figure"), [("dllogger", "seed")])
-def test_a_figure_without_a_direction_is_not_taken_and_that_is_said(
-    name: str, figure: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "given"
-    file.write_text(samples.ALL[name]())
-    said = transfer.import_files(name, file, tmp_path / "results")
-    reason = "it is not known whether higher or lower is better"
-    assert f"not taken: {figure}: {reason}" in said
+from .samples import READ, brought, imported, values_by_case
 
 
 def test_of_dllogger_the_summary_is_taken_with_its_units(tmp_path: Path) -> None:
-    actual = brought("dllogger", samples.dllogger(), tmp_path)
-    taken = {run.metrics[0][:4] for run in actual.runs}
-    assert taken == {
+    runs, said = imported("dllogger", {"log.json": samples.dllogger()}, tmp_path)
+    assert {run.metrics[0][:4] for run in runs} == {
         ("training_sequences_per_second", 317.5, "sequences/s", "higher"),
         ("final_loss", 8.7, "", "lower"),
         ("e2e_train_time", 512.25, "s", "lower"),
     }, "the seed is no figure, and 300.0 is of an epoch"
+    assert any("seed: it is not known whether higher or lower is better" in line for line in said)
 
 
 def test_of_a_foreign_mllog_the_time_to_train_is_taken(tmp_path: Path) -> None:
@@ -101,3 +60,149 @@ def test_a_report_takes_what_was_imported(
     assert not re.search(r"\bb0\b|\bbatch 0\b|batch per device\">0<", page), (
         "a batch that none named"
     )
+
+
+def test_what_is_wrong_in_a_folder_is_left_out_by_name_and_the_rest_is_taken(
+    tmp_path: Path,
+) -> None:
+    text = samples.mllog()
+    slower = text.replace('"time_ms": 1000', '"time_ms": 900')
+    files = {"a.log": text, "b.log": slower, "copy.log": text, "c.log": "no\n", "d.csv": ""}
+    runs, said = imported("mllog", files, tmp_path)
+    assert sorted(run.repeat for run in runs) == [1, 2], "files of a folder are repeats"
+    left = [line for line in said if line.startswith("left out")]
+    assert len(left) == 2
+    assert "left out: copy.log (of a.log): are copies" in left
+    assert any("c.log" in line and "is of another format" in line for line in left)
+
+
+def test_a_folder_of_which_nothing_can_be_read_is_refused_with_every_reason(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(RecordsError) as error:
+        imported("mllog", {"a.log": "[]", "b.log": "{"}, tmp_path)
+    assert "a.log" in str(error.value)
+    assert "b.log" in str(error.value)
+    assert not (tmp_path / "results").exists()
+
+
+# ---- MLPerf --------------------------------------------------------------------------------------
+
+
+def mllog(seconds: float = 10.0, *, prefix: str = "", stop: bool = True, **told: Any) -> str:
+    """Return a log without event types, as launchers and ranks write it."""
+
+    def event(time: int, key: str, value: Any = None, **metadata: Any) -> str:
+        line = {"time_ms": time, "key": key, "value": value, "metadata": metadata}
+        return f"{prefix}:::MLLOG {json.dumps(line)}\n"
+
+    lines = [
+        "+ srun bash run.sh\n",
+        event(500, "seed", 17 + int(seconds)),
+        event(500, "init_start"),
+    ]
+    lines += [event(900, key, value) for key, value in told.items()]
+    lines += [event(1000, "run_start"), event(1500, "eval_accuracy", 0.5), "slurmstepd: a line\n"]
+    if stop:
+        lines.append(event(1000 + int(1000 * seconds), "run_stop", status="success"))
+    return "".join([*lines, "RESULT,BERT,,10"])
+
+
+def test_mllog_keeps_apart_whatever_was_logged_before_the_run(tmp_path: Path) -> None:
+    values = {"submission_benchmark": "bert", "submission_platform": "1xA"}
+    files = {
+        "a/result_0.txt": mllog(10, **values),
+        "a/result_1.txt": mllog(11, **values),
+        "b/result_0.log": mllog(20, **{**values, "submission_platform": "1xB"}),
+        "c/result_0.out": mllog(30, **values, submission_division="open"),
+        "d/result_0.txt": mllog(40, **values, opt_name="lamb"),
+    }
+    runs, said = imported("mllog", files, tmp_path)
+    assert values_by_case(runs, "time_to_train") == [[10, 11], [20], [30], [40]]
+    assert {run.case.model for run in runs} == {"bert"}
+    assert any("eval_accuracy (5)" in line for line in said)
+
+
+def test_an_mllog_that_ends_early_is_a_failed_repeat(tmp_path: Path) -> None:
+    files = {
+        "0.log": mllog(10, submission_benchmark="bert"),
+        "1.log": mllog(11, submission_benchmark="bert", stop=False),
+        "2.log": mllog(11, submission_benchmark="bert").partition(":::MLLOG {" + '"time_ms": 1000')[
+            0
+        ],
+    }
+    runs, _ = imported("mllog", files, tmp_path)
+    assert [(run.repeat, run.status) for run in runs] == [(1, "ok"), (2, "failed"), (3, "failed")]
+    assert "without a run_stop" in runs[1].reason
+    assert "without a run_start" in runs[2].reason
+
+
+def test_an_mllog_of_several_ranks_lasts_from_the_first_start_to_the_last_stop(
+    tmp_path: Path,
+) -> None:
+    first = mllog(10, prefix="0: ", submission_benchmark="bert").splitlines()
+    second = mllog(12, prefix="1: ", submission_benchmark="bert").splitlines()
+    both = [line for pair in zip(first, second, strict=True) for line in pair]
+    (run,) = brought("mllog", "\n".join(both), tmp_path).runs
+    assert run.figure == 12
+
+
+def test_a_log_of_mlperf_inference_is_refused_as_that(tmp_path: Path) -> None:
+    line = {"key": "result_samples_per_second", "value": 5.0, "time_ms": 1.5,
+            "namespace": "mlperf::logging", "metadata": {}}  # fmt: skip
+    with pytest.raises(RecordsError, match="of inference are not read"):
+        brought("mllog", f":::MLLOG {json.dumps(line)}\n", tmp_path)
+
+
+def test_mlperf_hpc_says_nodes_and_devices(tmp_path: Path) -> None:
+    text = mllog(submission_benchmark="cosmoflow", number_of_nodes=4, accelerators_per_node=8)
+    (run,) = brought("mllog", text, tmp_path).runs
+    assert (run.case.nodes, run.case.devices_per_node) == (4, 8)
+
+
+# ---- DLLogger ------------------------------------------------------------------------------------
+
+
+def logged(step: Any, **data: Any) -> str:
+    return f"0: DLLL {json.dumps({'type': 'LOG', 'step': step, 'data': data})}\n"
+
+
+def test_a_dllogger_log_without_any_figure_says_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(
+        RecordsError, match=r"no summary with a figure of known direction; it has lr"
+    ) as error:
+        brought("dllogger", logged(1, lr=0.1), tmp_path)
+    assert "did not end" not in str(error.value)
+
+
+def test_dllogger_logs_of_two_configurations_are_two_cases(tmp_path: Path) -> None:
+    def text(batch: int, rate: float) -> str:
+        return logged("PARAMETER", batch_size=batch, seed=int(rate)) + logged([], throughput=rate)
+
+    files = {"a/log.json": text(8, 1.0), "b/log.json": text(8, 2.0), "c/log.json": text(16, 3.0)}
+    runs, _ = imported("dllogger", files, tmp_path)
+    assert values_by_case(runs, "throughput") == [[1.0, 2.0], [3.0]]
+
+
+def test_a_log_of_several_runs_is_refused(tmp_path: Path) -> None:
+    text = "".join(
+        logged("PARAMETER", batch_size=8) + logged([], throughput=rate) for rate in (1.0, 2.0)
+    )
+    for name, given in (("dllogger", text), ("mllog", mllog(10.0) + "\n" + mllog(11.0))):
+        with pytest.raises(RecordsError, match="allowed: the log of one run"):
+            brought(name, given, tmp_path)
+
+
+# ---- all ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mllog", "dllogger"])
+def test_what_a_file_does_not_say_of_its_case_is_absent(name: str, tmp_path: Path) -> None:
+    actual = brought(name, samples.ALL[name](), tmp_path)
+    lines = (tmp_path / "results" / "runs" / "runs.csv").read_text().splitlines()
+    header = lines[0].split(",")
+    for column in ("batch_per_device", "nodes", "devices_per_node"):
+        assert {entry[column] for entry in csv.DictReader(lines)} == {""}, column
+    assert "batch_per_device" in header
+    names = names_of(run.key for run in actual.runs).values()
+    assert not [name for name in names if {"b0", "0n0g", "1n0g"} & {*name.split("/")}]

@@ -16,7 +16,7 @@ from framebench.records import tidy_csv
 from framebench.records.record_sets import RecordsError
 
 from . import samples
-from .importing import READ, brought
+from .samples import READ, brought
 
 #: Log formats: a truncated file is a valid log of a stopped run.
 LOGS = ("mllog",)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from unittest.mock import MagicMock
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-import yaml
 from core import bounded
 from framebench import cli
 from framebench.config.own_model import own_model
@@ -261,41 +261,9 @@ def test_an_error_of_our_own_is_no_regression_and_shows_its_traceback(
     assert "**Framebench gate: broken**" in (tmp_path / "out" / "gate.md").read_text()
 
 
-@pytest.fixture
-def calls(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Return the suites that Snakemake would measure."""
-    actual: list[dict[str, Any]] = []
+def test_a_folder_is_of_one_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snakemake_calls, "measure", lambda *given: None)
 
-    def measure(suite: Path, *_: Any) -> None:
-        actual.append(yaml.safe_load(suite.read_text()))
-
-    monkeypatch.setattr(snakemake_calls, "measure", measure)
-    return actual
-
-
-def test_two_models_are_variants_of_one_suite_with_a_copy_of_each_file(
-    tmp_path: Path, calls: list[dict[str, Any]]
-) -> None:
-    out = tmp_path / "out"
-    plan = Measuring({"repeats": 7, "variants": {"x": None}, "axes": {}}, 12, [], [], out)
-    one, other = (
-        sides.MeasuredSide(name, {}, name, f"my@{name}", {"my.py": name.encode()})
-        for name in ("old", "new")
-    )
-    plan.measure(one, other)
-    (suite,) = calls
-    files = {name: side["model"] for name, side in suite["variants"].items()}
-    assert [*files] == ["base", "candidate"]
-    assert [Path(file).read_text() for file in files.values()] == ["old", "new"]
-    (out / "runs").mkdir()
-    (out / "runs" / "r1.json").touch()
-    with pytest.raises(measuring.AnotherGate):
-        plan.measure(other, one)
-    assert Path(files["base"]).read_text() == "old", "the files of another gate are changed"
-
-
-@pytest.mark.usefixtures("calls")
-def test_a_folder_is_of_one_gate(tmp_path: Path) -> None:
     def plan(pairs: int = 6) -> Measuring:
         return Measuring({"axes": {}}, pairs, [], [], tmp_path / "out")
 
@@ -359,6 +327,20 @@ def test_suites_are_found_by_name_and_in_the_current_folder(
     shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
     (tmp_path / "speed.yaml").write_text(f"{shipped}repeats: 5\n")
     assert snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})[1]["repeats"] == 5
+
+
+def test_an_interruption_reaches_snakemake_whose_end_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    process = MagicMock()
+    process.__enter__.return_value = process
+    process.wait.side_effect = [KeyboardInterrupt, 130]
+    monkeypatch.setattr(subprocess, "Popen", lambda arguments: process)
+    with pytest.raises(KeyboardInterrupt):
+        snakemake_calls.measure(tmp_path / "suite.yaml", tmp_path, [], [])
+    said = [name for name, *_ in process.method_calls if name in ("wait", "send_signal")]
+    assert said == ["wait", "send_signal", "wait"]
+    process.send_signal.assert_called_once_with(signal.SIGINT)
 
 
 def test_an_interrupted_gate_says_how_it_goes_on(

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import yaml
+from framebench import cli
+from framebench.config.validation import ConfigError
 from framebench.features.node_health import command as node_health
 from framebench.features.node_health import figures, judging, rules
 from framebench.features.node_health.figures import NodeMeasurement
@@ -13,9 +21,12 @@ from framebench.features.node_health.judging import JudgedNode
 from framebench.features.node_health.rules import NodeRules
 from framebench.machine.identities import Identity
 from framebench.records.run import Run
+from framebench.statistics.verdicts import FALSE_ALARMS
 from framebench.tables import grouping
 
-from .sets import NODES, RECORDED, drawn, runs_of
+from ...statistics.distributions import SAMPLERS
+from ...table_rows import rows_of
+from .sets import MARGIN, NODES, RECORDED, called, drawn, runs_of
 
 HEALTHY = [100.0, 101.0, 99.0, 100.5, 99.5]
 SLOW = [value / 2 + number / 100 for number, value in enumerate(HEALTHY)]
@@ -195,3 +206,97 @@ def test_what_a_terminal_says_names_the_node_and_its_figure() -> None:
     )
     assert lines[-1] == "1 of 4 nodes named"
     assert len(lines) == 2
+
+
+SETS = 500
+#: Most false alarms in so many sets: three standard errors above the promise.
+MOST = SETS * FALSE_ALARMS + 3 * math.sqrt(SETS * FALSE_ALARMS * (1 - FALSE_ALARMS))
+LIMIT = 1 - MARGIN
+
+
+def false_alarms(
+    sampler: str, factors: list[float], bad: set[int], figures: int = 2, margin: float = MARGIN
+) -> int:
+    random = np.random.default_rng(0)
+    sets = (called(random, SAMPLERS[sampler], factors, figures, 5, margin) for _ in range(SETS))
+    return sum(bool(entry - bad) for entry in sets)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "factors", "bad"),
+    [
+        # One of four nodes lies exactly at the limit, the worst that counts as healthy.
+        ("normal", [1, 1, 1, LIMIT], set()),
+        ("skewed", [1, 1, 1, LIMIT], set()),
+        ("bimodal", [1, 1, 1, 1], set()),
+        # Permanent differences between nodes: the limit is relative to their median.
+        ("normal", [1.03, 1, 0.97, LIMIT], set()),
+        # Two bad nodes, which are left out of the others.
+        ("normal", [1, 1, 1, 1, LIMIT, 0.7, 0.7], {5, 6}),
+    ],
+)  # fmt: skip
+def test_a_healthy_node_is_called_slower_as_seldom_as_is_promised(
+    sampler: str, factors: list[float], bad: set[int]
+) -> None:
+    assert false_alarms(sampler, factors, bad) <= MOST
+
+
+@pytest.mark.parametrize("nodes", [3, 8])
+def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> None:
+    """Fail if p-values are not adjusted for all figures of all nodes.
+    Without a margin, nothing else prevents false alarms."""
+    assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
+
+
+def test_bad_nodes_do_not_hide_each_other() -> None:
+    random = np.random.default_rng(0)
+    actual = [
+        called(random, SAMPLERS["normal"], [1, 1, 1, 1, 1, 0.8, 0.8], 2, 5) for _ in range(50)
+    ]
+    assert actual == [{5, 6}] * 50
+
+
+def test_nodes_of_superbench_are_judged_by_our_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        {"node": node, "kernel-launch/return_code": 3 * (node == "d"),
+         "kernel-launch/event_time:0": 0.006 if node != "d" else None}
+        for node in "abcd"
+    ]  # fmt: skip
+    results = tmp_path / "results-summary.jsonl"
+    lines[3].pop("kernel-launch/event_time:0")
+    results.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    words = ["import", "--format", "superbench", "--from", str(results), "--results"]
+    assert cli.main([*words, str(tmp_path / "sb")]) == 0
+    file = tmp_path / "rules.yaml"
+    file.write_text("rules: {launch: {metrics: 'kernel-launch/event_time:0'}}")
+    nodes = ["nodes", "--results", str(tmp_path / "sb"), "--rules", str(file)]
+    assert cli.main(nodes) == 4
+    rows = rows_of(tmp_path / "sb", "nodes")
+    assert [(row["node"], row["node_verdict"]) for row in rows] == [
+        ("d", "failed"), ("a", "cannot tell"), ("b", "cannot tell"), ("c", "cannot tell"),
+    ]  # fmt: skip
+    file.write_text("superbench: {rules: {}}")
+    assert cli.main(nodes) == 1
+    assert "unknown key superbench; allowed: false_alarms, rules" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (
+            {"rules": {"a": {"metrics": "("}}},
+            r"rules.a.metrics.*found '\('.*a valid regular expression",
+        ),
+        ({"rules": {"a": {"metrics": ".*", "worse_by": 5}}}, "rules.a.worse_by: found 5"),
+        ({"rule": {"a": {"metrics": ".*"}}}, r"unknown key rule \(did you mean rules"),
+    ],
+)
+def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
+    written: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump(written))
+    with pytest.raises(ConfigError, match=f"rules.yaml: .*{message}"):
+        rules.read(file)

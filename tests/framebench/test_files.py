@@ -1,17 +1,64 @@
-"""Files of a command are all written, or none is, also on a full disk."""
+"""Files are read up to a size, with any line ends."""
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from core import bounded
 from framebench import cli
 from framebench.files.whole_files import write_together
 
 from .saved_records import ROW, save_csv
+
+
+def large(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 3 * 2**30)  # takes no room on the disk
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    large(tmp_path / "x")
+    for read in (bounded.read_bytes, bounded.read_text):
+        with pytest.raises(OSError, match="has more than") as refused:
+            read(tmp_path / "x")
+        assert refused.value.filename == str(tmp_path / "x")
+
+
+def test_a_file_of_the_kernel_is_read_though_it_has_no_size() -> None:
+    assert b"python" in bounded.read_bytes("/proc/self/cmdline")
+    assert "Pid:" in bounded.read_text("/proc/self/status")
+
+
+def test_text_is_the_same_with_any_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\rc: \xc3\xa9\n")
+    assert bounded.read_text(path) == "a: 1\nb: 2\nc: é\n"
+    path.write_bytes(b"a\xff")
+    with pytest.raises(ValueError, match=r"no UTF-8 text \(byte 1\)"):
+        bounded.read_text(path)
+
+
+def test_the_end_of_a_file_of_any_size_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    large(path)
+    with path.open("a") as file:
+        file.write("last line\n")
+    assert bounded.read_end(path, 10) == "last line\n"
+    path.write_bytes(b"short\xff")
+    assert bounded.read_end(path, 10) == "short\N{REPLACEMENT CHARACTER}"
+
+
+def test_a_repeated_key_of_a_json_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "model.json"
+    file.write_text('{"layers": [{"width": 64, "depth": 2, "width": 65}]}')
+    with pytest.raises(ValueError, match="gives the key 'width' twice; allowed: each once"):
+        bounded.read_json(file)
+
 
 #: File size limit in bytes: more than a table of one case, less than a page.
 LIMIT = 40_000

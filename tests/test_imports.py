@@ -1,0 +1,213 @@
+"""Allowed imports: one way in the harness and in the driver, adapters by their interface alone, and
+modules without libraries."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.markers import Marker
+
+from .conftest import ROOT
+
+SCRIPTS, WORKFLOW = ROOT / "scripts", ROOT / "workflow"
+
+#: Parts of the harness and packages of the driver in order: each imports only earlier ones.
+ORDERS = {
+    "harness": (
+        *("VERSION",),
+        # interface of framework adapters
+        *("adapter", "optimizers", "operations", "communication", "sharded", "primitives"),
+        *("loader", "batch_input", "common_capabilities", "variables", "try_imports"),
+        # machine, and needs of a run's processes
+        *("machine", "output", "messages", "samples", "processes", "telemetry"),
+        # one rank
+        *("kind", "measuring", "learning", "kinds", "rank", "start_rank"),
+        # a run, from the command line to its record
+        *("request", "provenance", "record", "nodes", "search", "launcher", "__main__"),
+    ),
+    # Records precede plans, because remaining runs and their durations follow from measurements.
+    "framebench": (
+        *("files", "statistics", "machine", "config", "cases", "environments", "records"),
+        *("plan", "runs", "tables", "comparison", "report", "terminal", "commands", "driver"),
+        *("features",),
+    ),
+}
+#: Modules of the harness that an adapter may import.
+OF_ADAPTERS = (
+    *("adapter", "optimizers", "operations", "communication", "sharded", "primitives", "loader"),
+    *("batch_input", "common_capabilities", "machine.interfaces", "processes.descendants"),
+)
+#: Declarations of the harness that the driver may import.
+OF_DRIVER = (
+    *("kind", "kinds", "request.own_model", "learning.amounts", "samples.folder"),
+    *("machine.cores", "machine.sources"),
+)
+#: What the folders of ``scripts`` may import, besides themselves and the standard library.
+ROOMS = {
+    "core": {"numpy"},
+    "networks": {"tensorflow"},
+    "tasks": {"core", "numpy"},
+    "harness": {
+        *("core", "networks", "tasks", "numpy"),
+        *("nvidia", "PIL", "pynvml", "scipy", "tensorflow"),  # of a framework's environment
+    },
+    "reference": {"autograd", "core", "harness", "networks", "numpy"},
+}
+#: Modules that run next to a benchmark, perhaps in a container with nothing but Python.
+ALONE = ("runs.ensure_environment", "environments.uv")
+
+
+def imported(path: Path) -> set[str]:
+    """Return what a module imports at any level, also for types alone, as ``PACKAGE.MODULE`` or
+    ``PACKAGE.MODULE.NAME``."""
+    above = (SCRIPTS if path.is_relative_to(SCRIPTS) else WORKFLOW).parts
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = path.parts[len(above) : -node.level] if node.level else ()
+            module = ".".join([*package, *([node.module] if node.module else [])])
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@cache
+def imports(*rooms: str) -> dict[str, set[str]]:
+    """Return the modules in folders of ``scripts`` and ``workflow`` with what they import."""
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts): imported(path)
+        for root in (SCRIPTS, WORKFLOW)
+        for room in rooms
+        for path in root.joinpath(room).rglob("*.py")
+        if path.name != "__init__.py"
+    }
+
+
+def lying_in(names: set[str], room: str, parts: Iterable[str]) -> set[str]:
+    """Return the ``names`` that lie in one of these parts of a folder."""
+    places = [f"{room}.{part}." for part in parts]
+    return {name for name in names if any(f"{name}.".startswith(place) for place in places)}
+
+
+@pytest.mark.parametrize("room", ORDERS)
+def test_imports_go_one_way(room: str) -> None:
+    order, modules = ORDERS[room], imports(room)
+    parts = {  # without the driver's modules above all packages
+        module: module.split(".")[1]
+        for module in modules
+        if room == "harness" or module.count(".") > 1
+    }
+    assert {*parts.values()} | {"VERSION"} == {*order} | {"VERSION"}, "each has its place"
+    wrong = {
+        module: later
+        for module, part in parts.items()
+        if (later := lying_in(modules[module], room, order[order.index(part) + 1 :]))
+    }
+    assert wrong == {}
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    modules = imports("core", "harness", "networks", "reference", "tasks", "framebench")
+    graph = {
+        module: {name if name in modules else name.rpartition(".")[0] for name in names}
+        & {*modules} - {module}
+        for module, names in modules.items()
+    }
+    assert graph["core.case"], "no import was seen"
+    assert graph["framebench.tables.frames"], "no import was seen"
+    TopologicalSorter(graph).prepare()
+
+
+@pytest.mark.parametrize(
+    ("room", "allowed"), [("frameworks", OF_ADAPTERS), ("framebench", OF_DRIVER)]
+)
+def test_others_import_what_of_the_harness_is_for_them(room: str, allowed: tuple[str, ...]) -> None:
+    wrong = {}
+    for module, names in imports(room).items():
+        of_harness = {name for name in names if name.startswith("harness.")}
+        wrong[module] = of_harness - lying_in(of_harness, "harness", allowed)
+    assert wrong, "nothing was looked at"
+    assert {module: names for module, names in wrong.items() if names} == {}
+
+
+def test_no_feature_imports_another() -> None:
+    wrong = [
+        f"{module} imports {name}"
+        for module, names in imports("framebench").items()
+        for name in names
+        if module.startswith("framebench.features.") and name.startswith("framebench.features.")
+        if module.split(".")[2] != name.split(".")[2]
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_import_only_what_they_may(room: str) -> None:
+    allowed = {room, *ROOMS[room], *sys.stdlib_module_names}
+    actual = {
+        module: {name.partition(".")[0] for name in names} - allowed
+        for module, names in imports(room).items()
+    }
+    assert {module: wrong for module, wrong in actual.items() if wrong} == {}
+
+
+@pytest.mark.parametrize("module", ALONE)
+def test_what_runs_next_to_a_benchmark_needs_no_library(module: str) -> None:
+    """Fail if such a module imports a library (-S hides site-packages).
+    In a container it is run by any Python that the harness supports."""
+    code = (
+        f"import sys; sys.path.insert(0, {str(WORKFLOW)!r}); import framebench.{module}\n"
+        "ours = [one for name, one in sys.modules.items() if name.split('.')[0] == 'framebench']\n"
+        "print(*(one.__file__ for one in ours))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], check=True, capture_output=True, text=True
+    )
+    for path in ran.stdout.split():
+        ast.parse(Path(path).read_text(encoding="utf-8"), path, feature_version=(3, 7))
+
+
+@pytest.mark.parametrize(
+    ("module", "slow"),
+    [
+        ("driver", {"numpy", "pandas", "scipy", "jsonschema"}),  # a plan, and the look at what is
+        ("report.html_report", {"scipy"}),
+        ("tables.frames", {"matplotlib", "scipy"}),
+    ],
+)
+def test_nothing_imports_what_only_others_need(module: str, slow: set[str]) -> None:
+    code = f"import sys, framebench.{module}; print(*{slow} & {{*sys.modules}})"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=WORKFLOW, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+#: Python of the environment in which tables are made by ``--sdm conda``.
+PYTHON = {"python_full_version": "3.11.0", "python_version": "3.11"}
+
+
+def test_the_environment_of_tables_has_the_drivers_packages() -> None:
+    lines = re.findall(
+        r"^([\w.-]+)==(\S+) *(?:; (.*?))? \\$", (ROOT / "requirements.txt").read_text(), re.M
+    )
+    locked = {n: version for n, version, mark in lines if not mark or Marker(mark).evaluate(PYTHON)}
+    file = yaml.safe_load((ROOT / "workflow" / "envs" / "driver.yaml").read_text())
+    *_, pip = file["dependencies"]
+    pinned = dict(entry.split("==") for entry in pip["pip"])
+    assert {name: locked.get(name) for name in pinned} == pinned
+    lines = (ROOT / "requirements.in").read_text().splitlines()
+    direct = {re.split(r"[\[= ]", line)[0] for line in lines if line and not line.startswith("#")}
+    of_snakemake = {name for name in direct if name.startswith("snakemake")}
+    needed = direct - of_snakemake - {"uv", "setuptools", "psutil"}  # of Snakemake's process
+    assert needed <= set(pinned), "the driver needs more than it declares"
