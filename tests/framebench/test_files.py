@@ -1,4 +1,5 @@
-"""Files are read up to a size, with any line ends."""
+"""Files are read up to a size, with any line ends; those of a command are all written, or none
+is."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from harness.samples import tokens
 
 from ..harness.loader import images as made
 from ..harness.loader import token_folder
-from ..harness.loader.by_pillow import BATCH, SEED, SIZE, apart, asked_of, expected
+from ..harness.loader.images import BATCH, SEED, SIZE, apart, asked_of, expected
 from .fork_server import ForkServer, served
 
 run = served(

@@ -1,18 +1,25 @@
-"""Parts of a training step, timed after the timed region."""
+"""What a record tells of a training step: parts and messages, timed after the timed region,
+micro-steps, recompilations, and the work of a sample."""
 
 from __future__ import annotations
 
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from framebench.records.fields import steps as step_parts
-from harness.measuring import after_window
+from harness.adapter import Variable, micro_batches
+from harness.measuring import after_window, steps
+from harness.measuring.model import sample_work
 from harness.messages import report
 
-from ..bench import Bench
-from .starting import start_program
+from ..bench import ROOT, Bench
 from .validity import assert_valid
 
 
@@ -76,9 +83,120 @@ def test_parts_that_fail_do_not_cost_the_run(toy: Bench) -> None:
     }
 
 
+#: Times the parts of a step that hangs, with a limit of a second.
+HANGING = """
+import sys, time
+from harness.adapter import StepBreakdown
+from harness.measuring import after_window
+from harness.messages import report
+from tests.harness.recorder import Recorder
+
+class Hanging(StepBreakdown, Recorder):
+    def step_parts(self):
+        time.sleep(600)
+
+after_window.LEAST_SECONDS = 1
+after_window.note_parts(Hanging(), 3, 0.0, report.Report(sys.argv[1], 0, "host"))
+"""
+
+
 def test_parts_that_hang_are_ended_and_do_not_cost_the_run(tmp_path: Path) -> None:
-    assert start_program("hang_in_parts", tmp_path).wait(300) == -signal.SIGALRM
+    path = f"{ROOT / 'scripts'}:{ROOT}"
+    ended = subprocess.run(
+        [sys.executable, "-c", HANGING, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}
+    )
+    assert ended.returncode == -signal.SIGALRM
     _, final, fields = report.read(str(tmp_path), 0)
     assert final, "the launcher must see a result"
     assert fields["status"] == "ok"
     assert "too long" in fields["step_breakdown"]["reason"]
+
+
+def compiling(*reasons: str) -> Any:
+    """Return an adapter whose compiler compiled anew for these ``reasons``."""
+    return SimpleNamespace(
+        case=SimpleNamespace(compiler="inductor"),
+        recompilations=lambda: list(reasons),
+        compiled=lambda: {"frames": 9, "frames_compiled": 8},
+    )
+
+
+def test_what_is_compiled_in_the_timed_region_is_counted_with_what_is_left_to_eager_mode() -> None:
+    fields: dict[str, Any] = {"compiled": {"frames": 2, "frames_compiled": 2}}
+    steps.note_recompilations(compiling("n == 1"), 1, fields)
+    assert fields == {"compiled": {"frames": 2, "frames_compiled": 2}}
+    steps.note_recompilations(compiling("n == 1", "n == 2", "n == 3", "n == 3"), 1, fields)
+    assert fields["compiled"] == {
+        "frames": 9,
+        "frames_compiled": 8,
+        "recompiled_in_window": {"count": 3, "reasons": ["n == 2", "n == 3"]},
+    }
+
+
+def test_a_table_with_a_row_for_each_token_is_not_read_whole() -> None:
+    shapes = {"tokens": (50, 8), "hidden": (8, 32), "head": (8, 50), "filter": (3, 3, 4, 64)}
+    state = {name: Variable(np.zeros(shape)) for name, shape in shapes.items()}
+    adapter: Any = SimpleNamespace(state=lambda: state, multiply_adds=lambda: 40)
+    tokens, labels = np.array([[0, 49, 2], [1, 3, 5]]), np.array([60, 1])
+    work = sample_work(adapter, [tokens, labels], 2)
+    assert work["multiply_adds"] == 20
+    assert work["tokens"] == 3
+    assert work["read_parameters"] == 8 * 32 + 3 * 3 * 4 * 64
+    images = sample_work(adapter, [np.zeros((2, 3, 4, 4)), labels], 2)
+    assert images["tokens"] is None
+    assert images["read_parameters"] == 50 * 8 + 8 * 32 + 8 * 50 + 3 * 3 * 4 * 64
+
+
+def test_products_that_cannot_be_counted_leave_the_work_unknown() -> None:
+    adapter: Any = SimpleNamespace(state=dict, multiply_adds=lambda: None)
+    assert sample_work(adapter, [np.zeros((2, 3))], 2)["multiply_adds"] is None
+
+
+SPLIT = {"parameters": {"breakdown_steps": 1}}
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int) -> None:
+    done = toy.run("", devices_per_node=devices, accumulation=3, **SPLIT)
+    record = done.record
+    assert done.status == 0, done.stderr
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    assert (record["case"]["accumulation"], record["case"]["batch_per_device"]) == (3, 4)
+    assert record["samples"] == 4 * 3 * devices * 5
+    throughput = record["metrics"]["throughput"]["value"]
+    assert throughput == pytest.approx(record["samples"] / record["window_seconds"])
+    for rank in record["ranks"]:
+        assert "alternate" in rank["step_breakdown"]["reason"], "parts of micro-steps were timed"
+
+
+def test_micro_batches_have_all_samples_once() -> None:
+    batch = {"x": np.arange(12).reshape(6, 2), "labels": np.arange(6)}
+    parts = micro_batches(batch, 3)
+    assert [list(part["labels"]) for part in parts] == [[0, 1], [2, 3], [4, 5]]
+    assert np.array_equal(np.concatenate([part["x"] for part in parts]), batch["x"])
+    with pytest.raises(ValueError, match="4 micro-steps"):
+        micro_batches(batch, 4)
+
+
+TWO = {"devices_per_node": 2}
+
+
+def test_it_is_timed_behind_the_window_in_the_sizes_of_the_gradients(toy: Bench) -> None:
+    record = toy.run("exact,all_reduce=0.05,sleep=0.2", **TWO).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    for rank in record["ranks"]:
+        actual = rank["gradient_all_reduce"]
+        assert (actual["reason"], actual["bytes"]) == ("", [16]), "of two weights in float64"
+        assert actual["seconds"] == pytest.approx([0.05] * len(actual["seconds"]), rel=0.01)
+        assert len(actual["seconds"]) == len(record["ranks"][0]["gradient_all_reduce"]["seconds"])
+
+
+def test_a_framework_that_does_not_tell_its_messages_says_so_at_no_cost(toy: Bench) -> None:
+    record = toy.run("secretive", **TWO).record
+    assert_valid(record)
+    assert record["status"] == "ok", record["reason"]
+    reason = "the toy keeps its messages to itself"
+    for rank in record["ranks"]:
+        assert rank["gradient_all_reduce"] == {"reason": reason, "bytes": [], "seconds": []}

@@ -1,4 +1,4 @@
-"""Comparison of two sets of records: matching, verdicts, and undecided cases."""
+"""Comparison of two sets of records: matching, verdicts, undecided cases, and their agreement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filter and pointer on charts that were drawn before the page was opened."""
+"""Charts: filter, pointer, and colours, which people who see no red, green or blue tell apart."""
 
 from __future__ import annotations
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tasks
 from harness.kind import combined
-from harness.learning import curve, sources, weights
+from harness.learning import curve, sources
 from harness.samples import masking
 from tasks import scoring, topics
 
@@ -136,41 +135,3 @@ def test_epochs_of_updates_go_on_through_the_samples_also_when_taken_up() -> Non
     assert whole[2] == [(2, 2), (3, 0), (3, 1), (3, 2)]
     taken_up = sources.EpochsOfSteps(numbered, 3, 4)
     assert [list(taken_up(epoch)) for epoch in (1, 2)] == whole[1:]
-
-
-# ---- one phase after the other ------------------------------------------------------------------
-
-SHAPES = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.weight": (2, 2)}
-
-
-def write(path: Path, *names: str) -> None:
-    shapes = {**SHAPES, "discriminator.layers.0.attention.query.weight": (2, 2)}
-    arrays = {name: np.full(shapes.get(name, (2,)), n + 1.0) for n, name in enumerate(names)}
-    weights.write(str(path), arrays)
-
-
-def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -> None:
-    for seed in (0, 1, 10):
-        (tmp_path / f"electra_base-pytorch-amp-seed{seed}-abc.safetensors").touch()
-    alike = "electra_base-pytorch-amp-seed1-"
-    assert Path(weights.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
-    assert weights.file_of("model.safetensors", alike) == "model.safetensors"
-    with pytest.raises(tasks.TaskError, match=r"has no files electra_base-jax.*there are: electra"):
-        weights.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
-    (tmp_path / f"{alike}def.safetensors").touch()
-    with pytest.raises(tasks.TaskError, match="has 2 files electra_base-pytorch-amp-seed1-"):
-        weights.file_of(str(tmp_path), alike)
-
-
-def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> None:
-    path, shapes = tmp_path / "a.safetensors", {**SHAPES, "span.weight": (2, 2)}
-    own = "discriminator.layers.0.attention.query.weight"
-    generator = "generator.layers.0.attention.query.weight"
-    write(path, "embeddings.token.weight", own, generator)
-    start, notes = weights.read(str(path), shapes)
-    assert notes["drawn"] == ["span.weight"]
-    assert notes["left"] == [generator]
-    assert (start["layers.0.attention.query.weight"] == 2.0).all()
-    # weights of a smaller model of the same kind are refused as usual
-    with pytest.raises(tasks.TaskError, match=r"lacks generator\.project\.weight"):
-        weights.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})

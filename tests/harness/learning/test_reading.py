@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import math
+import random
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,6 @@ def test_the_best_span_is_the_best_of_all() -> None:
         assert (actual.first[row], actual.last[row]) == max(sums, key=lambda pair: sums[pair])
         assert actual.value[row] == pytest.approx(max(sums.values()))
     assert answers.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
-
-
-def test_the_loss_is_the_mean_of_both_cross_entropies() -> None:
-    scores = np.zeros((1, 4, 2))
-    scores[0, 2, 0] = math.log(5)  # 5 of 8 for the right start, 1 of 4 for the right end
-    assert answers.loss(scores, np.array([[2, 3]]))[0] == pytest.approx(
-        (math.log(8 / 5) + math.log(4)) / 2
-    )
 
 
 # ---- the generated task -------------------------------------------------------------------------
@@ -281,111 +275,6 @@ def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
         squad.data(60, str(folder(tmp_path)))
 
 
-# ---- weights to start from ----------------------------------------------------------------------
-
-
-def safetensors(arrays: dict[str, Any], dtype: str = "F32") -> bytes:
-    """Return a safetensors file: 8 bytes of length, a JSON header, the arrays."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    body = b""
-    for name, array in arrays.items():
-        raw = np.ascontiguousarray(array, np.float32)
-        if dtype == "BF16":
-            raw = (raw.view(np.uint32) >> 16).astype(np.uint16)
-        elif dtype == "F16":
-            raw = raw.astype(np.float16)
-        offsets = [len(body), len(body) + raw.nbytes]
-        header[name] = {"dtype": dtype, "shape": [*array.shape], "data_offsets": offsets}
-        body += raw.tobytes()
-    text = json.dumps(header).encode()
-    return len(text).to_bytes(8, "little") + text + body
-
-
-SHAPES = {
-    "embeddings.token.weight": (5, 4),
-    "embeddings.norm.weight": (4,),
-    "embeddings.norm.bias": (4,),
-    "layers.0.attention.query.weight": (4, 4),
-    "layers.0.intermediate.weight": (4, 6),
-    "layers.0.output_norm.bias": (4,),
-    "span.weight": (4, 2),
-    "span.bias": (2,),
-}
-THEIRS = {
-    "embeddings.word_embeddings.weight": (5, 4),
-    "embeddings.LayerNorm.gamma": (4,),
-    "embeddings.LayerNorm.beta": (4,),
-    "encoder.layer.0.attention.self.query.weight": (4, 4),
-    "encoder.layer.0.intermediate.dense.weight": (6, 4),
-    "encoder.layer.0.output.LayerNorm.bias": (4,),
-}
-
-
-@pytest.mark.parametrize(("prefix", "dtype"), [("bert.", "F32"), ("electra.", "F16"), ("", "BF16")])
-def test_weights_of_hugging_face_get_our_names_and_layout(
-    tmp_path: Path, prefix: str, dtype: str
-) -> None:
-    path, random = tmp_path / "model.safetensors", np.random.RandomState(1)
-    # eighths are exact in each dtype
-    arrays = {prefix + n: random.randint(-9, 9, shape) / 8 for n, shape in THEIRS.items()}
-    arrays["cls.predictions.bias"] = np.zeros(5)
-    path.write_bytes(safetensors(arrays, dtype))
-    start, notes = weights.read(str(path), SHAPES)
-    assert notes["drawn"] == ["span.weight", "span.bias"]
-    assert notes["left"] == ["cls.predictions.bias"]
-    assert notes["taken"] == 6
-    wide = arrays[f"{prefix}encoder.layer.0.intermediate.dense.weight"]
-    assert (start["layers.0.intermediate.weight"] == wide.T).all()
-    tokens = arrays[f"{prefix}embeddings.word_embeddings.weight"]
-    assert (start["embeddings.token.weight"] == tokens).all()
-    assert {array.dtype for array in start.values()} == {np.dtype(np.float32)}
-
-
-@pytest.mark.parametrize(
-    ("damage", "expected"),
-    [
-        (lambda raw: b"{}" + raw, "is no file of safetensors"),
-        (lambda raw: raw[:-3], "cannot be read"),
-    ],
-)
-def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, expected: str) -> None:
-    path = tmp_path / "model.safetensors"
-    path.write_bytes(damage(safetensors({name: np.zeros(s) for name, s in THEIRS.items()})))
-    with pytest.raises(TaskError, match=expected):
-        weights.read(str(path), SHAPES)
-
-
-def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "model.safetensors"
-    created = {name: np.zeros(shape) for name, shape in THEIRS.items()}
-    path.write_bytes(
-        safetensors({**created, "embeddings.word_embeddings.weight": np.zeros((6, 4))})
-    )
-    with pytest.raises(TaskError, match=r"is \(6, 4\), embeddings.token.weight is \(5, 4\)"):
-        weights.read(str(path), SHAPES)
-    del created["embeddings.LayerNorm.beta"]
-    path.write_bytes(safetensors(created))
-    with pytest.raises(TaskError, match=r"lacks embeddings\.norm\.bias and 0 others; allowed"):
-        weights.read(str(path), SHAPES)
-    with pytest.raises(TaskError, match="No such file"):
-        weights.read(str(tmp_path / "nowhere"), SHAPES)
-
-
-def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
-    """Fail if a training's weights are not read back; dense layers are not transposed.
-    Hugging Face's are."""
-    random = np.random.RandomState(3)
-    arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in SHAPES.items()}
-    arrays["scalar"] = np.float32(3)
-    file = tmp_path / "left.safetensors"
-    weights.write(str(file), arrays)
-    start, _ = weights.read(str(file), {name: array.shape for name, array in arrays.items()})
-    assert all((start[name] == array).all() for name, array in arrays.items())
-    assert [path.name for path in tmp_path.glob("left*")] == [file.name]
-    with pytest.raises(TaskError, match="lacks more and 0 others; allowed: weights of the same"):
-        weights.read(str(file), {**SHAPES, "more": (1,)})
-
-
 # ---- whole runs ---------------------------------------------------------------------------------
 
 
@@ -437,3 +326,44 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     assert losses[-1] < losses[0] / 2, "it learns its three questions"
     metrics = done.record["metrics"]
     assert metrics["f1"]["value"] == rank["curve"][-1]["held_out"]["f1"] > 0.5
+
+
+#: Words of answers: articles alone and within words, ASCII and other punctuation, letters whose
+#: lower case has another length, non-ASCII blanks.
+WORDS = (
+    *("the", "a", "An", "THE", "theatre", "another", "Denver", "Broncos", "24", "24,000", "1990s"),
+    *("U.S.", "co-op", "O'Neil", "-", "...", "«the»", "a\u2019s", "İstanbul", "ß", "naïve", "東京"),
+    *("the-end", "$", "%", "x\u00a0y", "Σίσυφος", "(a)", "an,"),
+)
+CHOSEN = (
+    ("", ""),
+    ("the", ""),
+    ("", "a"),
+    ("a the an", "..."),
+    ("Denver Broncos", "The Denver Broncos."),
+    ("Broncos Denver", "Denver Broncos"),
+    ("Denver Denver", "Denver"),
+    ("cat", "dog"),
+)
+
+
+@pytest.fixture(scope="module")
+def squad_metrics() -> Any:
+    """Import the maintained implementation, which takes seconds, for these tests only."""
+    return importlib.import_module("transformers.data.metrics.squad_metrics")
+
+
+def text(chance: random.Random) -> str:
+    blank = chance.choice((" ", "  ", "\t", "\n", ""))
+    return blank.join(chance.choices(WORDS, k=chance.randrange(5)))
+
+
+def test_a_pair_scores_as_there(squad_metrics: Any) -> None:
+    chance = random.Random(0)
+    pairs = [*CHOSEN, *((text(chance), text(chance)) for _ in range(5000))]
+    assert len({squad_metrics.compute_f1(first, second) for first, second in pairs}) > 5
+    for prediction, answer in pairs:
+        exact = squad_metrics.compute_exact(answer, prediction)
+        assert answers.exact_match(prediction, answer) == exact, (prediction, answer)
+        f1 = squad_metrics.compute_f1(answer, prediction)
+        assert answers.f1(prediction, answer, impossible=True) == f1, (prediction, answer)

@@ -17,7 +17,7 @@ import pytest
 
 from ...conftest import ROOT
 from . import images as made
-from .by_pillow import BATCH, SEED, SIZE, apart, expected
+from .images import BATCH, SEED, SIZE, apart, expected
 
 PACKAGE = "nvidia-dali-cuda130==2.4.0"
 ODD = {

@@ -15,7 +15,7 @@ from tasks.reading import wordpiece
 
 from ...frameworks.models import model_config_of
 from . import token_folder
-from .numpy_tokens import NumpyTokenLoader
+from .token_folder import NumpyTokenLoader
 
 LENGTH = 128
 #: Vocabulary with marks at the end, so that tokens below 257 are words.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from harness import loader as loading
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Batch, Loads
+from harness.loader import DRAWS, Batch, Loads, encoded
 from harness.samples import folder, order
 from harness.samples.folder import TRAIN, VALIDATION, BadData
 from PIL import Image
@@ -253,3 +253,49 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(Mismatch, match="broke behind 2 images: RuntimeError: a worker was killed"):
         list(order.batches(Plain(breaks), asked_of(root), str(root)))
+
+
+PHOTO = made.jpeg(1, 200, 150)
+PNG = made.encoded(made.picture(2, 64, 48), "PNG")
+
+
+def with_thumbnail(photo: bytes, thumbnail: bytes) -> bytes:
+    """Insert a thumbnail in a segment APP1 after the start, where EXIF has it."""
+    return photo[:2] + b"\xff\xe1" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail + photo[2:]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        PHOTO,
+        PHOTO + b"and more",
+        with_thumbnail(PHOTO, made.jpeg(3)),
+        made.encoded(made.picture(4, 64, 48), "JPEG", orientation=6),
+        PNG,
+        PNG + b"and more",
+    ],
+)
+def test_what_is_whole_is_taken(content: bytes) -> None:
+    assert encoded.whole_image(content) == content
+
+
+@pytest.mark.parametrize("part", [0.3, 0.6, 0.99])
+def test_the_end_of_a_thumbnail_is_not_that_of_the_photo(part: float) -> None:
+    content = with_thumbnail(PHOTO, made.jpeg(3))
+    with pytest.raises(ValueError, match="the JPEG file is truncated: it has no end marker"):
+        encoded.whole_image(content[: int(part * len(content))])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "is no JPEG file"),
+        (b"GIF89a", "is no JPEG file"),
+        (PHOTO[:2], "truncated"),
+        (PHOTO[:-2], "truncated"),
+        (PNG[:-6], "the PNG file is truncated: it has no end"),
+    ],
+)
+def test_what_is_not_whole_is_refused(content: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        encoded.whole_image(content)

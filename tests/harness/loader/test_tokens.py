@@ -15,7 +15,7 @@ from harness.samples import folder, tokens
 from harness.samples.folder import TRAIN, BadData
 
 from . import token_folder
-from .numpy_tokens import NumpyTokenLoader
+from .token_folder import NumpyTokenLoader
 
 
 def asked_of(root: Path, batch: int = 4, length: int = 16, rank: int = 0) -> TokenLoads:

@@ -15,7 +15,6 @@ from harness.processes import cleanup
 
 from ...bench import PATIENCE, ROOT, Bench
 from ...processes import wait_for
-from ..starting import start_program
 
 
 def start_hanging(
@@ -164,8 +163,9 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
     stranger = Path(cleanup.SHARED, f"paddle_{os.getpid()}_0_{name}")
     stranger.touch()
     try:
-        program = start_program("share_memory", name)
-        number = int(program.communicate()[0])
+        program = ROOT / "tests" / "harness" / "programs" / "share_memory.py"
+        path = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
+        number = int(subprocess.check_output([sys.executable, program, name], env=path))
         names = [name, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
         there = [name for name in names if Path(cleanup.SHARED, name).exists()]
         assert not there, "left by a process that was ended"

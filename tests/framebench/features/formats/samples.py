@@ -1,4 +1,5 @@
-"""A small file of each readable format, as its tool writes it."""
+"""A small file of each readable format, as its tool writes it, and the records that imports
+leave."""
 
 from __future__ import annotations
 

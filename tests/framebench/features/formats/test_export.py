@@ -1,4 +1,5 @@
-"""Results in formats of other tools, each read by the tool itself where installable."""
+"""Results in formats of other tools, each read by the tool itself where installable; nothing in
+them is obeyed by a spreadsheet, LaTeX or a parser of XML."""
 
 from __future__ import annotations
 
