@@ -96,13 +96,14 @@ class Converge(Kind):
         ),
         Parameter(
             "start", _FOLDER, "",
-            "a safetensors file of weights to start from, a folder with those that a training of "
-            f"the same model, framework, precision and seed has left, or {NONE}: drawn ones", NONE,
+            "a safetensors file of weights to start from, a folder in which a training of the same "
+            "model, framework, precision, optimizer and seed goes on from where it ended, or "
+            f"{NONE}: drawn ones", NONE,
         ),
         Parameter(
             "weights", _FOLDER, "",
             "a folder for the weights that were learned, a file that any framework can start "
-            f"from, or {NONE}", NONE,
+            f"from, and for the training to go on from, or {NONE}", NONE,
         ),
     )  # fmt: skip
     needs = BatchInput
@@ -119,8 +120,9 @@ class Converge(Kind):
     def measure(self, context: Context) -> None:
         adapter, workload, fields = context.adapter, context.workload, context.fields
         parameters, folder = workload.parameters, workload.parameters["checkpoints"]
-        require(adapter, Numerics, *[Checkpointing] * (folder != NONE))
-        if folder != NONE:
+        require(adapter, Numerics)
+        if {folder, parameters["weights"]} != {NONE}:
+            require(adapter, Checkpointing)
             adapter.require_resumable()
         smoothing, mixup = parameters["label_smoothing"], parameters["mixup"]
         how = softening_of(workload.model_config, smoothing, mixup)
@@ -145,10 +147,10 @@ class Converge(Kind):
         if checkpoint:
             checkpoint.remove()
         is_number = math.isfinite(epochs[-1]["loss"])
-        if parameters["weights"] != NONE and context.rank_context.rank == 0 and is_number:
-            fields["weights_file"] = weights.leave(
-                adapter, parameters["weights"], _weights_name(context)
-            )
+        if parameters["weights"] != NONE and is_number:
+            place = (parameters["weights"], _weights_name(context))
+            left = weights.leave(adapter, *place)
+            fields.update({"weights_file": left} if left else {})
         check_evaluation(before, epochs[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
@@ -195,11 +197,12 @@ def _identity(context: Context) -> Dict[str, Any]:
 
 def _common_prefix(context: Context) -> str:
     """Return the common beginning of file names of trainings with the same model, framework,
-    precision and seed."""
-    case = context.workload.case
-    return "-".join(
-        [case.model, case.framework, case.precision, f"seed{context.rank_context.seed}", ""]
-    )
+    precision, optimizer and seed."""
+    case, parameters = context.workload.case, context.workload.parameters
+    given = ((name, parameters[name]) for name in ("weight_decay", "momentum"))
+    optimizer = [f"{name}{value}" for name, value in given if value != OF_MODEL]
+    seed = f"seed{context.rank_context.seed}"
+    return "-".join([case.model, case.framework, case.precision, *optimizer, seed, ""])
 
 
 def _weights_name(context: Context) -> str:

@@ -50,11 +50,7 @@ class Checkpoint:
     def save(self, adapter: Checkpointing, curve: Curve) -> None:
         """Save the state after an epoch, the last of ``curve``. Returns when all ranks have saved
         theirs."""
-        state = self.state_file(len(curve))
-        for before in (state + ".part", state):  # of a process that was killed at this place
-            _drop(before)
-        adapter.save_training(state + ".part")
-        os.replace(state + ".part", state)
+        save_state(adapter, self.state_file(len(curve)))
         self._write(curve)
         if self._ranks > 1:
             adapter.all_reduce(1.0)
@@ -82,6 +78,14 @@ class Checkpoint:
         except (OSError, ValueError):
             return []
         return curve
+
+
+def save_state(adapter: Checkpointing, path: str) -> None:
+    """Save a training to ``path``, which appears when it is complete."""
+    for before in (path + ".part", path):  # of a process that was killed at this place
+        _drop(before)
+    adapter.save_training(path + ".part")
+    os.replace(path + ".part", path)
 
 
 def _drop(path: str) -> None:

@@ -1,7 +1,8 @@
 """Weights that a training starts from, and those that it leaves, in safetensors files.
 
 Hugging Face's BERT and ELECTRA are read by their names. Files of a training here have the names and
-layout that all frameworks share.
+layout that all frameworks share. Next to them, each rank leaves its training as its framework saves
+it, with the optimizer's moments.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import re
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from tasks import TaskError
+
+from harness.learning.checkpoints import save_state
 
 SUFFIX = ".safetensors"
 #: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
@@ -53,25 +56,46 @@ Shapes = Mapping[str, Tuple[int, ...]]
 def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     """Overwrite the built model's weights with those in a file; return notes for the record.
 
-    ``path``: the file, or a folder with one whose name begins with ``alike``. Weights that the file
-    lacks stay. Raises :class:`TaskError`."""
+    ``path``: the file, or a folder with one whose name begins with ``alike``: then the optimizer
+    continues, too. Weights that the file lacks stay. Raises :class:`TaskError`."""
     drawn = {**adapter.weights(), **adapter.statistics()}
     shapes = {name: array.shape for name, array in drawn.items()}
-    weights, notes = read(file_of(path, alike), shapes)
+    file = file_of(path, alike)
+    weights, notes = read(file, shapes)
     adapter.load_weights({**drawn, **weights})
+    if file != path:
+        state = _state_file(adapter, file)
+        if not os.path.exists(state):
+            raise TaskError(
+                f"{state}: not found; allowed: a folder that a training on as many devices has "
+                f"left, or for its weights alone the file {file}"
+            )
+        adapter.load_training(state)
+        notes["optimizer"] = "continued"
     return notes
 
 
 def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
-    """Write weights and running statistics in a form that any framework can start from; return
-    notes for the record. Raises :class:`TaskError` where they cannot be written."""
+    """Save the training of this rank, and as the first rank weights and running statistics in a
+    form that any framework can start from; return notes for the record. Raises :class:`TaskError`
+    where they cannot be written."""
     path = os.path.join(folder, name + SUFFIX)
     try:
         os.makedirs(folder, exist_ok=True)
+        save_state(adapter, _state_file(adapter, path))
+        if adapter.rank_context.rank > 0:
+            return {}
         write(path, {**adapter.weights(), **adapter.statistics()})
         return {"file": path, "sha256": _sha256(path)}
     except OSError as error:
         raise TaskError(f"{error.filename or path}: {error.strerror}") from None
+
+
+def _state_file(adapter: Any, file: str) -> str:
+    """Return the path of this rank's training next to the file of its weights."""
+    rank_context = adapter.rank_context
+    part = f"-rank{rank_context.rank}" if rank_context.world_size > 1 else ""
+    return f"{file[: -len(SUFFIX)]}{part}.training"
 
 
 def file_of(path: str, alike: str) -> str:

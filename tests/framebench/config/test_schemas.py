@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 from core import precisions
@@ -44,7 +44,7 @@ def test_every_key_has_a_row_on_its_page(model: type[Keys]) -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "config" / "suites").glob("*.yaml")))
 def test_an_editor_accepts_the_suites_that_ship(path: Path) -> None:
-    jsonschema.validate(yaml.safe_load(path.read_text()), SCHEMAS["suite"])
+    jsonschema_rs.validate(SCHEMAS["suite"], yaml.safe_load(path.read_text()))
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_an_editor_accepts_the_suites_that_ship(path: Path) -> None:
     ],
 )
 def test_an_editor_refuses_what_the_workflow_refuses(schema: str, data: dict[str, Any]) -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(data, SCHEMAS[schema])
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(SCHEMAS[schema], data)
 
 
 def test_the_configuration_that_ships_is_the_defaults() -> None:
-    jsonschema.validate(CONFIG, SCHEMAS["config"])
+    jsonschema_rs.validate(SCHEMAS["config"], CONFIG)
     defaults = {name: field.default for name, field in Configuration.model_fields.items()}
     assert {name: value for name, value in defaults.items() if value is not None} == CONFIG
 

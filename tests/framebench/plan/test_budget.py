@@ -237,7 +237,7 @@ def test_what_is_simulated_stands_in_the_documentation() -> None:
 
 @pytest.mark.parametrize("noise", SIMULATED)
 def test_few_calls_name_a_wrong_winner(noise: str) -> None:
-    draws, settings, sampler = 60, (EQUAL,) * 3, {**NOISES, **UNLIKE}[noise]
+    draws, settings, sampler = 30, (EQUAL,) * 3, {**NOISES, **UNLIKE}[noise]
     random = np.random.default_rng(7)
     calls = [call(random, settings, sampler, seconds=5.0, calls=2) for _ in range(draws)]
     wrong = sum(any(winner is not None for winner in outcome.winners) for outcome in calls)

@@ -23,7 +23,7 @@ from .series import (
     steady_series,
 )
 
-SERIES = 200
+SERIES = 100
 
 
 def error(rate: float, draws: int = SERIES) -> float:

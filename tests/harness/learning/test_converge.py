@@ -267,11 +267,9 @@ def assert_same_training(record: Any, whole: Any) -> None:
         assert [epoch[name] for epoch in rank["curve"]] == [epoch[name] for epoch in other["curve"]]
 
 
-def test_a_killed_pre_training_resumes_and_a_second_phase_begins_with_its_weights(
-    tmp_path: Path,
-) -> None:
+def test_a_killed_pre_training_resumes_and_a_second_phase_goes_on_from_it(tmp_path: Path) -> None:
     """Fail if a resumed second phase differs: masked words and replacements continue the
-    drawing."""
+    drawing; or if it begins with other weights or moments than the first has left."""
     python, weights = build_environment("pytorch"), tmp_path / "weights"
     run = {
         **RUN,
@@ -281,19 +279,27 @@ def test_a_killed_pre_training_resumes_and_a_second_phase_begins_with_its_weight
         "sequence_length": 32,
     }
     parameters = {"epochs": 4, "epoch_steps": 15, "weights": weights}
-    places = [tmp_path / name for name in ("whole", "killed", "second")]
+    places = [tmp_path / name for name in ("whole", "killed", "second", "weights_alone")]
     for place in places:
         place.mkdir()
-    whole, killed, second = (Bench(place, python) for place in places)
+    whole, killed, *phases = (Bench(place, python) for place in places)
     undisturbed = whole.run(**run, parameters={**parameters, "weights": tmp_path / "others"}).record
     record = killed_and_taken_up(killed, run, parameters)
     assert record["status"] == "ok", record["reason"]
     assert_same_training(record, undisturbed)
-    (left,) = weights.iterdir()
+    (left,) = weights.glob("*.safetensors")
     options = {**run, "batch_per_device": 8, "accumulation": 4, "sequence_length": 64}
-    done = second.run(**options, parameters={"epochs": 1, "epoch_steps": 15, "start": weights})
-    assert done.record["status"] == "ok", done.record["reason"]
-    (rank,) = done.record["ranks"]
-    assert rank["started_from"]["file"] == str(left)
+    ends = []
+    for second, start in zip(phases, (weights, left), strict=True):
+        phase = {"epochs": 1, "epoch_steps": 15, "start": start}
+        done = second.run(**options, parameters=phase)
+        assert done.record["status"] == "ok", done.record["reason"]
+        assert_valid(done.record)
+        (rank,) = done.record["ranks"]
+        assert rank["started_from"]["file"] == str(left)
+        assert ("optimizer" in rank["started_from"]) == (start == weights)
+        ends.append((rank["untrained"]["loss"], rank["weights_checksum"]))
     (first_phase,) = record["ranks"]
-    assert rank["untrained"]["loss"] < first_phase["untrained"]["loss"], "it began with nothing"
+    (with_moments, end), (alone, other) = ends
+    assert with_moments == alone < first_phase["untrained"]["loss"], "it began with other weights"
+    assert end != other, "the moments changed nothing"

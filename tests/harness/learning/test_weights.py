@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -119,11 +120,11 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
 
 # ---- one phase after the other ------------------------------------------------------------------
 
-OF_A_PHASE = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.weight": (2, 2)}
+PHASE_SHAPES = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.weight": (2, 2)}
 
 
 def write(path: Path, *names: str) -> None:
-    shapes = {**OF_A_PHASE, "discriminator.layers.0.attention.query.weight": (2, 2)}
+    shapes = {**PHASE_SHAPES, "discriminator.layers.0.attention.query.weight": (2, 2)}
     arrays = {name: np.full(shapes.get(name, (2,)), n + 1.0) for n, name in enumerate(names)}
     weights.write(str(path), arrays)
 
@@ -141,8 +142,22 @@ def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -
         weights.file_of(str(tmp_path), alike)
 
 
+def test_a_phase_on_more_devices_than_the_one_before_is_refused(tmp_path: Path) -> None:
+    """Fail if a rank goes on with the weights alone, or with the training of another rank."""
+    write(tmp_path / "tiny-jax-fp32-seed0-abc.safetensors", *PHASE_SHAPES)
+    (tmp_path / "tiny-jax-fp32-seed0-abc-rank0.training").touch()
+    adapter = SimpleNamespace(
+        rank_context=SimpleNamespace(rank=1, world_size=2),
+        weights=lambda: {name: np.zeros(shape) for name, shape in PHASE_SHAPES.items()},
+        statistics=dict,
+        load_weights=lambda arrays: None,
+    )
+    with pytest.raises(TaskError, match=r"rank1.training: not found; allowed: a folder that"):
+        weights.start_from(adapter, str(tmp_path), "tiny-jax-fp32-seed0-")
+
+
 def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> None:
-    path, shapes = tmp_path / "a.safetensors", {**OF_A_PHASE, "span.weight": (2, 2)}
+    path, shapes = tmp_path / "a.safetensors", {**PHASE_SHAPES, "span.weight": (2, 2)}
     own = "discriminator.layers.0.attention.query.weight"
     generator = "generator.layers.0.attention.query.weight"
     write(path, "embeddings.token.weight", own, generator)
