@@ -9,7 +9,7 @@ from framebench.cases import conditions
 from framebench.plan.planning import Plan
 from framebench.records import record_sets
 from framebench.runs import commands
-from framebench.tables.declared.scaling import WEAK
+from framebench.tables.declared.speedups import WEAK
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 

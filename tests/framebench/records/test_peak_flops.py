@@ -140,24 +140,3 @@ def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
     actual, problems = peaks_of(tmp_path, refused)
     assert actual.for_run(run(**HERE)) is None
     assert not problems
-
-
-@pytest.mark.parametrize(
-    ("blocks", "reached"),
-    [
-        ([{"size": 1000, "count": 100, "seconds": [4.0]}], "0.05"),
-        ([{"size": 10, "count": 1, "seconds": [0.0]}], "0.0"),
-        ([], "0.0"),
-    ],
-)
-def test_a_peak_that_does_not_follow_from_its_matmuls_is_a_problem(
-    tmp_path: Path, blocks: list[Any], reached: str
-) -> None:
-    wrong = faster()
-    wrong["ranks"][0]["matmuls"] = blocks
-    actual, problems = peaks_of(tmp_path, wrong, peak_flops_record())
-    assert [problem.origin for problem in problems] == [f"{tmp_path.name}/0.json"]
-    assert f"states a peak of 0.1 TFLOP/s, but its matmuls reached {reached}" in problems[0].message
-    peak = actual.for_run(run(**HERE))
-    assert peak is not None
-    assert peak.tflops == pytest.approx(0.05), "of the other record"

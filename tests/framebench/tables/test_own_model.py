@@ -8,8 +8,9 @@ import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.steps import SampleWork, StepParts
 from framebench.records.run import Flag, Run
-from framebench.tables import frames, traffic
+from framebench.tables import frames
 from framebench.tables.declared.own_model import OWN_MODEL, sentences
+from framebench.tables.declared.roofline import traffic_of_step
 
 from ..made_up_peaks import CPU, peak_flops
 from ..made_up_runs import inputs_of, repeats, run
@@ -96,6 +97,6 @@ def test_its_operations_are_those_that_the_run_counted() -> None:
     actual = row(efficiency, compiler="inductor")
     assert actual["tflops_per_device"] == pytest.approx(250 * 3 * 2 * 1e9 / 1e12)
     (one,) = own(1.0)
-    assert traffic.of_step(one, {}).moved == 2 * 4 * 1000
+    assert traffic_of_step(one, {}).moved == 2 * 4 * 1000
     inference = run(mode="inference", sample_work=WORK)
-    assert traffic.of_step(inference, {}).moved == 4 * 600
+    assert traffic_of_step(inference, {}).moved == 4 * 600

@@ -14,8 +14,7 @@ from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
 from framebench.report.plots import Look
-from framebench.tables import traffic
-from framebench.tables.declared.roofline import ROOFLINE
+from framebench.tables.declared.roofline import ROOFLINE, traffic_of_step
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
@@ -61,7 +60,7 @@ def table(
 def test_bytes_are_those_that_a_step_cannot_do_without(
     changes: dict[str, Any], moved: float
 ) -> None:
-    assert traffic.of_step(run(**changes), ROOFLINE_MODELS).moved == moved
+    assert traffic_of_step(run(**changes), ROOFLINE_MODELS).moved == moved
 
 
 @pytest.mark.parametrize(
@@ -76,7 +75,7 @@ def test_bytes_that_are_not_known_have_a_reason(
     changes: dict[str, Any], models: dict[str, Any], reason: str
 ) -> None:
     model_config = {"resnet50_v1.5": {**ROOFLINE_MODELS["resnet50_v1.5"], **models}}
-    actual = traffic.of_step(run(**changes), model_config)
+    actual = traffic_of_step(run(**changes), model_config)
     assert (actual.moved, actual.held) == (None, None)
     assert reason in actual.reason
 

@@ -15,7 +15,7 @@ from framebench.report import html_report
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look, Plot
 from framebench.tables import frames
-from framebench.tables.declared import scaling
+from framebench.tables.declared import speedups
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
@@ -122,7 +122,7 @@ def test_the_same_devices_on_more_nodes_are_no_series() -> None:
 
 
 def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
-    kind = scaling.KINDS["weak_scaling"]
+    kind = speedups.KINDS["weak_scaling"]
 
     def plot(*topologies: tuple[int, int]) -> Plot:
         actual = [
@@ -155,7 +155,7 @@ def test_the_report_has_both_kinds(tmp_path: Path) -> None:
     text = rendered(actual, tmp_path)
     for name, kind in (("weak-scaling", "weak_scaling"), ("strong-scaling", "strong_scaling")):
         part = text.split(f'<details class="part" id="{name}">')[1].split("</details>")[0]
-        assert f">{scaling.KINDS[kind].title}</h3>" in part
+        assert f">{speedups.KINDS[kind].title}</h3>" in part
         assert "<figure" in part
         (titles, *_) = (row.cells for row in page_rows(text)[kind])
         assert any("efficiency % from" in title for title in titles)
@@ -178,7 +178,7 @@ def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
     rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
     runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, gradient_all_reduce=GradientAllReduce(item, 5))
                          for n, item in enumerate(rounds, 1))]  # fmt: skip
-    for name in scaling.KINDS:
+    for name in speedups.KINDS:
         actual = row(build(runs)[name], devices=2)
         assert actual["communication_alone"] == pytest.approx(0.2)
         low, high = actual["communication_alone_ci_low"], actual["communication_alone_ci_high"]

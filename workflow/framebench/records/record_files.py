@@ -50,9 +50,9 @@ _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 _PROVIDED = ("image", "image_digest", "modules")
 # Variables that change the arithmetic of a framework or library.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
-#: Tolerance between a stated figure and the one that follows from its samples or matmuls. One
-#: program writes both from the same floats: a larger difference is another definition, or an edit.
-RELATIVE_ERROR = 1e-6
+#: Tolerance between a stated throughput and that of the samples. One program writes both from the
+#: same floats: a larger difference is another definition, or an edit.
+_RELATIVE_ERROR = 1e-6
 
 
 def read_folder(root: Path, named: Sequence[Path] = ()) -> tuple[list[Run], list[Problem]]:
@@ -151,13 +151,11 @@ def _validator() -> jsonschema_rs.Validator:
 
 
 def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
-    """Return the run of a valid record. Raises ValueError if the record contradicts itself."""
+    """Return the run of a valid record. Raises ValueError as :func:`_metrics` does."""
     case, conditions = of_record(record, record["kind"])
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
     environment = record["environment"]
-    repeat, attempt = repeat_and_attempt(file.stem) or (record["repeat"], 0)
-    if repeat != record["repeat"]:
-        raise ValueError(f"is named as repeat {repeat}, but holds repeat {record['repeat']}")
+    _, attempt = repeat_and_attempt(file.stem) or (0, 0)
     ok_ranks = record["ranks"] if is_ok else ()
     slowest = _slowest(record["ranks"])
     steps = tuple(map(float, slowest.get("step_seconds", ())))
@@ -251,8 +249,6 @@ def _metrics(record: Mapping[str, Any], is_step: bool) -> tuple[MetricValue, ...
     timed seconds."""
     metrics, is_ok = record["metrics"], record["status"] == "ok"
     if is_step:
-        if THROUGHPUT not in metrics:
-            raise ValueError(f"is of kind {record['kind']!r}, but has no metric {THROUGHPUT!r}")
         metrics = {THROUGHPUT: metrics[THROUGHPUT]}
     for name, metric in metrics.items():
         if is_ok and metric["value"] is None:
@@ -261,7 +257,7 @@ def _metrics(record: Mapping[str, Any], is_step: bool) -> tuple[MetricValue, ...
         stated = metrics[THROUGHPUT]["value"]
         samples, window = record["samples"], record["window_seconds"]
         rate = samples / window if samples and window else math.nan
-        if not math.isclose(stated, rate, rel_tol=RELATIVE_ERROR):
+        if not math.isclose(stated, rate, rel_tol=_RELATIVE_ERROR):
             raise ValueError(
                 f"states a throughput of {stated}, but {samples} samples in {window} s are {rate}"
             )

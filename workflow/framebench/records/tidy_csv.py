@@ -62,7 +62,7 @@ def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
         rows = [(reader.line_num, row) for row in reader if row]
     except (OSError, ValueError, csv.Error) as error:
         raise RecordsError(f"records: {path} cannot be read as CSV: {cause(error)}") from error
-    _check_header(path, header, [cells for _, cells in rows])
+    _check_header(path, header)
     runs: list[Run] = []
     problems: list[Problem] = []
     seen: dict[tuple[Any, ...], str] = {}
@@ -96,15 +96,12 @@ def records_named(path: Path) -> list[str]:
     return list(dict.fromkeys(from_cell(name) for row in rows if (name := row.get(RECORD))))
 
 
-def _check_header(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _check_header(path: Path, header: Sequence[str]) -> None:
     of_any = any(name in header for name in OF_METRIC)
     needed = [name for name in COLUMNS if not (of_any and name == THROUGHPUT)]
     needed += OF_METRIC if of_any else ()
-    # An earlier version may have written a column that is empty throughout.
-    filled = {name for row in rows for name, cell in zip(header, row, strict=False) if cell}
     missing = [name for name in needed if name not in header]
     unknown = {*header} - {*needed, *OPTIONAL_COLUMNS}
-    unknown &= filled if rows else unknown
     wrong = [f"missing: {', '.join(map(repr, missing))}"] if missing else []
     wrong += [f"not known: {', '.join(map(repr, sorted(unknown)))}"] if unknown else []
     if wrong:

@@ -103,7 +103,6 @@ class Column:
     optional: bool = False  # left out if no row has a value
     of: str = ""
     missing: str | None = None
-    about: str = ""  # explanation that readers need, below the table
 
     @property
     def header(self) -> str:

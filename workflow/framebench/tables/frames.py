@@ -76,8 +76,6 @@ def markdown(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
         header = [escape(field.title) for field in seen.fields]
         rows = zip(*(map(_text, field.cells) for field in seen.fields), strict=True)
         lines += [*grid(header, rows), ""]
-    for text in seen.about:
-        lines += [text, ""]
     for word, meaning in explanations([frame]):
         lines += [f"*{word}*: {meaning}", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -11,8 +11,8 @@ import pandas as pd
 from ..records import verifications, verified
 from ..records.fields import flags
 from ..statistics import steady
-from . import measured
-from .columns import COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column
+from .columns import COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column, shared
+from .results import FIGURES
 from .table import Table
 
 FLAGS = {
@@ -83,7 +83,7 @@ def columns_page(tables: Sequence[Table]) -> str:
         own = [column for column in table.columns if column.name not in several]
         if own:
             lines += ["", f"## {table.name}", "", fill(table.explanation, 100), "", *_rows(own)]
-    figures = [column for column in measured.FIGURES if not count[column.name]]
+    figures = [column for column in shared(*FIGURES) if not count[column.name]]
     lines += ["", "## Figures of other benchmarks", "", *_rows(figures)]
     return "\n".join(lines) + "\n"
 

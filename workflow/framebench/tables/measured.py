@@ -12,16 +12,11 @@ from core.case import Case
 
 from ..cases.conditions import CONDITIONS, Key, Parameters
 from ..cases.names import topology_of
-from ..statistics import descriptive
 from . import formatting
-from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, interval_cells, shared
-from .results import CaseResult, CaseResults, flags_of
+from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, shared
+from .results import FIGURES, CaseResult, CaseResults
 from .table import Table
 
-FIGURES = shared(
-    "median", "unit", "minimum", "maximum", "median_ci_low", "median_ci_high", "spread", "better",
-    "repeats", "status", "reason", "remarks", "flags",
-)  # fmt: skip
 #: Label of cases without a framework.
 NO_FRAMEWORK = "no framework"
 
@@ -43,16 +38,17 @@ def by_kind(cases: CaseResults) -> dict[str, list[CaseResult]]:
 def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     """Return a function that labels cases of one benchmark.
 
-    A label has framework, devices, and whatever else distinguishes the cases and does not follow
-    from framework and model."""
+    A label has framework, devices, the model if there are several, and whatever else distinguishes
+    cases of a framework and a model."""
     parts = [_labels(result) for result in results]
     known = [(result.case.framework, result.case.model) for result in results]
     apart = {
         name
         for name in parts[0]
-        if len({word.get(name) for word in parts}) > 1
-        and (name == "model" or not _follows([word.get(name) for word in parts], known))
+        if len({*zip((some.get(name) for some in parts), known, strict=True)}) > len({*known})
     }
+    if len({model for _, model in known}) > 1:
+        apart.add("model")
 
     def label(result: CaseResult) -> str:
         own = {name: word for name, word in _labels(result).items() if word and name in apart}
@@ -60,11 +56,6 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
         return ", ".join(filter(None, parts))
 
     return label
-
-
-def _follows(parts: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Return whether each of ``others`` determines the word."""
-    return len({*zip(parts, others, strict=True)}) == len({*others})
 
 
 def _labels(result: CaseResult) -> dict[str, str]:
@@ -86,7 +77,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     shown = [*_shown(results)]
     axes = [name for name in GROUPS["trained"] if any(getattr(one.case, name) for one in results)]
     # Names of table columns keep their meaning.
-    taken = {*GROUPS["result"], "metric", *(column.name for column in FIGURES)}
+    taken = {*GROUPS["result"], "metric", *FIGURES}
     parameters, points = [one.case.parameters for one in shown], [one.key.point for one in shown]
     own = _columns(parameters, "parameter of the kind", "parameter_", taken)
     taken |= {column.name for column in own.values()}
@@ -101,7 +92,8 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         one.key.row
         | _cells(own, one.case.parameters)
         | _cells(where, one.key.point)
-        | _figures(one)
+        | {"metric": one.key.metric}
+        | {name: value(one) for name, value in FIGURES.items()}
         for one in shown
     ]
     runs = {identity(row): one.runs for row, one in zip(rows, shown, strict=True)}
@@ -111,7 +103,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         title=title[:1].upper() + title[1:],
         explanation="A row for each metric of each case: the median over repeats, its extremes, "
         "and a distribution-free 95 % interval of the median.",
-        columns=(*keys, *FIGURES),
+        columns=(*keys, *shared(*FIGURES)),
         rows=lambda inputs: rows,
         keys=names,
         group="Other measurements",
@@ -149,25 +141,6 @@ def _cells(columns: Mapping[str, Column], given: Parameters) -> dict[str, Any]:
     return {
         column.name: _text(values.get(name)) if column.type == TEXT else values.get(name)
         for name, column in columns.items()
-    }
-
-
-def _figures(result: CaseResult) -> dict[str, Any]:
-    """Return the metric of a case, and the values of the columns FIGURES."""
-    return {
-        "metric": result.key.metric,
-        "median": result.throughput,
-        "unit": result.unit,
-        "minimum": min(result.values, default=None),
-        "maximum": max(result.values, default=None),
-        **interval_cells("median", result.interval),
-        "spread": descriptive.spread(result.values),
-        "better": result.better,
-        "repeats": len(result.values) or len(result.runs),
-        "status": result.status,
-        "reason": result.reason,
-        "remarks": "; ".join(result.remarks),
-        "flags": flags_of(result),
     }
 
 

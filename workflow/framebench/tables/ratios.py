@@ -1,26 +1,21 @@
 """Ratios of the figures of two cases: interval, test and verdict.
 
-Verdicts are adjusted for all ratios of a table. The sides are a case and its baseline, two sets of
-records, or two variants of a suite. For the latter two, if enough repeats were measured in pairs
-close in time (:mod:`pairs`), the ratios of the pairs are tested; else each side is a set of
-repeats."""
+Verdicts are adjusted for all ratios of a table. The sides are a case and its baseline
+(:mod:`declared.speedups`), two sets of records, or two variants of a suite. For the latter two, if
+enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs are
+tested; else each side is a set of repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import pandas as pd
-
-from ..cases.conditions import Key
 from ..records import pairs
 from ..statistics import descriptive, intervals, signed_rank, verdicts
 from ..statistics.intervals import Interval
 from ..statistics.verdicts import CANNOT_TELL, SLOWER
-from .columns import Row, interval_cells
-from .results import CaseResult, flags_of
-from .table import Inputs
+from .results import CaseResult
 
 
 class Sides(NamedTuple):
@@ -84,78 +79,6 @@ def possible(interval: Sequence[float]) -> str:
     return (
         f"anything from {low - 1:+.1%} to {high - 1:+.1%} is possible: more repeats, or less noise"
     )
-
-
-# ---- a case and its baseline --------------------------------------------------------------------
-
-
-def ratio_table(
-    cases: pd.DataFrame,
-    inputs: Inputs,
-    base: Callable[[Key], Key],
-    named: Callable[[CaseResult], tuple[str, str]],
-    is_scaling: bool = False,
-    refused: Callable[[CaseResult], str] = lambda base: "",
-) -> pd.DataFrame:
-    """Return ``cases`` with the ratio of each throughput to that of its baseline.
-
-    Parameters
-    ----------
-    cases : some of ``inputs.frame``.
-    base : returns the key of the baseline of a case.
-    named : returns the name of a case's baseline, and the setting at which it is expected, for
-        reasons.
-    is_scaling : the verdict is on the ratio to as many baselines as the case has devices.
-    refused : returns why a case must not be a baseline; "" if it may.
-
-    Returns
-    -------
-    ``cases`` with the columns ``throughput_baseline``, ``baseline_runs``, ``speedup`` and its
-    interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all rows.
-    """
-    rows: list[Row] = []
-    sides: list[Sides | None] = []
-    for number in cases.index:
-        case = inputs.results[number]
-        other = inputs.cases.get(base(case.key))
-        reason = _why_no_ratio(case, other, *named(case), refused)
-        speedup = ends = both = None
-        if other and case.throughput is not None and other.throughput and not reason:
-            speedup = case.throughput / other.throughput
-            ends = (speedup, speedup)
-            if other is not case:
-                ends = intervals.ratio_interval(other.values, case.values)
-                factor = case.case.devices if is_scaling else 1
-                both = Sides([factor * value for value in other.values], case.values)
-        sides.append(both)
-        rows.append({
-            "throughput_baseline": other and other.throughput,
-            "baseline_runs": other.uncompiled if other else "",
-            "speedup": speedup,
-            **interval_cells("speedup", ends),
-            "reason": reason,
-            "flags": flags_of(case, other),
-        })  # fmt: skip
-    names = ["throughput_baseline", "speedup", *interval_cells("speedup", None)]
-    made = pd.DataFrame(rows, cases.index, [*names, "baseline_runs", "reason", "flags"])
-    return cases.assign(**made.astype(dict.fromkeys(names, "float64")), verdict=set_verdicts(sides))
-
-
-def _why_no_ratio(
-    case: CaseResult,
-    base: CaseResult | None,
-    name: str,
-    at: str,
-    refused: Callable[[CaseResult], str],
-) -> str:
-    """Return why a case has no ratio to its baseline; "" if it has one."""
-    if case.compared is None:
-        return case.why_not_compared
-    if base is None:
-        return f"no {name} run{at}"
-    if base.compared is None:
-        return f"{name} is {base.why_not_compared}"
-    return refused(base)
 
 
 # ---- two sets of records, or two variants -------------------------------------------------------

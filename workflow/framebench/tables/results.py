@@ -14,7 +14,7 @@ import pandas as pd
 from core import precisions
 from core.case import Case
 
-from ..cases.conditions import COUNTS, KEYS, OURS, Conditions, Key, path_of
+from ..cases.conditions import KEYS, OURS, Conditions, Key
 from ..config import catalog
 from ..records.fields.flags import SELF_COMPILED
 from ..records.run import Run
@@ -163,17 +163,33 @@ def flags_of(*cases: CaseResult | None) -> str:
 
 # ---- data frames --------------------------------------------------------------------------------
 
-#: Figures of a case that tables share.
-_FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
-    "matmul_dtypes": attrgetter("matmul_dtypes"),
-    "uncompiled": attrgetter("uncompiled"),
+#: Figures of a case that tables share, by column.
+FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
+    "median": attrgetter("throughput"),
+    "unit": attrgetter("unit"),
+    "minimum": lambda case: min(case.values, default=None),
+    "maximum": lambda case: max(case.values, default=None),
+    "median_ci_low": lambda case: case.interval and case.interval[0],
+    "median_ci_high": lambda case: case.interval and case.interval[1],
+    "spread": lambda case: descriptive.spread(case.values),
+    "better": attrgetter("better"),
+    "repeats": lambda case: len(case.values) or len(case.runs),
     "status": attrgetter("status"),
     "reason": attrgetter("reason"),
-    "flags": flags_of,
     "remarks": lambda case: "; ".join(case.remarks),
-    "repeats": lambda case: len(case.values) or len(case.runs),
-    "unit": attrgetter("unit"),
-    "throughput_median": attrgetter("throughput"),
+    "flags": flags_of,
+}
+#: The same by the columns of steps, and further ones.
+_OF_STEPS: Mapping[str, Callable[[CaseResult], Any]] = {
+    "throughput_median": FIGURES["median"],
+    "throughput_min": FIGURES["minimum"],
+    "throughput_max": FIGURES["maximum"],
+    "throughput_ci_low": FIGURES["median_ci_low"],
+    "throughput_ci_high": FIGURES["median_ci_high"],
+    "throughput_spread": FIGURES["spread"],
+    **{name: FIGURES[name] for name in ("unit", "repeats", "status", "reason", "remarks", "flags")},
+    "matmul_dtypes": attrgetter("matmul_dtypes"),
+    "uncompiled": attrgetter("uncompiled"),
     "peak_device_memory_bytes": over_runs(lambda run: run.peak_device_memory or None, max),
     "peak_host_memory_bytes": over_runs(lambda run: run.peak_host_memory or None, max),
     "devices": attrgetter("case.devices"),
@@ -181,12 +197,11 @@ _FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
 
 
 def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
-    """Return a row per case, with a column per axis, condition and shared figure."""
+    """Return a row per case, with a column per axis, condition and figure of steps."""
     listed = list(results)
-    keys = {name: list(map(attrgetter(path_of(name)), listed)) for name in KEYS}
-    # An import lacks a count that is 0.
-    keys |= {name: [value or None for value in keys[name]] for name in COUNTS}
-    values = keys | {name: list(map(value, listed)) for name, value in _FIGURES.items()}
+    rows = [result.key.row for result in listed]
+    values = {name: [row[name] for row in rows] for name in KEYS}
+    values |= {name: list(map(value, listed)) for name, value in _OF_STEPS.items()}
     return pd.DataFrame(
         {name: pd.Series(some, dtype=COLUMNS[name].type) for name, some in values.items()}
     )
@@ -195,7 +210,6 @@ def case_frame(results: Iterable[CaseResult]) -> pd.DataFrame:
 def with_cells(cases: pd.DataFrame, cells: Iterable[Row | None]) -> pd.DataFrame:
     """Return ``cases`` with further columns. ``cells``: their values by name; None for no row."""
     made = list(cells)
-    kept = [row is not None for row in made]
+    chosen = cases.loc[[row is not None for row in made]]
     rows = [row for row in made if row is not None]
-    chosen = cases.loc[kept]
     return chosen.assign(**pd.DataFrame(rows, index=chosen.index, dtype=object))

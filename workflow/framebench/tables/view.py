@@ -53,11 +53,6 @@ class TableView:
     lead: Sequence[str]
     rows: Sequence[Row]
 
-    @property
-    def about(self) -> list[str]:
-        """Explanations of columns."""
-        return [field.column.about for field in self.fields if field.column.about]
-
 
 def view_table(table: Table, frame: pd.DataFrame) -> TableView:
     """Return the formatted table. Values of the case that all rows share move to the caption."""
@@ -156,8 +151,8 @@ class Arrangement:
 
 
 def arrange(view: TableView) -> Arrangement:
-    """Return the arrangement of a table. Surplus keys share a column; of the columns of a crosstab,
-    those with the fewest figures are unfolded."""
+    """Return the arrangement of a table. Surplus keys are unfolded; of the columns of a crosstab,
+    those with the fewest figures."""
     by_name = {field.column.name: field for field in view.fields}
     if view.table.crosstab:
         keys, columns = [*by_name][:2], [*by_name][2:]
@@ -169,24 +164,12 @@ def arrange(view: TableView) -> Arrangement:
         keys = [
             name for name, field in by_name.items() if name not in kept and _is_key(view, field)
         ]
-        order = [*kept, *keys]
-    unfolded = [field for name, field in by_name.items() if name not in order]
-    fields = [by_name[name] for name in order]
-    if len(fields) > MOST:
-        fields = [*fields[: MOST - 1], _joined(fields[MOST - 1 :])]
+        order = [*kept, *keys][:MOST]
     shown = [
-        (_with_status(field, view), True) if field.column.name in kept else (field, False)
-        for field in fields
+        (_with_status(by_name[name], view), True) if name in kept else (by_name[name], False)
+        for name in order
     ]
-    return Arrangement(shown, unfolded)
-
-
-def _joined(fields: Sequence[Field]) -> Field:
-    """Return one field with the texts of several."""
-    title = ", ".join(field.title for field in fields)
-    rows = zip(*(field.cells for field in fields), strict=True)
-    texts = (", ".join(cell.text for cell in row if cell.text) for row in rows)
-    return Field(Column("", TEXT, "", title=title), "", [Cell(text) for text in texts])
+    return Arrangement(shown, [field for name, field in by_name.items() if name not in order])
 
 
 def _with_status(field: Field, view: TableView) -> Field:

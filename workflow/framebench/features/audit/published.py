@@ -25,7 +25,7 @@ from ...cases.names import topology
 from ...records.run import RecordsError
 from ...tables import view
 from ...tables.columns import Row as Values
-from ...tables.declared.scaling import WEAK
+from ...tables.declared.speedups import WEAK
 from ...tables.results import CaseResults
 from ...tables.table import Inputs, Overview, tables_in
 

@@ -43,11 +43,6 @@ class LearningCurve:
         """Score after the last epoch."""
         return self.scores[-1] if self.scores else None
 
-    @property
-    def best(self) -> float | None:
-        """Highest score of an epoch."""
-        return max((score for score in self.scores if score is not None), default=None)
-
 
 def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
     """Return the learning curve of a record's first rank, whose running statistics are scored.

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullLocator
 
 from ...cases.conditions import CONDITIONS
 from ...cases.names import topology_of
-from ...tables.declared.scaling import ScalingKind
+from ...tables.declared.speedups import ScalingKind
 from ...tables.formatting import number
 from .. import line_charts
 from ..parts import Parts

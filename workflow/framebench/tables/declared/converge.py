@@ -63,7 +63,6 @@ def _cells(result: CaseResult) -> Row:
     scores = [curve.last for curve in trained if curve.last is not None]
     others = [dict(curve.others) for curve in trained]
     other = next(iter(others[0]), "") if others else ""
-    best = [curve.best for curve in trained if curve.best is not None]
     before = [curve.before for curve in trained if curve.before is not None]
     is_started = dict(result.case.parameters).get("start", NO_FILE) != NO_FILE
     energy = {run.energy_sources for run in result.ok if run.joules}
@@ -77,7 +76,6 @@ def _cells(result: CaseResult) -> Row:
         "score_minimum": _reduced(min, scores),
         "score_maximum": _reduced(max, scores),
         **interval_cells("score_mean", _mean_interval(scores)),
-        "score_best": _reduced(max, best),
         "other_score": other,
         "other_score_mean": _reduced(
             descriptive.mean, [score for some in others if (score := some.get(other)) is not None]

@@ -307,11 +307,6 @@ def _incomparable(contest: Contest) -> str:
     return "" if contest.pair else "a ratio needs figures above 0"
 
 
-def excluded_sentences(rows: Sequence[Row]) -> list[str]:
-    """Return a sentence for each setting with figures that are excluded from comparisons."""
-    return list(dict.fromkeys(f"Excluded: {row['excluded']}" for row in rows if row["excluded"]))
-
-
 def _behind(row: Row) -> list[tuple[str, Fields]]:
     names = [("fastest", row)] if row["framework"] or row["median"] is not None else []
     if row["next_framework"]:
@@ -319,5 +314,5 @@ def _behind(row: Row) -> list[tuple[str, Fields]]:
     return [(label, {name: cells[name] for name in OWN}) for label, cells in names]
 
 
-FASTEST = declared_table("fastest", rows, lead=excluded_sentences, behind=_behind)
+FASTEST = declared_table("fastest", rows, behind=_behind)
 TABLES = (FASTEST,)

@@ -1,34 +1,109 @@
-"""Tables of speed-ups: precisions against their baselines, compilers against none."""
+"""Tables of cases relative to a baseline: precisions, compilers, weak scaling (equal batch per
+device) and strong scaling (equal total batch).
+
+The two kinds of scaling are never mixed in a table or a plot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import pandas as pd
 from core import precisions
+from core.parallelism import DATA
 
 from ...cases.conditions import Key
 from ...config import catalog
-from ..columns import Row
-from ..ratios import ratio_table
-from ..results import UNCOMPILED, CaseResult
+from ...statistics import descriptive, intervals
+from ..columns import Row, interval_cells
+from ..ratios import Sides, set_verdicts
+from ..results import UNCOMPILED, CaseResult, flags_of, with_cells
+from ..roofs import expected_all_reduces
 from ..table import Fields, Inputs, declared_table
+
+
+class CaseBaseline(NamedTuple):
+    """Baseline of a case. ``name``; ``at``: setting at which it is expected; both for reasons."""
+
+    key: Key
+    name: str
+    at: str = ""
+
+
+def ratio_table(
+    cases: pd.DataFrame,
+    inputs: Inputs,
+    baseline: Callable[[CaseResult], CaseBaseline],
+    is_scaling: bool = False,
+) -> pd.DataFrame:
+    """Return ``cases``, some of ``inputs.frame``, with the ratio of each throughput to that of its
+    baseline.
+
+    Returns
+    -------
+    ``cases`` with the columns ``throughput``, ``throughput_baseline``, ``baseline_runs``,
+    ``speedup`` and its interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all
+    rows. With ``is_scaling`` it is on the ratio to as many baselines as the case has devices.
+    """
+    rows: list[Row] = []
+    sides: list[Sides | None] = []
+    for number in cases.index:
+        case = inputs.results[number]
+        base = baseline(case)
+        other = inputs.cases.get(base.key)
+        reason = _why_no_ratio(case, other, base)
+        speedup = ends = both = None
+        if other and case.throughput is not None and other.throughput and not reason:
+            speedup = case.throughput / other.throughput
+            ends = (speedup, speedup)
+            if other is not case:
+                ends = intervals.ratio_interval(other.values, case.values)
+                factor = case.case.devices if is_scaling else 1
+                both = Sides([factor * value for value in other.values], case.values)
+        sides.append(both)
+        rows.append({
+            "throughput": case.throughput,
+            "throughput_baseline": other and other.throughput,
+            "speedup": speedup,
+            **interval_cells("speedup", ends),
+            "baseline_runs": other.uncompiled if other else "",
+            "reason": reason,
+            "flags": flags_of(case, other),
+        })  # fmt: skip
+    names = ["throughput", "throughput_baseline", "speedup", *interval_cells("speedup", None)]
+    made = pd.DataFrame(rows, cases.index, [*names, "baseline_runs", "reason", "flags"])
+    return cases.assign(**made.astype(dict.fromkeys(names, "float64")), verdict=set_verdicts(sides))
+
+
+def _why_no_ratio(case: CaseResult, other: CaseResult | None, base: CaseBaseline) -> str:
+    """Return why a case has no ratio to its baseline ``other``; "" if it has one."""
+    if case.compared is None:
+        return case.why_not_compared
+    if other is None:
+        return f"no {base.name} run{base.at}"
+    if other.compared is None:
+        return f"{base.name} is {other.why_not_compared}"
+    usual = catalog.framework_declaration(other.case.framework).get("trained_with")
+    if usual and other.uncompiled and other.case.compiler != case.case.compiler:
+        return f"no ratio: it runs {other.uncompiled} without {usual}, as nobody does"
+    return ""
+
+
+# ---- precisions and compilers -------------------------------------------------------------------
 
 
 def of_precisions(inputs: Inputs) -> pd.DataFrame:
     """Return the cases in a precision with a baseline, with the ratio of their medians."""
 
-    def named(result: CaseResult) -> tuple[str, str]:
-        case = result.case
-        return str(precisions.baseline(case.precision)), f" at batch {case.batch_per_device}"
+    def baseline(result: CaseResult) -> CaseBaseline:
+        name = precisions.baseline(result.case.precision)
+        at = f" at batch {result.case.batch_per_device}"
+        return CaseBaseline(result.key.at(precision=name), str(name), at)
 
-    table = ratio_table(
-        inputs.frame[inputs.frame["precision"].map(precisions.baseline).notna()],
-        inputs,
-        lambda key: key.at(precision=precisions.baseline(key.case.precision)),
-        named,
-    )
-    return table.assign(throughput=table["throughput_median"])
+    cases = inputs.frame[inputs.frame["precision"].map(precisions.baseline).notna()]
+    return ratio_table(cases, inputs, baseline)
 
 
 def of_compilers(inputs: Inputs) -> pd.DataFrame:
@@ -37,29 +112,139 @@ def of_compilers(inputs: Inputs) -> pd.DataFrame:
     Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
     compiler have no row."""
     cases = inputs.frame[~inputs.frame["compiler"].isin([UNCOMPILED, ""])]
-    table = ratio_table(
-        cases, inputs, _uncompiled, lambda _: ("uncompiled", ""), refused=_why_refused
+    return ratio_table(
+        cases, inputs, lambda result: CaseBaseline(result.key.at(compiler=UNCOMPILED), "uncompiled")
     )
-    return table.assign(throughput=table["throughput_median"])
-
-
-def _uncompiled(key: Key) -> Key:
-    return key.at(compiler=UNCOMPILED)
-
-
-def _why_refused(base: CaseResult) -> str:
-    """Return why an uncompiled case is no baseline; "" if it is one."""
-    usual = (
-        catalog.framework_declaration(base.case.framework).get("trained_with")
-        if base.uncompiled
-        else None
-    )
-    return f"no ratio: it runs {base.uncompiled} without {usual}, as nobody does" if usual else ""
 
 
 def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
     baseline = precisions.baseline(row["precision"])
     return [(str(name), {"precision": name}) for name in (baseline, row["precision"])]
+
+
+# ---- scaling ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScalingKind:
+    """Weak or strong scaling.
+
+    ``same``: quantity that stays equal when devices are added; ``batch``: its column."""
+
+    name: str
+    same: str
+    batch: str
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}: {self.same}"
+
+
+#: Kind of scaling by name of the table.
+KINDS = {
+    "weak_scaling": ScalingKind("Weak scaling", "the same batch per device", "batch_per_device"),
+    "strong_scaling": ScalingKind("Strong scaling", "the same total batch", "total_batch"),
+}
+
+SHARED_HARDWARE = (
+    "Devices of a processor share its caches, its memory and its clock: what these cost stands in "
+    "the efficiency too, and reads as if it were the framework's communication. The benchmark "
+    "`independent`, which trains on as many devices without communication, shows that part."
+)
+
+
+def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield a caveat if several devices are cores of one processor."""
+    if any(row["accelerator"] == "cpu" and row["devices_per_node"] > 1 for row in rows):
+        yield SHARED_HARDWARE
+
+
+def weak(inputs: Inputs) -> pd.DataFrame:
+    """Return the data-parallel cases, relative to one device with equal batch per device."""
+    is_parallel = [result.case.replicas == result.case.devices for result in inputs.results]
+    cases = inputs.frame.loc[is_parallel]
+    return _efficiencies(cases, inputs, lambda result: CaseBaseline(result.key.on_one, "1n1g"))
+
+
+def strong(inputs: Inputs) -> pd.DataFrame:
+    """Return the cases of strong-scaling series, relative to one device.
+
+    1. Cases that would have the same one-device baseline, with their total batch in as many
+       micro-steps, form a group.
+    2. A group is a series if its cases have different numbers of devices.
+    3. Without a measured baseline, it is a series only if one of its cases lacks a weak-scaling
+       baseline too: in a grid of batches and devices, equal total batches occur by chance. The rows
+       then say what is missing."""
+    groups: dict[Key, list[int]] = defaultdict(list)
+    for number, result in enumerate(inputs.results):
+        groups[_base_of_total(result.key)].append(number)
+    series: list[tuple[Any, ...]] = []
+    for base, numbers in groups.items():
+        keys = [inputs.results[number].key for number in numbers]
+        lacks_weak = any(key.on_one not in inputs.cases for key in keys)
+        if len({key.case.devices for key in keys}) > 1 and (base in inputs.cases or lacks_weak):
+            total = base.case.samples_per_step
+            series += [
+                (base.order, key.case.devices, key.case.nodes, number, total)
+                for number, key in zip(numbers, keys, strict=True)
+            ]
+    series.sort()
+    totals = [total for *_, total in series]
+    table = inputs.frame.loc[[number for *_, number, _ in series]].assign(total_batch=totals)
+
+    def baseline(result: CaseResult) -> CaseBaseline:
+        at = f" with total batch {result.case.samples_per_step}"
+        return CaseBaseline(_base_of_total(result.key), "1n1g", at)
+
+    return _efficiencies(table, inputs, baseline)
+
+
+def _base_of_total(key: Key) -> Key:
+    """Return the key of one device with the same total batch."""
+    return key.on_one.at(batch_per_device=key.case.batch_per_device * key.case.replicas)
+
+
+def _efficiencies(
+    cases: pd.DataFrame, inputs: Inputs, baseline: Callable[[CaseResult], CaseBaseline]
+) -> pd.DataFrame:
+    """Return speed-ups, efficiencies and times of communication."""
+    table = ratio_table(cases, inputs, baseline, is_scaling=True)
+    for name in ("speedup", "speedup_ci_low", "speedup_ci_high"):
+        table[name.replace("speedup", "efficiency")] = table[name] / table["devices"]
+    rows = zip(table.index, table["flags"], strict=True)
+    return with_cells(
+        table, [_communication(inputs.results[number], flags, inputs) for number, flags in rows]
+    )
+
+
+def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
+    """Return what communication takes alone, and what it was expected to, as fractions of a
+    training step: medians over repeats.
+
+    Steps are those of the whole timed region: individual step times are unknown to the host if
+    steps overlap. ``flags``: of the row, which has also those of the measured collective."""
+    timed = [
+        (run.gradient_all_reduce, run.case.samples_per_step / run.throughput)
+        for run in result.ok
+        if run.case.mode == "train" and run.gradient_all_reduce and run.throughput
+    ]
+    alone = [descriptive.median(gradients.seconds) / step for gradients, step in timed]
+    expected, collective = None, None
+    is_data_parallel = timed and result.case.parallelism == DATA
+    sizes = timed[0][0].sizes if is_data_parallel else ()
+    found = expected_all_reduces(inputs, result.ok[0], sizes) if sizes else None
+    if found and result.throughput:
+        seconds, collective = found
+        expected = seconds * result.throughput / result.case.samples_per_step
+    return {
+        "expected_communication": expected,
+        "flags": " ".join(sorted({*flags.split(), *flags_of(collective).split()})),
+        "communication_alone": descriptive.median(alone) if alone else None,
+        **interval_cells(
+            "communication_alone", intervals.median_interval(alone) if alone else None
+        ),
+        "gradient_messages": timed[0][0].messages if timed else None,
+    }
 
 
 PRECISIONS = declared_table("precision_speedup", of_precisions, behind=_both_precisions)
@@ -68,4 +253,6 @@ COMPILERS = declared_table(
     of_compilers,
     behind=lambda row: [(str(name), {"compiler": name}) for name in (UNCOMPILED, row["compiler"])],
 )
-TABLES = (PRECISIONS, COMPILERS)
+WEAK = declared_table("weak_scaling", weak, lead=shared_hardware)
+STRONG = declared_table("strong_scaling", strong, lead=shared_hardware)
+TABLES = (PRECISIONS, COMPILERS, WEAK, STRONG)

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ...config.statuses import FOR_PEOPLE
 from ...records.run import Run
-from ...statistics import descriptive, intervals
-from ..columns import Row, interval_cells
+from ...statistics import intervals
+from ..columns import Row
 from ..measured import runs_in
 from ..results import CaseResult
 from ..table import Inputs, declared_table
@@ -19,10 +19,6 @@ WIDTH = 0.01
 
 def _cells(result: CaseResult) -> Row:
     return {
-        "throughput_min": min(result.values, default=None),
-        "throughput_max": max(result.values, default=None),
-        **interval_cells("throughput", result.interval),
-        "throughput_spread": descriptive.spread(result.values),
         "repeats_needed": intervals.repeats_for_width(result.values, WIDTH),
         "tokens_per_second": tokens_per_second(result),
     }
