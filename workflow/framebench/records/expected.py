@@ -6,7 +6,7 @@ They show when a suite is incomplete. Kept in ``expected.json`` in the results.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -82,9 +82,3 @@ def _read(found: Any) -> ExpectedCase:
     expected = ExpectedCase(**{**found, "case": case, "conditions": conditions})
     hash(expected)  # lists are no values
     return expected
-
-
-def unmeasured(cases: Sequence[ExpectedCase], folders: Iterable[str]) -> list[ExpectedCase]:
-    """Return the cases without a record; ``folders``: folders with a record, below ``runs``."""
-    present = {*folders}
-    return [case for case in cases if case.folder not in present]

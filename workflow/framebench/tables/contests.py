@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -18,7 +18,7 @@ from ..cases.conditions import Conditions, Key
 from ..config import catalog
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
-from ..records.expected import unmeasured
+from ..records.expected import ExpectedCase
 from ..records.record_sets import machine_label
 from ..statistics.verdicts import FALSE_WINNERS
 from . import formatting
@@ -88,41 +88,44 @@ def find_contests(inputs: Inputs) -> list[Contest]:
         if case.model not in inputs.own_models and (case.framework or not inputs.own_models):
             settings[_setting(result.key), result.runs[0].machine].append(result)
     several = len({machine for _, machine in settings}) > 1
-    present = (os.path.dirname(run.origin)
-               for some in settings.values() for result in some for run in result.runs)  # fmt: skip
-    missing: dict[Asked, set[str]] = defaultdict(set)
-    for lacking in unmeasured(inputs.expected, present):
-        missing[_asked(lacking.case, lacking.conditions)].add(lacking.case.framework)
-    left_out: dict[Asked, dict[str, str]] = defaultdict(dict)
-    for lacking in inputs.left_out:
-        asked = _asked(lacking.case, lacking.conditions)
-        left_out[asked][lacking.case.framework] = lacking.left_out
-    expected = {_asked(case.case, case.conditions) for case in inputs.expected}
-    budgeted = {_asked(case.case, case.conditions) for case in inputs.expected if case.is_budgeted}
+    present = {os.path.dirname(run.origin)
+               for some in settings.values() for result in some for run in result.runs}  # fmt: skip
+    expected, left_out = _by_setting(inputs.expected), _by_setting(inputs.left_out)
+    budgeted = {asked for asked, cases in expected.items() if any(one.is_budgeted for one in cases)}
     found = []
     for key, machine in sorted(settings, key=_place):
         results = settings[key, machine]
         asked = _asked(key.case, key.conditions)
         measured = {result.case.framework for result in results}
+        not_yet = {one.case.framework for one in expected[asked] if one.folder not in present}
         # Within a time budget one case of a framework is enough: others, with a compiler, follow.
-        not_yet = missing.get(asked, set()) - (measured if asked in budgeted else set())
-        out = left_out.get(asked, {})
+        not_yet -= measured if asked in budgeted else set()
         contest = Contest(
             key,
             machine_label(machine) if several and machine.hardware else "",
             results,
             sorted(not_yet),
             FALSE_WINNERS / len(budgeted) if asked in budgeted else None,
-            {name: why for name, why in out.items() if name not in measured | not_yet},
-        )
+            {one.case.framework: one.left_out for one in left_out[asked]
+             if one.case.framework not in measured | not_yet},
+        )  # fmt: skip
         found.append(contest)
     return _with_batch_checks(found, expected)
 
 
-def _with_batch_checks(found: Sequence[Contest], expected: Collection[Asked]) -> list[Contest]:
+def _by_setting(cases: Sequence[ExpectedCase]) -> dict[Asked, list[ExpectedCase]]:
+    found: dict[Asked, list[ExpectedCase]] = defaultdict(list)
+    for one in cases:
+        found[_asked(one.case, one.conditions)].append(one)
+    return found
+
+
+def _with_batch_checks(
+    found: Sequence[Contest], expected: Mapping[Asked, Sequence[ExpectedCase]]
+) -> list[Contest]:
     """Return the contests without those that check the batch of another, which names the outcome.
 
-    No suite expects them: ``expected`` has the settings of all suites. Within a time budget the two
+    No suite expects them: ``expected`` has the cases of all suites. Within a time budget the two
     leaders of a setting are measured with a larger batch, too."""
 
     def rest(contest: Contest) -> tuple[Key, str]:
@@ -135,7 +138,7 @@ def _with_batch_checks(found: Sequence[Contest], expected: Collection[Asked]) ->
     def is_check(contest: Contest) -> bool:
         batch = contest.setting.case.batch_per_device
         asked = _asked(contest.setting.case, contest.setting.conditions)
-        return batch > batches.get(rest(contest), batch) and asked not in expected
+        return batch > batches.get(rest(contest), batch) and not expected.get(asked)
 
     checks = {rest(contest): contest for contest in found if is_check(contest)}
     return [

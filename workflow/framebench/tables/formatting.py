@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from core import observed
 from core.text import counted as counted
 
-from ..cases.conditions import CONDITIONS, COUNTS
+from ..cases.conditions import CONDITIONS
 from ..cases.names import topology
 from .columns import NUMBER, PRINTED, TOPOLOGY, Column, Row
 
@@ -197,10 +197,8 @@ def _flags(column: Column, row: Row) -> str:
 
 
 def _topology(row: Row) -> Cell:
-    nodes, devices = row.get("nodes", 1), row["devices_per_node"]
-    if nodes in (None, "", 0) or devices in (None, "", 0):
-        return Cell(DASH, "number missing", "not known")
-    return Cell(topology(nodes, devices), "number")
+    text = topology(row.get("nodes", 1), row["devices_per_node"])
+    return Cell(text, "number") if text else Cell(DASH, "number missing", "not known")
 
 
 def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
@@ -208,8 +206,7 @@ def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
     write = _writer(column, values)
     made = []
     for row, value in zip(rows, values, strict=True):
-        # Counts of 0 are unknown: imported figures and benchmarks without a model have none.
-        if value is None or (value == 0 and column.name in COUNTS):
+        if value is None:
             made.append(Cell(DASH, "number missing", _why(column, row)))
         else:
             made.append(Cell(write(value), "number", flags=_flags(column, row)))

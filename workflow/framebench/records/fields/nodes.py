@@ -25,7 +25,7 @@ def joules(record: Mapping[str, Any]) -> float | None:
 
     Returns None unless every node has a reading.
     """
-    known = [sum(read.values()) for _, read in _read(record) if read]
+    known = [sum(read.values()) for read in _read(record) if read]
     # The energy of some nodes is not that of the run.
     return sum(known) if known and len(known) == record["case"]["nodes"] else None
 
@@ -37,31 +37,16 @@ def joules_per_sample(record: Mapping[str, Any]) -> float | None:
 
 
 def energy_sources(record: Mapping[str, Any]) -> str:
-    """Return the kinds of energy sources on all nodes; "" without any.
-
-    A processor's package includes its idle cores.
-    """
-    kinds = dict.fromkeys(
-        f"{kind} (with idle cores)" if kind == "package" and _has_idle_cores(watch) else kind
-        for watch, joules in _read(record)
-        for kind in (name.partition("-")[0] for name in joules)
-    )
-    return ", ".join(kinds)
+    """Return the kinds of energy sources on all nodes; "" without any."""
+    sources = (name.partition("-")[0] for joules in _read(record) for name in joules)
+    return ", ".join(dict.fromkeys(sources))
 
 
-def _read(record: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], dict[str, float]]]:
-    """Yield each node's monitor data, and its joules by source, as far as read."""
+def _read(record: Mapping[str, Any]) -> Iterator[dict[str, float]]:
+    """Yield each node's joules by source, as far as read."""
     for _, watch in parts(record, "watch"):
         joules = watch["energy_joules"].items()
-        yield watch, {name: float(value) for name, value in joules if value is not None}
-
-
-def _has_idle_cores(watch: Mapping[str, Any]) -> bool:
-    """Return whether the run left logical cores unused.
-
-    ``counted_cores`` are the run's cores and their sibling threads.
-    """
-    return len(watch["counted_cores"]) < (watch["machine_cores"] or 0)
+        yield {name: float(value) for name, value in joules if value is not None}
 
 
 def crowded_out(record: Mapping[str, Any]) -> bool:

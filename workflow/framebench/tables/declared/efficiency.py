@@ -49,15 +49,8 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
     )
 
 
-def tflops_per_device(result: CaseResult, models: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """Return the model's TFLOP/s per device.
-
-    None without a throughput or if :func:`operations_per_sample` is None."""
-    return per_device(result, operations_per_sample((result.ok or result.runs)[0], models))
-
-
-def per_device(result: CaseResult, operations: float | None) -> float | None:
-    """Return the TFLOP/s per device with so many operations of a sample."""
+def tflops_per_device(result: CaseResult, operations: float | None) -> float | None:
+    """Return the TFLOP/s per device with so many operations of a sample; None without either."""
     if result.throughput is None or operations is None:
         return None
     return result.throughput * operations / result.case.devices / 1e12
@@ -72,12 +65,12 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
     3. Energy: median over repeats of joules / samples, of all devices.
     4. Memory: highest peak of any rank and repeat."""
     run = (result.ok or result.runs)[0]  # all share model, precision and device
-    achieved = tflops_per_device(result, inputs.models)
+    operations = operations_per_sample(run, inputs.models)
+    achieved = tflops_per_device(result, operations)
     peak = inputs.peaks.for_run(run)
     own = inputs.peaks.for_run(run, run.case.framework)
     mfu = _part(achieved, peak)
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
-    present = operations_per_sample(run, inputs.models) is not None
     return {
         "tflops_per_device": achieved,
         "peak_tflops": peak and peak.tflops,
@@ -92,7 +85,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "energy_sources": " or ".join(sorted(sources)),
         # The figure exceeds or nearly reaches the peak.
         "flags": " ".join(sorted({*result.flags, *[DOUBTED] * ((mfu or 0) > HIGHEST_MFU)})),
-        "reason": _reason(result, present, peak is not None),
+        "reason": _reason(result, operations, peak),
     }
 
 
@@ -100,14 +93,13 @@ def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:
     return tflops / peak.tflops if tflops is not None and peak and peak.tflops else None
 
 
-def _reason(result: CaseResult, operations_known: bool, peak_known: bool) -> str:
+def _reason(result: CaseResult, operations: float | None, peak: PeakFlops | None) -> str:
     """Return why there is no MFU; "" if there is one."""
     if result.throughput is None:
         return f"{result.status}: {result.reason}"
-    if not operations_known:
+    if operations is None:
         return UNKNOWN_OPERATIONS
-    no_peak = f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
-    return "" if peak_known else no_peak
+    return "" if peak else f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
 
 
 def has_slow_library(inputs: Inputs, result: CaseResult) -> bool:

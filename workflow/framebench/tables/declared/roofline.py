@@ -62,7 +62,7 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
     run = (result.ok or result.runs)[0]  # all runs share model, precision and device
     moved = traffic_of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
-    attained = tflops_per_device(result, inputs.models)
+    attained = tflops_per_device(result, operations)
     compute, memory = roofs.compute_roof(inputs, run), roofs.memory_roof(inputs, run)
     intensity = None
     if operations is not None and moved.moved:
