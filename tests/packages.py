@@ -19,12 +19,12 @@ def metadata(name: str, version: str, needs: Sequence[str] = ()) -> str:
 def write_wheel(
     folder: Path, name: str, version: str, needs: Sequence[str] = (), module: str = ""
 ) -> Path:
-    """Write a wheel for any Python, with a ``module`` if given. Returns the file."""
+    """Write a wheel for any Python, with the text of a ``module`` if given. Returns the file."""
     path = folder / f"{name}-{version}-py3-none-any.whl"
     about = f"{name}-{version}.dist-info"
     files = {"METADATA": metadata(name, version, needs), "WHEEL": WHEEL}
     sizes = {f"{about}/{file}": len(text) for file, text in files.items()}
-    sizes |= {f"{name}.py": len(module)} if module else {}
+    sizes |= {f"{name}/__init__.py": len(module)} if module else {}
     listed = "".join(f"{file},,{size}\n" for file, size in sizes.items())
     files["RECORD"] = f"{listed}{about}/RECORD,,\n"
     folder.mkdir(exist_ok=True)
@@ -32,7 +32,7 @@ def write_wheel(
         for file, text in files.items():
             wheel.writestr(f"{about}/{file}", text)
         if module:
-            wheel.writestr(f"{name}.py", module)
+            wheel.writestr(f"{name}/__init__.py", module)
     return path
 
 

@@ -12,9 +12,8 @@ from pathlib import Path
 from . import PROJECT
 from . import feature_registry as features
 from .commands import reporting
-from .config.arguments import records
 from .config.validation import ConfigError
-from .config.values import RecordSource
+from .config.values import RecordSource, records
 from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"

@@ -197,7 +197,7 @@ def test_another_file_of_the_same_version_is_refused(place: Place) -> None:
     write_wheel(place.wheels, "toy", "1.0", ["other"], module="evil = True")
     with pytest.raises(ConfigError) as error:
         place.build()
-    for text in (f"{place.hashes}: toy==1.0 is refused", "Hash mismatch", "hashes toy`"):
+    for text in (f"{place.hashes}: refused: ", "toy==1.0", "Hash mismatch", "hashes toy`"):
         assert text in str(error.value)
     assert "require_hashes: false" in str(error.value)
 
@@ -244,7 +244,7 @@ def test_a_build_with_a_local_version_has_hashes_of_its_own(place: Place) -> Non
     wheel.unlink()
     assert place.build()["hashes"] == place.hashes.name
     write_wheel(place.wheels, "toy", "1.0+cpu", module="evil = True")
-    with pytest.raises(ConfigError, match=re.escape(f"{local}: toy==1.0+cpu is refused")):
+    with pytest.raises(ConfigError, match=re.escape(f"{local}: refused: ") + r".*toy==1\.0\+cpu"):
         place.build()
 
 

@@ -161,6 +161,7 @@ def test_a_vendors_own_index_stands_on_no_command_line(
     monkeypatch.setattr(venvs.soundness, "installed", lambda folder: {})
     marker = tmp_path / "venv" / MARKER
     marker.parent.mkdir()
+    (marker.parent / "pyvenv.cfg").touch()
     monkeypatch.setattr(venvs.shutil, "rmtree", lambda folder: None)
     for address in ([index], []):
         venvs.build(file, marker, hashed=False)
@@ -201,6 +202,6 @@ def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
 def test_a_folder_that_is_no_environment_is_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").touch()
     file = ROOT / "envs" / "pytorch.yaml"
-    with pytest.raises(ConfigError, match=f"--marker: found {tmp_path}, which holds 'thesis.tex'"):
+    with pytest.raises(ConfigError, match=f"--marker: found {tmp_path}, which is not empty"):
         venvs.build(file, tmp_path / "environment.json")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

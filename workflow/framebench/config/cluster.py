@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from core.gpus import Gpu, profile_bytes
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from ..machine.local import Machine
-from .keys import MILLION, Count, KeysFromTexts, Text, default, matching, read_as
+from .keys import MILLION, Count, KeysFromTexts, Text, default
 from .validation import NotAllowed, NotAmong, show
 
 #: Seconds of a job besides its run's time limit; half of them are for a clean end.
@@ -22,19 +22,14 @@ _NOT_IN_GRES = "+-"
 
 _Gres = Annotated[
     str,
-    matching(
-        r"gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?",
-        "gpu, gpu:TYPE or gpu:TYPE:COUNT; TYPE: letters, digits, _ . + and -",
-    ),
+    Field(pattern=r"^gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?$"),
 ]
 _Gibibytes = Annotated[float, Field(gt=0, le=2**20)]
+#: Version as nvidia-smi writes it, such as 550.54.15 or 9.0.
 _Version = Annotated[
     str,
-    matching(
-        r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}",
-        "a version as nvidia-smi writes it, such as 550.54.15 or 9.0",
-    ),
-    read_as(lambda value: str(value) if isinstance(value, float) else value, str | float),
+    Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,2}$", coerce_numbers_to_str=True),
+    WithJsonSchema({"type": ["string", "number"]}),
 ]
 
 

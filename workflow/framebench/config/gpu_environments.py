@@ -17,13 +17,9 @@ from core import bounded
 from core.gpus import Gpu
 from core.precisions import version
 
-from .yaml_files import read_mapping
-
 FILE = Path("envs", "capabilities.csv")
-#: Configuration with the images of frameworks that have no environment for GPUs, and the oldest and
-#: newest compute capability that they run on.
-IMAGES = "config/images-cuda.yaml"
-_OLDEST, _NEWEST = (6, 0), (9, 0)
+#: Newest compute capability that the compiler of every CUDA here knows.
+_NEWEST = (9, 0)
 #: First CUDA whose compiler knows GPUs after compute capability 9.0, from its release notes.
 _BLACKWELL = (12, 8)
 #: Oldest driver that compiles the PTX of a release of CUDA: its own, by the table in its release
@@ -32,7 +28,6 @@ PTX_DRIVERS = {
     "12.0": 525, "12.1": 530, "12.2": 535, "12.3": 545, "12.4": 550, "12.5": 555, "12.6": 560,
     "12.8": 570, "12.9": 575, "13.0": 580,
 }  # fmt: skip
-_OWN = "a Python of your own (interpreters)"
 
 
 class GpuEnvironment(NamedTuple):
@@ -129,18 +124,8 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     if drivers := [own.driver_for(gpus) for own in known.values() if own.has_kernels(gpus)]:
         found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
         return None, f"needs driver {min(drivers)} or newer, found {found}"
-    kinds = sorted({gpu.capability for gpu in gpus if gpu.capability}, key=version)
+    lacking = "no environment for CUDA"
     if known:
+        kinds = sorted({gpu.capability for gpu in gpus if gpu.capability}, key=version)
         lacking = f"no environment has kernels for compute capability {' and '.join(kinds)}"
-        return None, f"{lacking}; allowed: an image, or {_OWN}"
-    runs_image = all(_OLDEST <= version(kind) <= _NEWEST for kind in kinds)
-    has_image = runs_image and framework in _images(root)
-    remedy = f"NVIDIA's image ({IMAGES}), or {_OWN}" if has_image else _OWN
-    return None, f"no environment for CUDA; allowed: {remedy}"
-
-
-@lru_cache
-def _images(root: Path) -> frozenset[str]:
-    """Return the frameworks of which an image for GPUs is named."""
-    file = root / IMAGES
-    return frozenset(read_mapping(file)["images"] if file.exists() else ())
+    return None, f"{lacking}; allowed: an image (docs/gpus.md), or a Python of your own"

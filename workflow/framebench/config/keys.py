@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
@@ -25,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from . import values
 from .catalog import Catalog
-from .validation import ConfigError, NotAllowed, NotAmong, explain
+from .validation import ConfigError, NotAmong, explain
 
 T = TypeVar("T")
 M = TypeVar("M", bound="Keys")
@@ -95,17 +94,6 @@ def read_as(convert: Callable[..., Any], form: Any = str) -> BeforeValidator:
     return BeforeValidator(convert, json_schema_input_type=form)
 
 
-def matching(pattern: str, description: str) -> AfterValidator:
-    """Return a check that a whole text matches a regular expression."""
-
-    def check(text: str) -> str:
-        if not re.fullmatch(pattern, text):
-            raise NotAllowed(description)
-        return text
-
-    return AfterValidator(check)
-
-
 def in_catalog(kind: str) -> AfterValidator:
     """Return a check for the catalog's names of a kind.
 
@@ -137,10 +125,8 @@ def as_list(value: Any) -> Any:
 
 
 def each_once(items: list[T]) -> list[T]:
-    """Return the list. Raises NotAllowed if a value occurs twice."""
-    if len(set(items)) < len(items):
-        raise NotAllowed("each value once")
-    return items
+    """Return the values, each once."""
+    return list(dict.fromkeys(items))
 
 
 class _OrScalar:
@@ -163,7 +149,7 @@ Share = Annotated[float, read_as(values.share, str | float)]
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]
 CompilerName = Annotated[str, in_catalog("compilers")]
-#: Non-empty list of distinct values, or a single value.
+#: Non-empty list of values, or a single value.
 Values = Annotated[list[T], Field(min_length=1), AfterValidator(each_once), _OrScalar()]
 Frameworks = Annotated[Values[FrameworkName], or_all("frameworks")]
 Models = Annotated[Values[ModelName], or_all("models")]
@@ -173,12 +159,7 @@ NodesNamed = Values[str]
 Folder = Annotated[Path, read_as(values.folder)]
 
 
-_VariableName = Annotated[
-    str,
-    matching(
-        "[A-Za-z_][A-Za-z0-9_]*", "the name of an environment variable (letters, digits and _)"
-    ),
-]
+_VariableName = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
 _VariableValue = Annotated[
     str,
     Field(strict=False, coerce_numbers_to_str=True),
@@ -189,7 +170,7 @@ Variables = dict[_VariableName, _VariableValue]
 #: Default command of Python in an image and with modules loaded.
 PYTHON = "python3"
 #: Pattern of a pinned package, as pip writes it.
-PIN = r"[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+"
+PIN = r"^[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+$"
 
 
 class Image(Keys):
@@ -202,24 +183,14 @@ class Image(Keys):
 class Modules(Keys):
     """Environment modules. ``load``: names, in this order; ``python``: command of Python."""
 
-    load: Values[
-        Annotated[
-            str,
-            matching(
-                r"[^\s-]\S*", 'the name of a module, as in "module load NAME", without blanks'
-            ),
-        ]
-    ]
+    load: Values[Annotated[str, Field(pattern=r"^[^\s-]\S*$")]]
     python: Text = PYTHON
 
 
 def _interpreter(written: Any) -> str:
     """Return the absolute path of an interpreter."""
-    file = values.path(written)
-    if not file.is_file():
-        raise NotAllowed("the path of a Python that exists")
     # Not resolved: the python of a virtual environment must stay a link.
-    return str(file.absolute())
+    return str(values.file(written, "a Python").absolute())
 
 
 Interpreter = Annotated[str, read_as(_interpreter)]
@@ -231,4 +202,4 @@ ModulesEntry = Annotated[
     Modules,
     read_as(lambda some: some if isinstance(some, dict) else {"load": some}, list[str] | Modules),
 ]
-Pin = Annotated[str, matching(PIN, "NAME==VERSION")]
+Pin = Annotated[str, Field(pattern=PIN)]

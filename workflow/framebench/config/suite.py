@@ -23,16 +23,15 @@ from .keys import (
     Share,
     Variables,
     default,
-    matching,
     read_as,
     validated,
 )
-from .kinds import MODES, Measurement
+from .kinds import Measurement
 from .own_model import OwnModel, OwnModelKey
 from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, USUAL, Repeats
-from .suite_axes import BATCHES, Axes, AxesKeys, MatrixKeys, MeasurementKeys
+from .suite_axes import BATCHES, Axes, AxesKeys, MatrixKeys, MeasurementKeys, PatternKeys
 from .tuned import TunedKey
-from .validation import NotAllowed, NotAmong, show
+from .validation import NotAllowed, show
 from .values import environment_file
 from .yaml_files import find_suite, read_yaml
 
@@ -116,9 +115,7 @@ class Variant(Keys):
     model: OwnModelKey | None = None
 
 
-_VariantName = Annotated[
-    str, matching("[A-Za-z0-9_.]{1,100}", "a name of at most 100 letters, digits, _ and .")
-]
+_VariantName = Annotated[str, Field(pattern="^[A-Za-z0-9_.]{1,100}$")]
 _Side = Annotated[Variant, read_as(lambda side: {} if side is None else side, Variant | None)]
 
 
@@ -159,6 +156,7 @@ if TYPE_CHECKING:
     _Repeats = Repeats
     _Matrix = Axes
     _Block = Axes
+    _Pattern = Axes
     _Measurements = Mapping[str, Measurement]
 else:
     _Repeats = Annotated[
@@ -166,6 +164,7 @@ else:
     ]
     _Matrix = Annotated[MatrixKeys, AfterValidator(lambda block: block.every)]
     _Block = Annotated[AxesKeys, AfterValidator(lambda block: block.given)]
+    _Pattern = Annotated[PatternKeys, AfterValidator(lambda block: block.given)]
     _Measurements = Annotated[
         dict[str, Annotated[MeasurementKeys, AfterValidator(lambda block: block.given)]],
         AfterValidator(_declared),
@@ -191,7 +190,7 @@ class SuiteFile(Keys):
     axes: _Matrix | None = None
     include: list[_Block] = default([])
     then: list[_Block] = default([])
-    exclude: list[_Block] = default([])
+    exclude: list[_Pattern] = default([])
     measurements: _Measurements = default({})
     nodes_named: NodesNamed | None = None
 
@@ -204,15 +203,6 @@ class SuiteFile(Keys):
             raise NotAllowed("axes beside include and then", "no axes")
         if axes is not None and not {*BATCHES} & {*axes}:
             raise NotAllowed(", or ".join(BATCHES), "no batch", "axes")
-        return self
-
-    @model_validator(mode="after")
-    def _known_modes(self) -> Self:
-        for block in filter(None, [self.axes, *self.include, *self.then, *self.exclude]):
-            known = [*MODES, *self.measurements] if block in self.exclude else MODES
-            for mode in block.get("mode", ()):
-                if mode not in known:
-                    raise NotAmong(mode, known, "mode")
         return self
 
     @model_validator(mode="after")

@@ -33,8 +33,10 @@ Axes = dict[str, Any]
 
 if TYPE_CHECKING:
     _Precision = str
+    _Mode = str
 else:
     _Precision = Literal[tuple(precisions.known())]
+    _Mode = Literal[axes.MODES]
 
 
 #: A batch that is not a number; one for CPUs and one for GPUs are joined by OR_ON_GPUS.
@@ -80,7 +82,7 @@ class _Axes(Keys):
 
     framework: Frameworks = _not_given()
     model: Models = _not_given()
-    mode: Values[str] = _not_given()
+    mode: Values[_Mode] = _not_given()
     nodes: Values[Count] = _not_given()
     devices_per_node: Values[Count | Literal["all"]] = _not_given()
     batch_per_device: Values[_Batch] | dict[ModelName, Values[_Batch]] = _not_given()
@@ -134,7 +136,7 @@ class MatrixKeys(AxesKeys):
 
     framework: Frameworks = default("all")
     model: Models = default("all")
-    mode: Values[str] = default([axes.TRAIN])
+    mode: Values[_Mode] = default([axes.TRAIN])
     nodes: Values[Count] = default([1])
     devices_per_node: Values[Count | Literal["all"]] = default([1])
     precision: Values[_Precision] = default([precisions.default()])
@@ -148,7 +150,13 @@ class MatrixKeys(AxesKeys):
         return {**known, **{name: values for name, values in self if values is not None}}
 
 
-class MeasurementKeys(AxesKeys):
+class PatternKeys(AxesKeys):
+    """Values of axes of cases, among them those of benchmarks."""
+
+    mode: Values[str] = _not_given()
+
+
+class MeasurementKeys(PatternKeys):
     """Axes of a benchmark, and the parameters that it declares, each a value or a list."""
 
     model_config = ConfigDict(extra="allow")

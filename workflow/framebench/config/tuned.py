@@ -22,7 +22,7 @@ from .keys import (
     read_as,
     validated,
 )
-from .suite_axes import AxesKeys
+from .suite_axes import PatternKeys
 from .validation import NotAllowed
 from .yaml_files import read_yaml
 
@@ -35,7 +35,7 @@ class TunedSetting(Keys):
     """Setting by environment variables. ``effect``: a sentence on what it changes."""
 
     variables: Variables
-    cases: AxesKeys | None = None
+    cases: PatternKeys | None = None
     accelerators: list[Literal["cpu", "cuda"]] = default(["cpu", "cuda"])
     processors: list[Text] = default([])
     compiler: CompilerName | None = None
@@ -83,7 +83,7 @@ def _load(written: Any, info: ValidationInfo[KeyContext]) -> TunedFile | None:
 TunedKey = Annotated[TunedFile | None, read_as(_load, bool | Literal["nvidia", "dlperf"])]
 
 
-def applies(cases: AxesKeys | None, case: Case) -> bool:
+def applies(cases: PatternKeys | None, case: Case) -> bool:
     """Return whether a case has one of the values of each axis in ``cases``."""
     given = cases.given if cases else {}
     return all(getattr(case, axis) in values for axis, values in given.items())

@@ -113,7 +113,7 @@ def _of_type(error: ErrorDetails) -> NotAllowed:
         return NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
     if error["type"] in ("dict_type", "model_type"):
         return NotAllowed("a mapping")
-    return NotAllowed(re.sub(r"^\w+ should (be|have) ", "", error["msg"]))
+    return NotAllowed(re.sub(r"^\w+ should (be|have|match) ", "", error["msg"]))
 
 
 def _key(path: Iterable[Any]) -> str:

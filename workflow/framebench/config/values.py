@@ -1,24 +1,51 @@
-"""Written values: shares, sizes and paths."""
+"""Written values: shares, sizes, numbers and paths, in files and on command lines."""
 
 from __future__ import annotations
 
+import argparse
+import math
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import PROJECT
 from .validation import NotAllowed, show
 
-SHARE = "a percentage like 5%, or a number like 0.05, above 0 and below 100 %"
+T = TypeVar("T")
 MEMORY = (
-    "auto, a size above 0 like 16GiB (or KiB, MiB, TiB; up to 1024TiB), or a share of the "
-    "machine's memory like 80%, up to 100%"
+    "auto, a size above 0 like 16GiB (or KiB, MiB, TiB), or a share of the machine's memory like "
+    "80%, up to 100%"
 )
 #: Units of ``memory_limit``, in bytes.
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
-_LARGEST_MEMORY = 1024 * 2**40
+
+
+def argument(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a reader for argparse, which shows what is allowed."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(text)
+        except NotAllowed as error:
+            shown = f"found {error.shown or show(text)}; allowed: {error.allowed}"
+            raise argparse.ArgumentTypeError(shown) from None
+
+    return parse
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """Return the reader of a whole number in a range, for argparse."""
+
+    def read(text: str) -> int:
+        number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else -1
+        if not least <= number <= most:
+            raise NotAllowed(f"a whole number from {least} to {most}")
+        return number
+
+    return argument(read)
 
 
 def share(written: Any) -> float:
@@ -29,7 +56,7 @@ def share(written: Any) -> float:
     except ValueError:
         part = 0.0
     if not 0 < part < 1:
-        raise NotAllowed(SHARE)
+        raise NotAllowed("a percentage like 5%, or a number like 0.05, above 0 and below 100 %")
     return part
 
 
@@ -38,10 +65,8 @@ def memory_limit(written: Any) -> str | None:
     :class:`NotAllowed`."""
     if written == "auto":
         return None
-    match = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)", str(written))
-    number, unit = (float(match[1]), match[2]) if match else (0.0, "")
-    fits = number <= 100 if unit == "%" else number * _UNITS.get(unit, 0) <= _LARGEST_MEMORY
-    if not (match and number > 0 and fits):
+    match = re.fullmatch(r"([0-9]{1,9}(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)", str(written))
+    if not match or not 0 < float(match[1]) <= (100 if match[2] == "%" else math.inf):
         raise NotAllowed(MEMORY)
     return match[0]
 
@@ -73,6 +98,14 @@ def path(written: Any) -> Path:
     return named
 
 
+def file(written: Any, kind: str = "a file") -> Path:
+    """Return the path of a file. Raises :class:`NotAllowed` if there is none."""
+    named = path(written)
+    if not named.is_file():
+        raise NotAllowed(f"the path of {kind} that exists")
+    return named
+
+
 def from_here(named: Path) -> Path:
     """Return a path relative to the working directory if it lies below it, else unchanged.
 
@@ -91,6 +124,12 @@ def folder(written: Any) -> Path:
     if any(part.exists() and not part.is_dir() for part in (named, *named.parents)):
         raise NotAllowed("a folder")
     return named
+
+
+def records(text: str) -> Path:
+    """Return the path of records: ``runs`` in a results folder, else the path itself."""
+    named = Path(text)
+    return named / "runs" if (named / "runs").is_dir() else named
 
 
 def existing_folder(written: Any) -> Path:
@@ -124,7 +163,7 @@ def record_set(written: Any) -> Path:
         raise NotAllowed(
             "a folder of records or a CSV of runs", f"{show(str(named))}, which does not exist"
         )
-    return named / "runs" if (named / "runs").is_dir() else named
+    return records(str(named))
 
 
 @dataclass(frozen=True)

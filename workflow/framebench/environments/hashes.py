@@ -110,23 +110,19 @@ def is_absent(message: str) -> bool:
 
 
 def check(message: str, file: Path, environment: Path) -> None:
-    """Raise :class:`ConfigError` naming the package if uv's ``message`` reports a hash mismatch."""
+    """Raise :class:`ConfigError` if uv's ``message`` reports a hash mismatch."""
     if not _REFUSED.search(message):
         return
-    named = re.search(r"`([\w.-]+(?:==[\w.+!-]+)?)`|found: ([\w.-]+==\S+)|Because (\S+)", message)
-    package = next(filter(None, named.groups())) if named else "a package"
     why = (
-        "These are not the hashes of what your package index has: somebody has tampered with it, "
-        "or it is another build of that version. Nothing was installed. Find out where it is from; "
-        f"allowed: {_remedy(environment)}"
+        "These are not the hashes of what your package index has: somebody has tampered with it"
+        if "trusted hash" not in message
+        else f"{file.name} has no hash of the build that your index or find-links offer: probably "
+        "one for other devices, such as +cpu"
     )
-    if "trusted hash" in message:
-        why = (
-            f"{file.name} has no hash of the build that your index or find-links offer: probably "
-            "one for other devices, such as +cpu, which installers prefer. Nothing was installed; "
-            f"allowed: {MAIN_INDEX}, or {_remedy(environment)}"
-        )
-    raise ConfigError(f"{file}: {package} is refused: {' '.join(message.split())}\n{why}")
+    raise ConfigError(
+        f"{file}: refused: {' '.join(message.split())}\n{why}. Nothing was installed; allowed: "
+        f"{MAIN_INDEX}, or {_remedy(environment)}"
+    )
 
 
 def _remedy(environment: Path) -> str:

@@ -16,7 +16,7 @@ _TRY_IMPORTS = str(Path(__file__).parents[3] / "scripts" / "harness" / "try_impo
 #: Seconds for the imports of a framework from a cold disk.
 _IMPORT_SECONDS = 300
 #: Top-level modules of packages that nobody imports.
-_NO_LIBRARY = {"benchmarks", "docs", "examples", "scripts", "setup", "test", "tests"}
+_NO_LIBRARY = {"benchmarks", "docs", "examples", "scripts", "test", "tests"}
 
 
 def installed(folder: Path) -> list[str]:
@@ -38,9 +38,8 @@ def damage(marker: Path) -> str:
     if not os.access(python, os.X_OK):
         return f"{python} is missing, or what it links to"
     try:
-        content = json.loads(bounded.read_text(marker))
-        wanted = set(content.get("installed", []))  # absent in venvs built by older versions
-    except (OSError, ValueError, RecursionError, AttributeError, TypeError):
+        wanted = set(json.loads(bounded.read_text(marker))["installed"])
+    except (OSError, ValueError, KeyError, TypeError):
         return f"{marker} cannot be read"
     missing = sorted(wanted.difference(installed(marker.parent)))
     if missing:
@@ -75,32 +74,15 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
-    """Return the public top-level modules of these ``packages``, from their metadata.
-
-    Without ``top_level.txt``, these are modules and folders with ``__init__.py`` in ``RECORD``.
-    A file that is a program, like ``isympy.py``, may need packages that nobody asked for."""
+    """Return the public top-level modules of these ``packages`` that are folders. Files alone may
+    be programs, which need packages that nobody asked for."""
     wanted = {bare(name) for name in packages}
-    found = []
+    found: dict[str, None] = {}
     for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):
         if bare(path.name.partition("-")[0]) in wanted:
-            named = path / "top_level.txt"
-            names = bounded.read_text(named).split() if named.is_file() else _recorded(path)
-            own = _programs(path)
-            found += [name for name in names if name.isidentifier() and name not in own]
-    return [name for name in dict.fromkeys(found) if name not in _NO_LIBRARY and name[0] != "_"]
-
-
-def _recorded(metadata: Path) -> list[str]:
-    text = bounded.read_text(metadata / "RECORD")
-    return re.findall(r"^(\w+)(?:/__init__)?\.py,", text, re.MULTILINE)
-
-
-def _programs(metadata: Path) -> set[str]:
-    """Return the names of modules of one file that are installed as the program of that name."""
-    path = metadata / "entry_points.txt"
-    lines = bounded.read_text(path) if path.is_file() else ""
-    named = re.findall(r"^(\w+) *= *\1:", lines, re.MULTILINE)
-    return {name for name in named if (metadata.parent / f"{name}.py").is_file()}
+            text = bounded.read_text(path / "RECORD")
+            found |= dict.fromkeys(re.findall(r"^([a-zA-Z]\w*)/__init__\.py,", text, re.MULTILINE))
+    return [name for name in found if name not in _NO_LIBRARY]
 
 
 def bare(pin: str) -> str:

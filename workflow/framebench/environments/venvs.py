@@ -24,18 +24,6 @@ from .hashes import Hashes
 
 #: Marker file of a complete venv.
 MARKER = "environment.json"
-#: Names in a venv before its ``pyvenv.cfg`` is written.
-_TOP_LEVEL = {
-    MARKER,
-    ".gitignore",
-    ".lock",
-    "CACHEDIR.TAG",
-    "bin",
-    "include",
-    "lib",
-    "lib64",
-    "share",
-}
 _INDEX = "--extra-index-url "
 _SOURCE = "--no-binary "
 
@@ -157,9 +145,13 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     """
     wanted = read_environment_file(file, hashed)
     folder = marker.parent
-    _require_venv(folder)
-    marker.unlink(missing_ok=True)
-    if folder.exists():
+    if folder.is_dir() and any(folder.iterdir()):
+        if not (folder / "pyvenv.cfg").is_file():
+            raise ConfigError(
+                f"--marker: found {folder}, which is not empty and no environment; allowed: a file "
+                "in a folder that is a venv, is empty or does not exist"
+            )
+        marker.unlink(missing_ok=True)
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     python = find_python(wanted.python, keep)
@@ -180,16 +172,6 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
     temporary = marker.with_suffix(".tmp")
     temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     temporary.replace(marker)
-
-
-def _require_venv(folder: Path) -> None:
-    """Raise :class:`ConfigError` for a folder with files of no venv, complete or not."""
-    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    if others := sorted(names - _TOP_LEVEL) if "pyvenv.cfg" not in names else []:
-        raise ConfigError(
-            f"--marker: found {folder}, which holds {show(others[0])} and is no environment; "
-            "allowed: a file in a folder that is a venv, is empty or does not exist"
-        )
 
 
 def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.arguments import suite
+from ...config.values import argument, file
 from ...feature_registry import Feature
 
 
@@ -27,7 +27,9 @@ def _check_gpus(options: argparse.Namespace) -> None:
 def _add_commands(commands: Any) -> None:
     archiving = commands.add_parser("archive", help="results as one file to hand on")
     archiving.add_argument("--results", type=Path, default=Path("results"), help="what to archive")
-    archiving.add_argument("--suite", type=suite, help="file of your own suite that was measured")
+    archiving.add_argument(
+        "--suite", type=argument(file), help="file of your own suite that was measured"
+    )
     archiving.add_argument(
         "--redact", action="store_true", help="only what may go, without hosts, users and paths"
     )

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.arguments import whole
+from ...config.values import whole
 from ...feature_registry import Feature
 
 

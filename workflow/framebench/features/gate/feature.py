@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.arguments import share, whole
 from ...config.repeats import PAIRS
+from ...config.values import argument, share, whole
 from ...feature_registry import Feature
 
 SIDE = "a variant, a model of your own, or a set of records: see docs/ci.md"
@@ -37,12 +37,16 @@ def _add_commands(commands: Any) -> None:
     gating = _measuring(commands, "gate", GATE, GATE_STATUSES, _gate)
     gating.add_argument("--base", required=True, help=SIDE)
     gating.add_argument("--candidate", required=True, help="likewise, of the same kind")
-    gating.add_argument("--fail-on", type=share, default=0.05, help="the margin (default: 5%%)")
+    gating.add_argument(
+        "--fail-on", type=argument(share), default=0.05, help="the margin (default: 5%%)"
+    )
     searching = _measuring(commands, "bisect", BISECT, BISECT_STATUSES, _bisect)
     searching.add_argument("--package", help="of the framework's environment, for two versions")
     searching.add_argument("--good", required=True, metavar="VERSION", help=VERSION)
     searching.add_argument("--bad", required=True, metavar="VERSION", help="its figure has changed")
-    searching.add_argument("--margin", type=share, default=0.05, help="a change is more (5%%)")
+    searching.add_argument(
+        "--margin", type=argument(share), default=0.05, help="a change is more (5%%)"
+    )
 
 
 def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) -> Any:
