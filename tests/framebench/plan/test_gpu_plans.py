@@ -259,7 +259,7 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
             "12.0",
             "no environment has kernels for compute capability 12.0",
         ),
-        ("oneflow", "580.95.05", "9.0", "an image, or a Python of your own"),
+        ("oneflow", "580.95.05", "9.0", "an image (docs/gpus.md), or a Python of your own"),
     ],
 )
 def test_an_environment_is_chosen_by_driver_and_compute_capability(

@@ -190,22 +190,16 @@ def fit(
     cases: list[Case], capacity: Capacity, catalog: Catalog
 ) -> tuple[list[Case], list[LeftOut]]:
     """Split cases into those that fit the machine and those that do not, with the reason."""
-    kept: list[Case] = []
-    left: list[LeftOut] = []
-    for case in cases:
-        reason = (
-            _misfit(case, capacity)
-            or _too_large(
-                case, capacity.memory, "a node, a run may hold", catalog, case.devices_per_node
-            )
-            or _misfit_on_processor(case, capacity, catalog)
-            or _misfit_on_gpus(case, capacity.gpus, catalog)
-        )
-        if reason:
-            left.append(LeftOut(case, reason))
-        else:
-            kept.append(case)
-    return kept, left
+    holder = "a node, a run may hold"
+    reasons = {
+        case: _misfit(case, capacity)
+        or _too_large(case, capacity.memory, holder, catalog, case.devices_per_node)
+        or _misfit_on_processor(case, capacity, catalog)
+        or _misfit_on_gpus(case, capacity.gpus, catalog)
+        for case in cases
+    }
+    left = [LeftOut(case, reason) for case, reason in reasons.items() if reason]
+    return [case for case, reason in reasons.items() if not reason], left
 
 
 def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: int = 1) -> str:

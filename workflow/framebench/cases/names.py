@@ -1,4 +1,4 @@
-"""Text of a case in tables and on the terminal."""
+"""Text of a case in tables and on the terminal, and as SuperBench spells it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ from core import precisions
 from core.case import Case
 
 from ..config.catalog import framework_title, model_title
+from .conditions import MODES, Key
 
 #: Modes and precisions in words; others are called by their name.
 _WORDS = {"train": "training", "amp": "mixed"}
+#: Source of figures imported from SuperBench.
+SUPERBENCH = "superbench"
+#: SuperBench's spelling of our precisions, if different.
+SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
 #: Most models to name; longer lists show their number.
 MOST_MODELS = 6
 
@@ -102,3 +107,21 @@ def columns(case: Any) -> str:
 def columns_with_size(case: Any) -> str:
     """Return the fixed-width columns of a case with its devices and batch per device."""
     return f"{columns(case)} {topology_of(case)} {batch_of(case):<5}"
+
+
+def superbench_metric(precision: str, mode: str, what: str) -> str:
+    """Return a model benchmark's metric name in SuperBench 0.4 and later."""
+    return f"{SUPERBENCH_PRECISIONS.get(precision, precision)}_{mode}_{what}"
+
+
+def superbench_key(key: Key) -> str:
+    """Return the key under which SuperBench wrote an imported figure."""
+    case, given = key.case, dict(key.case.parameters)
+    model = "-".join(filter(None, (case.framework, case.model)))
+    metric = key.metric
+    mode = case.mode.removeprefix(f"{SUPERBENCH}_")
+    if mode in MODES:
+        what = metric.replace("throughput_per_device", "throughput")
+        metric = superbench_metric(case.precision, mode, what)
+    name = "/".join(filter(None, (str(given.get("benchmark", "")), model, metric)))
+    return f"{name}:{given['rank']}" if given.get("rank") else name

@@ -24,7 +24,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from . import values
 from .catalog import Catalog
-from .validation import ConfigError, NotAmong, explain
+from .validation import ConfigError, NotAllowed, NotAmong, explain
 
 T = TypeVar("T")
 M = TypeVar("M", bound="Keys")
@@ -173,10 +173,26 @@ PYTHON = "python3"
 PIN = r"^[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+$"
 
 
+#: URI schemes from which Apptainer can pull an image.
+_SCHEMES = ("docker://", "library://", "oras://", "shub://", "http://", "https://")
+
+
+def _image(written: str) -> str:
+    """Return the URI of an image, or its absolute path without links."""
+    if not written.startswith(_SCHEMES):
+        if "://" in written or not values.path(written).exists():
+            schemes = ", ".join(_SCHEMES)
+            raise NotAllowed(f"the path of an image that exists, or a URI that begins {schemes}")
+        written = str(values.path(written).resolve())
+    if written.split() != [written]:
+        raise NotAllowed("a name without blanks, which Snakemake cannot take")
+    return written
+
+
 class Image(Keys):
     """A container image. ``image``: URI or path; ``python``: command of Python inside."""
 
-    image: Text
+    image: Annotated[str, AfterValidator(_image)]
     python: Text = PYTHON
 
 

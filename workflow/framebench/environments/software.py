@@ -13,10 +13,10 @@ from typing import Any
 
 from core.gpus import Gpu
 
-from ..config import keys, values
+from ..config import keys
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
-from ..config.validation import ConfigError, NotAllowed, show
+from ..config.validation import ConfigError, show
 from . import locking
 from .soundness import interpreter_fault, is_sound
 from .venvs import MARKER, EnvironmentFile, read_environment_file
@@ -27,10 +27,6 @@ PROVIDED = {
     "apptainer": ("images", "/images/pytorch.sif or docker://pytorch/pytorch:2.7.1-cuda12.6"),
     "env-modules": ("modules", "[pytorch/2.7]"),
 }
-
-
-#: URI schemes from which Apptainer can pull an image.
-_SCHEMES = ("docker", "library", "oras", "shub", "http", "https")
 _MIB = 2**20
 
 
@@ -91,26 +87,12 @@ def from_interpreter(path: str) -> Software:
     return Software("interpreter", (path,), path)
 
 
-def from_image(entry: keys.Image, key: str) -> Software:
-    """Return an image, in which Snakemake starts a container. Raises :class:`ConfigError`, with the
-    ``key`` that names it, for one that is missing."""
-    try:
-        image = _image(entry)
-    except NotAllowed as error:
-        raise ConfigError(f"{SOURCE}: {error.line(key, entry.image)}") from None
+def from_image(entry: keys.Image) -> Software:
+    """Return an image, in which Snakemake starts a container."""
+    path = Path(entry.image)
+    digest = _digest(path) if path.is_file() else None
+    image = ContainerImage(entry.image, digest, entry.python)
     return Software("container", (image.python,), asdict(image), image=image)
-
-
-def _image(entry: keys.Image) -> ContainerImage:
-    scheme, is_uri, _ = entry.image.partition("://")
-    path = Path(entry.image) if is_uri else values.path(entry.image)
-    if scheme not in _SCHEMES if is_uri else not path.exists():
-        schemes = ", ".join(f"{scheme}://" for scheme in _SCHEMES)
-        raise NotAllowed(f"the path of an image that exists, or a URI that begins with {schemes}")
-    name = entry.image if is_uri else str(path.resolve())
-    if name.split() != [name]:
-        raise NotAllowed("a name without blanks, which Snakemake cannot take", show(name))
-    return ContainerImage(name, None if is_uri or path.is_dir() else _digest(path), entry.python)
 
 
 def _digest(path: Path) -> str:
@@ -236,7 +218,7 @@ def _software(
             "own"
         )
     if settings.deployment == "apptainer" and framework in settings.images:
-        return from_image(settings.images[framework], f"images.{framework}")
+        return from_image(settings.images[framework])
     if settings.deployment == "env-modules" and framework in settings.modules:
         return from_modules(settings.modules[framework])
     if framework in settings.interpreters:

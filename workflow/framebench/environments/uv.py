@@ -137,13 +137,9 @@ def pip_settings(python: str = sys.executable) -> list[tuple[str, str]]:
         errors="replace",
         env={k: v for k, v in os.environ.items() if not k.startswith("PIP_") or k in names},
     )
-    return parse_settings(listed.stdout)
-
-
-def parse_settings(listed: str) -> list[tuple[str, str]]:
-    """Parse the output of ``pip config list`` (``global.index-url='..'``, ``:env:.cert='..'``)."""
     settings: dict[str, str] = {}
-    for line in sorted(listed.splitlines(), key=lambda line: line.startswith(":env:")):
+    # ``global.index-url='..'`` of files, ``:env:.cert='..'`` of variables
+    for line in sorted(listed.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip().strip("'\"").replace("\\n", " ")
     return [(key, value) for key, value in settings.items() if key in _PIP]

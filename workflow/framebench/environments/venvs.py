@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+from ..config.keys import PIN
 from ..config.validation import ConfigError, did_you_mean, show
 from ..config.yaml_files import read_mapping
 from . import hashes, soundness, uv
@@ -98,33 +100,27 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
             "allowed: other frameworks, or an interpreter of your own (interpreters)"
         )
     entries = read_mapping(path).get("dependencies")
-    if not isinstance(entries, list):
-        raise ConfigError(
-            f"{path}: dependencies: found {show(entries)}; allowed: a list of python=X.Y, pip=.. "
-            "and a pip section"
-        )
     python = ""
-    packages: list[str] = []
-    for entry in entries:
+    lines: list[str] = []
+    others: list[Any] = []
+    for entry in entries if isinstance(entries, list) else [entries]:
         if isinstance(entry, dict) and isinstance(entry.get("pip"), list) and len(entry) == 1:
-            packages += map(str, entry["pip"])
+            lines += map(str, entry["pip"])
         elif match := re.fullmatch(r"python=(\d+\.\d+)", str(entry)):
             python = match[1]
         elif not str(entry).startswith("pip="):
-            raise ConfigError(
-                f"{path}: dependencies: found {show(entry)}; allowed: python=X.Y, pip=.. and a pip "
-                "section"
-            )
+            others.append(entry)
     # Options as in pip's requirement files, which conda makes of the section.
-    indexes = _values(_INDEX, packages)
-    sources = _values(_SOURCE, packages)
-    packages = [entry for entry in packages if not entry.startswith((_INDEX, _SOURCE))]
-    loose = [p for p in packages if not re.fullmatch(r"[A-Za-z0-9._-]+(\[[^]]+\])?==[^=]+", p)]
-    if not python or loose:
-        found = show(loose) if loose else "none"
-        raise ConfigError(f"{path}: found {found}; allowed: python=X.Y and exact pins")
+    indexes, sources = _values(_INDEX, lines), _values(_SOURCE, lines)
+    packages = tuple(line for line in lines if not line.startswith((_INDEX, _SOURCE)))
+    others += [entry for entry in packages if not re.fullmatch(PIN, entry)]
+    if others or not python:
+        raise ConfigError(
+            f"{path}: dependencies: found {show(others[0]) if others else 'no python'}; allowed: "
+            "python=X.Y, pip=.. and a pip section of exact pins"
+        )
     known = hashes.read(path) if hashed else None
-    return EnvironmentFile(path, python, tuple(packages), indexes, sources, known)
+    return EnvironmentFile(path, python, packages, indexes, sources, known)
 
 
 def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:

@@ -8,8 +8,7 @@ from statistics import median
 from typing import Any
 
 from ...cases.conditions import CONDITIONS, Key
-from ...cases.names import topology_of
-from ...cases.superbench import SUPERBENCH, superbench_key
+from ...cases.names import SUPERBENCH, superbench_key, topology_of
 from ...machine.identities import Identity, completed
 from ...records.record_sets import machine_label
 from ...records.run import Run

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ....cases.conditions import series_of_model
-from ....cases.superbench import (
+from ....cases.names import (
     SUPERBENCH,
     SUPERBENCH_PRECISIONS,
     superbench_key,
