@@ -14,7 +14,9 @@ from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.records import record_files, record_sets, tidy_csv
+from framebench.records.fields.steps import GradientAllReduce
 from framebench.records.record_sets import RecordsError, RecordSet
+from framebench.records.run import Run
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
 
@@ -420,3 +422,32 @@ def test_the_order_of_files_and_rows_does_not_matter(
         actual = record_sets.load(root)
         sets.append([(run.origin, run.repeat, run.attempt) for run in actual.runs])
     assert all(order == sets[0] for order in sets)
+
+
+def run_of(tmp_path: Path, *fields: dict[str, Any]) -> Run:
+    """Return the run of a record with these further fields of its two ranks."""
+    made = record()
+    for rank, more in zip(made["ranks"], fields, strict=True):
+        rank |= more
+    save(tmp_path, "c/r1.json", made)
+    (run,) = record_sets.load(tmp_path).runs
+    return run
+
+
+def exchanged(*seconds: float, reason: str = "") -> dict[str, Any]:
+    sizes = [] if reason else [4000, 16]
+    return {"gradient_all_reduce": {"reason": reason, "bytes": sizes, "seconds": [*seconds]}}
+
+
+def test_a_round_of_the_gradients_takes_as_long_as_the_slowest_rank(tmp_path: Path) -> None:
+    run = run_of(tmp_path, exchanged(0.1, 0.5, 0.1), exchanged(0.2, 0.2, 0.3))
+    assert run.gradient_all_reduce == GradientAllReduce((0.2, 0.5, 0.3), 2, (4000, 16))
+
+
+@pytest.mark.parametrize(
+    "ranks", [({}, {}), (exchanged(0.1), {}), (exchanged(reason="it does not tell"),) * 2]
+)
+def test_without_rounds_of_all_ranks_nothing_is_known_of_the_gradients(
+    tmp_path: Path, ranks: tuple[Any, Any]
+) -> None:
+    assert run_of(tmp_path, *ranks).gradient_all_reduce is None

@@ -1,4 +1,4 @@
-"""Operations per second against a peak, by hand-computed numbers."""
+"""Operations per second against peaks of devices and of frameworks, by hand-computed numbers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import pytest
 from framebench.config import catalog
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.fields import nodes
+from framebench.tables import frames, grouping, origin, view
 from framebench.tables.declared import efficiency
+from framebench.tables.first_screen import first_screen
+from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
-from ..made_up_peaks import CPU, peak_flops
-from ..made_up_runs import run, table_of
+from ..made_up_peaks import CPU, ROOFLINE_MODELS, peak_flops
+from ..made_up_runs import repeats, run, table_of
 from ..table_rows import only
 
 MODELS = {
@@ -181,3 +184,40 @@ def test_operations_of_the_real_models(model: str) -> None:
     made = run(model=model, mode="inference", sequence_length=128)
     expected = {"resnet50_v1.5": 8.2e9, "bert_base": 2 * 128 * 85e6}[model]
     assert efficiency.operations_per_sample(made, model_configs) == pytest.approx(expected, rel=0.1)
+
+
+PEAKS = (
+    peak_flops(0.08),
+    peak_flops(0.02, framework="pytorch", library="MKL 1"),
+    peak_flops(0.01, framework="pytorch"),
+    peak_flops(0.041, framework="mxnet"),
+    peak_flops(0.001, framework="pytorch", devices=2),
+    peak_flops(0.07, devices=2),
+    peak_flops(0.001, framework="mxnet", hardware="Other CPU"),
+)
+
+
+def with_peaks() -> Inputs:
+    runs = repeats(1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05, **CPU)
+    return Inputs(grouping.group(runs, None), peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
+
+
+def test_a_figure_has_its_part_of_both_peaks() -> None:
+    inputs = with_peaks()
+    (row,) = view.records(inputs.made(efficiency.EFFICIENCY))
+    assert row["mfu"] == pytest.approx(2.02 * 6e9 / 0.08e12)
+    assert row["of_own_peak"] == pytest.approx(2.02 * 6e9 / 0.02e12)
+    assert (row["own_peak_tflops"], row["own_peak_library"]) == (0.02, "MKL 1")
+    assert row["own_peak_share"] == pytest.approx(0.25)
+
+
+def test_the_first_screen_names_a_slow_library() -> None:
+    inputs = with_peaks()
+    runs = [run for case in inputs.cases.values() for run in case.runs]
+    screen = first_screen(inputs, frames.build(inputs), runs, origin.describe_origin(runs))
+    (sentence,) = screen.slow_libraries
+    assert sentence.startswith("PyTorch")
+    noted = [one.label for setting in screen.settings for one in setting.entrants
+             if "slow library" in one.notes]  # fmt: skip
+    assert noted == ["PyTorch"]
+    assert sentence.endswith("MKL 1")

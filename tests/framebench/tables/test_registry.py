@@ -1,4 +1,4 @@
-"""A new table module has files, a section of the page, a check, and explained columns."""
+"""Declared tables and their columns, a new table module, and numbers as text."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.commands import reporting
+from framebench.comparison import compare
 from framebench.config.validation import ConfigError
 from framebench.tables import registry
+from framebench.tables.formatting import figure, number, rounded
 
 from ..made_up_records import write_records
 from ..page_rows import page_rows
@@ -42,3 +44,31 @@ def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
     said = r"'sumary' \(did you mean summary\?\); allowed: .*overview"
     with pytest.raises(ConfigError, match=said):
         reporting.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)
+
+
+def test_what_a_declaration_names_is_there() -> None:
+    for table in (*registry.known().values(), compare.TABLE):
+        assert table.answering or table.crosstab, table.name
+        columns = table.overview.columns if table.overview else table.columns
+        names = {column.name for column in columns}
+        assert len(names) == len(columns), table.name
+        needed = {column.of for column in columns} | {table.needs, table.order.removeprefix("-")}
+        assert needed | {*table.answers} <= {"", *names}, table.name
+
+
+def test_figures_have_three_digits_or_all_before_the_point() -> None:
+    values = (6.8199, 0.03711, 1234.5, 64.0, 99.96, 0.0)
+    assert [figure(value) for value in values] == ["6.82", "0.0371", "1234", "64", "100.0", "0"]
+
+
+def test_numbers_have_four_digits_and_no_closing_zeros() -> None:
+    values = (2.5, 100.04, 123456.7, 0.00012345, 0.0)
+    assert [number(value) for value in values] == ["2.5", "100", "123457", "0.0001234", "0"]
+
+
+@pytest.mark.parametrize(
+    ("value", "spec", "shown"), [(54.0, "#.4g", "54.00"), (123456.0, ".3g", "123456"),
+                                 (1.5e9, ".3g", "1.5e+09"), (2.0, ".1f", "2.0")],
+)  # fmt: skip
+def test_there_is_no_exponent_below_ten_millions(value: float, spec: str, shown: str) -> None:
+    assert rounded(value, spec) == shown

@@ -20,14 +20,8 @@ from core.text import printable
 from ..files.text import from_cell, no_formula
 from .run import Problem, cause
 
-#: A failed job in Snakemake's log: its rule, then indented lines.
-_FAILED = re.compile(r"^Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
-#: Failed jobs that shared a SLURM job, whose number is only in the name of its log.
-_GROUP = re.compile(
-    r"^ +message: Error in group .*\n +log: .*/(?P<job>\d+)\.log(?: .*)?\n +jobs:\n"
-    r"(?P<lines>(?: {8,}.*\n)*)",
-    re.MULTILINE,
-)
+#: A failed job in Snakemake's log, or all of a failed group: rule, then indented lines.
+_FAILED = re.compile(r"^ *Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
 _JOB = re.compile(r"^ +external_jobid: (\d+)", re.MULTILINE)
 _STATUS = re.compile(r"SLURM-job '(?P<job>\d+)' failed\b.*?SLURM status is: '(?P<status>\w+)'")
 
@@ -45,7 +39,7 @@ class Interruption(NamedTuple):
     """A run that started and left no record, with the reason that Snakemake or SLURM states.
 
     ``noticed``: UTC, ISO 8601; ``run``: path of its record below ``runs``, without ``.json``;
-    ``job``, ``status``: of SLURM, "" if unknown.
+    ``job``, ``status``: of SLURM, "" if unknown, as for runs that shared a job.
     """
 
     noticed: str
@@ -119,8 +113,8 @@ def _interrupted_runs(log: str, results: Path) -> Iterator[Interruption]:
     statuses, noticed = {one["job"]: one["status"] for one in _STATUS.finditer(log)}, _now()
     # A record's name has neither blanks nor commas; the folder of the results may have both.
     run = re.compile(rf"^ +output: {re.escape(str(results))}/runs/([^\s,]+)\.json", re.MULTILINE)
-    for failed in (*_FAILED.finditer(log), *_GROUP.finditer(log)):
-        job = failed.groupdict().get("job") or "".join(_JOB.findall(failed["lines"])[:1])
+    for failed in _FAILED.finditer(log):
+        job = "".join(_JOB.findall(failed["lines"])[:1])
         for name in run.findall(failed["lines"]):
             yield Interruption(noticed, name, job, statuses.get(job, ""))
 
