@@ -14,8 +14,8 @@ from framebench.config.own_model import SCALE
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import targets
-from framebench.plan.planning import Plan, costs_of, make_plan
+from framebench.plan import costs, targets
+from framebench.plan.planning import Plan, make_plan
 from framebench.records.fields import flags
 from framebench.runs import commands, peak_flops, verify
 from harness.request import own_model
@@ -253,7 +253,7 @@ def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
         made = make_plan(checked, catalog, Machine(2, 0), None)
         verified = {verification.case.precision for verification in verify.full_size(made, catalog)}
         assert verified == {precision}
-        seconds.append(sum(costs_of(made).checks.values()))
+        seconds.append(sum(case.checks for case in costs.measured_cases(made, {}, 0.0)))
     assert seconds[0] == pytest.approx(seconds[1])
 
 

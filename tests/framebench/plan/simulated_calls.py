@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from core.case import Case
 from framebench.plan import budget
-from framebench.plan.budget import CLOSING, Costs
+from framebench.plan.budget import MeasuredCase
+from framebench.plan.costs import CLOSING
+from framebench.plan.estimates import corrected
 from framebench.statistics import repeated_intervals
 from framebench.statistics.repeated_intervals import Order
 from framebench.statistics.verdicts import FALSE_WINNERS
@@ -167,11 +169,13 @@ def call(
         spent = 0.0
         while True:
             left = BUDGET - spent - CLOSING * PAGE
-            costs = Costs(
-                dict.fromkeys(cases, 0), dict.fromkeys(cases, seconds),
-                dict.fromkeys(cases, CHECKS), left, AROUND,
-            )  # fmt: skip
-            wanted = budget.wanted(runs, costs, ROUNDS)
+            took = {case: [run.wall_seconds for run in runs[case]] for case in cases}
+            expected, ratio = corrected(dict.fromkeys(cases, seconds), took)
+            known = [
+                MeasuredCase(case, 0, expected[case] + AROUND, CHECKS * ratio, runs[case])
+                for case in cases
+            ]
+            wanted = budget.wanted(known, left, ROUNDS)
             if all(wanted[case] == len(runs[case]) for case in cases):
                 break
             for case, count in wanted.items():
@@ -179,11 +183,11 @@ def call(
                 spent += slower * CHECKS if count and not runs[case] else 0.0
                 for repeat in range(len(runs[case]), count):
                     figure = float(factors[setting][repeat, framework])
-                    took = slower * seconds
-                    runs[case].append(
-                        SimpleNamespace(repeat=repeat + 1, figure=figure, wall_seconds=took)
+                    run = SimpleNamespace(
+                        repeat=repeat + 1, figure=figure, wall_seconds=slower * seconds
                     )
-                    spent += took + AROUND
+                    runs[case].append(run)
+                    spent += run.wall_seconds + AROUND
             spent += PAGE
         longest = max(longest, spent + (CLOSING - 1) * PAGE)
     return Outcome(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from core.case import Case
 from framebench.plan import budget
-from framebench.plan.budget import Costs
+from framebench.plan.budget import MeasuredCase
+from framebench.plan.estimates import corrected
 from framebench.records.spending import Spending
 from framebench.statistics.verdicts import FALSE_WINNERS
 
@@ -21,19 +23,31 @@ MOST = 30
 MEASURING = Path(__file__).parents[3] / "docs" / "methods.md"
 
 
-def run(repeat: int, figure: float | None, seconds: float = 10.0) -> Any:
-    return SimpleNamespace(repeat=repeat, figure=figure, wall_seconds=seconds)
+def run(repeat: int, figure: float | None) -> Any:
+    return SimpleNamespace(repeat=repeat, figure=figure)
 
 
-def costs(seconds: dict[Case, float], left: float, **stages: int) -> Costs:
-    return Costs(
-        {case: stages.get(case.model, 0) for case in seconds}, seconds,
-        dict.fromkeys(seconds, 1.0), left,
-    )  # fmt: skip
-
-
-def asked(wanted: dict[Case, int], runs: dict[Case, list[Any]]) -> dict[Case, int]:
-    """Return the repeats of the cases that get any."""
+def asked(
+    runs: dict[Case, list[Any]],
+    seconds: dict[Case, float],
+    left: float,
+    at_most: int = MOST,
+    checked: Mapping[Case, Case] = MappingProxyType({}),
+    **stages: int,
+) -> dict[Case, int]:
+    """Return the repeats of the cases that get any. ``stages``: by model."""
+    cases = [
+        MeasuredCase(
+            case,
+            stages.get(case.model, case in checked),
+            takes,
+            1.0,
+            runs.get(case, ()),
+            checked.get(case),
+        )
+        for case, takes in seconds.items()
+    ]
+    wanted = budget.wanted(cases, left, at_most)
     return {case: n for case, n in wanted.items() if n > len(runs.get(case, []))}
 
 
@@ -43,163 +57,117 @@ def exact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "MARGIN", 0.0)
 
 
-SLOW = {case_of(0, number): 20.0 for number in range(3)}
+FIRST, SECOND, THIRD = (case_of(0, number) for number in range(3))
+SLOW = dict.fromkeys((FIRST, SECOND, THIRD), 20.0)
 QUICK = {case_of(1, number): 5.0 + number for number in range(3)}
 
 
-def test_the_cheapest_setting_comes_first_with_all_its_frameworks() -> None:
-    wanted = budget.wanted({}, costs(SLOW | QUICK, 600), MOST)
-    assert asked(wanted, {}) == dict.fromkeys(QUICK, 1)
+def settled() -> dict[Case, list[Any]]:
+    """Return seven repeats of each of three cases, whose order is settled."""
+    figures = {FIRST: 1.0, SECOND: 0.8, THIRD: 0.3}
+    return {case: [run(n, f + n / 1000) for n in range(1, 8)] for case, f in figures.items()}
 
 
 @pytest.mark.usefixtures("exact")
-def test_the_cheapest_cases_come_first_where_there_is_no_time_for_all() -> None:
-    wanted = budget.wanted({}, costs(SLOW | QUICK, 14), MOST)
-    assert asked(wanted, {}) == {case_of(1, 0): 1, case_of(1, 1): 1}
-    assert asked(budget.wanted({}, costs(SLOW | QUICK, 5), MOST), {}) == {}
+def test_first_come_all_frameworks_of_the_cheapest_setting_and_its_cheapest_cases() -> None:
+    assert asked({}, SLOW | QUICK, 600) == dict.fromkeys(QUICK, 1)
+    assert asked({}, SLOW | QUICK, 14) == {case_of(1, 0): 1, case_of(1, 1): 1}
+    assert asked({}, SLOW | QUICK, 5) == {}
+    mixed = {case._replace(precision="amp"): 1.0 for case in (FIRST, SECOND)}
+    assert asked({}, SLOW | mixed, 600) == dict.fromkeys(SLOW, 1), "all before the few"
 
 
 def test_the_longest_first_runs_come_first_where_all_probably_fit() -> None:
     """Fail if a slow framework is left out for want of certainty, while quick ones get the time
     that would be left for them at the end."""
-    cases = {case_of(0, 0): 36.0, **{case_of(0, number): 10.0 for number in range(1, 6)}}
-    first = asked(budget.wanted({}, costs(cases, 140), MOST), {})
-    assert case_of(0, 0) in first
+    cases = {FIRST: 36.0, **{case_of(0, number): 10.0 for number in range(1, 6)}}
+    first = asked({}, cases, 140)
+    assert FIRST in first
     assert len(first) < len(cases), "sure of all"
 
 
 @pytest.mark.usefixtures("exact")
 def test_repeats_go_to_those_whose_order_is_open() -> None:
-    figures = {0: 1.0, 1: 0.95, 2: 0.3}
-    runs = {case: [run(1, figures[number])] for number, case in enumerate(SLOW)}
-    wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
-    assert asked(wanted, runs) == {case_of(0, 0): 2, case_of(0, 1): 2}
-    for case in (case_of(0, 0), case_of(0, 1)):
-        runs[case].append(run(2, runs[case][0].figure))
-    wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
-    assert asked(wanted, runs) == {case_of(0, 0): 7, case_of(0, 1): 7}
-    wanted = budget.wanted(runs, costs(SLOW, 99), MOST)
-    assert asked(wanted, runs) == {case_of(0, 0): 7, case_of(0, 1): 6}, "towards a further call"
+    figures = {FIRST: 1.0, SECOND: 0.95, THIRD: 0.3}
+    runs = {case: [run(1, figure)] for case, figure in figures.items()}
+    assert asked(runs, SLOW, 600) == {FIRST: 2, SECOND: 2}
+    for case in (FIRST, SECOND):
+        runs[case].append(run(2, figures[case]))
+    assert asked(runs, SLOW, 600) == {FIRST: 7, SECOND: 7}
+    assert asked(runs, SLOW, 198) == {FIRST: 7, SECOND: 6}, "towards a further call"
 
 
 def test_a_setting_is_settled_before_another_gets_the_time_for_it() -> None:
-    runs = {case: [run(1, 1.0, seconds)] for case, seconds in (SLOW | QUICK).items()}
+    runs = {case: [run(1, 1.0)] for case in SLOW | QUICK}
     to_settle = 6 * sum(QUICK.values())
-    wanted = budget.wanted(runs, costs(SLOW | QUICK, to_settle + 60), MOST)
-    assert asked(wanted, runs) == dict.fromkeys(QUICK, 2)
-    wanted = budget.wanted(runs, costs(SLOW | QUICK, to_settle - 1), MOST)
-    assert asked(wanted, runs) == dict.fromkeys(SLOW | QUICK, 2), "fewer contenders may be left"
+    assert asked(runs, SLOW | QUICK, to_settle + 60) == dict.fromkeys(QUICK, 2)
+    few = asked(runs, SLOW | QUICK, to_settle - 1)
+    assert few == dict.fromkeys(SLOW | QUICK, 2), "fewer contenders may be left"
 
 
 @pytest.mark.usefixtures("exact")
 def test_a_first_look_at_a_setting_comes_before_a_second_look_at_another() -> None:
-    runs = {case: [run(n, 1 + n % 2 / 3, 5.0) for n in range(1, 8)] for case in QUICK}
-    runs |= {case: [run(n, 1.0, 20.0) for n in (1, 2)] for case in SLOW}
+    runs = {case: [run(n, 1 + n % 2 / 3) for n in range(1, 8)] for case in QUICK}
+    runs |= {case: [run(n, 1.0) for n in (1, 2)] for case in SLOW}
     first_look = 3 * 5 * 20.0
-    wanted = budget.wanted(runs, costs(SLOW | QUICK, first_look), MOST)
-    assert asked(wanted, runs) == dict.fromkeys(SLOW, 7)
-    wanted = budget.wanted(runs, costs(SLOW | QUICK, first_look - 1), MOST)
-    assert asked(wanted, runs) == dict.fromkeys(QUICK, 8), "there is no time for the first look"
+    assert asked(runs, SLOW | QUICK, first_look) == dict.fromkeys(SLOW, 7)
+    later = asked(runs, SLOW | QUICK, first_look - 1)
+    assert later == dict.fromkeys(QUICK, 8), "there is no time for the first look"
 
 
 def test_the_next_stage_begins_when_the_order_is_settled() -> None:
-    at = {"model1": 1}
     runs = {case: [run(1, 1.0)] for case in SLOW}
-    wanted = budget.wanted(runs, costs(SLOW | QUICK, 600, **at), MOST)
-    assert not {*asked(wanted, runs)} & {*QUICK}, "the order of the first stage is open"
-    figures = dict(zip(SLOW, (1.0, 0.8, 0.3), strict=True))
-    runs = {case: [run(n, f + n / 1000) for n in range(1, 8)] for case, f in figures.items()}
-    wanted = budget.wanted(runs, costs(SLOW | QUICK, 600, **at), MOST)
-    assert asked(wanted, runs) == dict.fromkeys(QUICK, 1)
+    assert not {*asked(runs, SLOW | QUICK, 600, model1=1)} & {*QUICK}, "the order is open"
+    assert asked(settled(), SLOW | QUICK, 600, model1=1) == dict.fromkeys(QUICK, 1)
 
 
 @pytest.mark.usefixtures("exact")
 def test_the_two_leaders_are_measured_once_with_another_batch_at_the_end() -> None:
     larger = {case._replace(batch_per_device=64): case for case in SLOW}
-    known = costs(SLOW | dict.fromkeys(larger, 40.0), 600, model0=0)
-    known = known._replace(larger=larger, stages=known.stages | dict.fromkeys(larger, 1))
-    figures = dict(zip(SLOW, (1.0, 0.9, 0.3), strict=True))
-    runs = {case: [run(1, figure)] for case, figure in figures.items()}
+    seconds = SLOW | dict.fromkeys(larger, 40.0)
+    runs = {case: some[:1] for case, some in settled().items()}
+    assert asked(runs, seconds, 600, checked=larger) == {FIRST: 2, SECOND: 2}
+    runs = settled() | {THIRD: runs[THIRD]}
     first, second, _ = larger
-    assert asked(budget.wanted(runs, known, MOST), runs) == {case_of(0, 0): 2, case_of(0, 1): 2}
-    runs |= {
-        case: [run(n, figures[case] + n / 1000) for n in range(1, 8)] for case in [*figures][:2]
-    }
-    assert asked(budget.wanted(runs, known, MOST), runs) == {first: 1, second: 1}
+    assert asked(runs, seconds, 600, checked=larger) == {first: 1, second: 1}
     runs |= {case: [run(1, 1.0)] for case in (first, second)}
-    assert not {*asked(budget.wanted(runs, known, MOST), runs)} & {*larger}
-    *_, last = budget.answers(known, {})
-    assert last.case in larger
-
-
-def test_all_frameworks_come_before_the_few_that_have_mixed_precision() -> None:
-    mixed = {case._replace(precision="amp"): 1.0 for case in [*SLOW][:2]}
-    wanted = budget.wanted({}, costs(SLOW | mixed, 600), MOST)
-    assert asked(wanted, {}) == dict.fromkeys(SLOW, 1)
+    assert not {*asked(runs, seconds, 600, checked=larger)} & {*larger}
 
 
 def test_a_case_that_failed_is_not_repeated() -> None:
-    runs = {case: [run(1, None if number == 1 else 1.0)] for number, case in enumerate(SLOW)}
-    wanted = budget.wanted(runs, costs(SLOW, 600), MOST)
-    assert asked(wanted, runs) == {case_of(0, 0): 2, case_of(0, 2): 2}
-
-
-@pytest.mark.usefixtures("exact")
-def test_a_framework_alone_gets_repeats_for_intervals() -> None:
-    alone = case_of(0, 0)
-    runs = {alone: [run(1, 1.0)]}
-    assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 7}
-    assert budget.wanted(runs, costs({alone: 10.0}, 25), MOST) == {alone: 3}
-    runs = {alone: [run(n, 1.0) for n in range(1, 8)]}
-    assert budget.wanted(runs, costs({alone: 10.0}, 600), MOST) == {alone: 7}
+    runs = {case: [run(1, None if case == SECOND else 1.0)] for case in SLOW}
+    assert asked(runs, SLOW, 600) == {FIRST: 2, THIRD: 2}
 
 
 @pytest.mark.usefixtures("exact")
 def test_the_time_that_is_left_is_not_spread_over_settled_cases() -> None:
-    figures = {case_of(0, 0): 1.0, case_of(0, 1): 0.8, case_of(0, 2): 0.3}
-    runs = {case: [run(n, f + n / 1000) for n in range(1, 8)] for case, f in figures.items()}
-    far = case_of(0, 2)
-    runs[far] = runs[far][:1]
-    seconds = dict.fromkeys(figures, 10.0)
-    assert not asked(budget.wanted(runs, costs(seconds, 59), MOST), runs)
-    assert asked(budget.wanted(runs, costs(seconds, 60), MOST), runs) == {far: 7}
+    runs = settled() | {THIRD: settled()[THIRD][:1]}
+    seconds = dict.fromkeys(runs, 10.0)
+    assert not asked(runs, seconds, 59)
+    assert asked(runs, seconds, 60) == {THIRD: 7}
 
 
-@pytest.mark.usefixtures("exact")
-def test_what_a_run_took_corrects_what_others_will_take() -> None:
-    runs = {case: [run(1, 1.0, 3 * seconds)] for case, seconds in QUICK.items()}
-    enough = 3 * 2 * sum(SLOW.values())
-    later = costs(SLOW | QUICK, enough / 2, model0=1)
-    assert not {*asked(budget.wanted(runs, later, 1), runs)} - {*SLOW}
-    wanted = budget.wanted(runs, later._replace(left=63), 1)
-    assert len(asked(wanted, runs)) == 1, "one run of 60 s, and its checks of 3 s"
-    assert not asked(budget.wanted(runs, later._replace(left=62), 1), runs)
+def test_what_runs_took_corrects_what_others_will_take() -> None:
+    expected, ratio = corrected(SLOW | QUICK, {FIRST: [50.0, 70.0], SECOND: [60.0], THIRD: []})
+    assert expected == {FIRST: 60.0, SECOND: 60.0, THIRD: 60.0} | {
+        case: 3 * seconds for case, seconds in QUICK.items()
+    }
+    assert ratio == 3
 
 
 def test_a_round_gets_less_than_fits_the_less_is_known() -> None:
     left = 1.5 * sum(21.0 for _ in SLOW)
-    unknown = asked(budget.wanted({}, costs(SLOW, left), MOST), {})
-    assert 0 < len(unknown) < len(SLOW)
-    runs = {case: [run(1, 1.0, 20.0)] for case in [case_of(n, 0) for n in range(2, 40)]}
-    seconds = dict.fromkeys(runs, 20.0)
-    known = asked(budget.wanted(runs, costs(SLOW | seconds, 2 * left), 1), runs)
+    assert 0 < len(asked({}, SLOW, left)) < len(SLOW)
+    runs = {case: [run(1, 1.0)] for case in [case_of(n, 0) for n in range(2, 40)]}
+    known = asked(runs, SLOW | dict.fromkeys(runs, 20.0), 2 * left, at_most=1)
     assert len(known) == len(SLOW)
 
 
 def test_repeats_follow_where_a_first_run_does_not_fit() -> None:
-    seconds = QUICK | {case_of(0, 0): 40.0}
-    runs = {case: [run(1, 1.0, known)] for case, known in QUICK.items()}
-    wanted = budget.wanted(runs, costs(seconds, 45.0), MOST)
-    assert asked(wanted, runs) == dict.fromkeys(QUICK, 2)
-    wanted = budget.wanted(runs, costs(seconds, 4.0), MOST)
-    assert not asked(wanted, runs)
-
-
-@pytest.mark.usefixtures("exact")
-def test_what_is_around_runs_is_paid_for() -> None:
-    known = costs(QUICK, 25.0)
-    assert len(asked(budget.wanted({}, known, MOST), {})) == 3
-    assert len(asked(budget.wanted({}, known._replace(around=10.0), MOST), {})) == 1
+    seconds = QUICK | {FIRST: 40.0}
+    runs = {case: [run(1, 1.0)] for case in QUICK}
+    assert asked(runs, seconds, 45.0) == dict.fromkeys(QUICK, 2)
+    assert not asked(runs, seconds, 4.0)
 
 
 @pytest.mark.parametrize(("seconds", "slower"), [(5.0, 1.0), (5.0, 5.0), (60.0, 2.0)])

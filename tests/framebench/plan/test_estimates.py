@@ -13,8 +13,8 @@ from framebench.cases.fitting import Capacity
 from framebench.config.catalog import Catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
-from framebench.plan import estimates, noting
-from framebench.plan.planning import Plan, costs_of, make_plan
+from framebench.plan import costs, estimates, noting
+from framebench.plan.planning import Plan, make_plan
 from framebench.records import expected
 from framebench.runs import forecast
 from framebench.runs.job_table import JobTable
@@ -109,7 +109,7 @@ def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
     def checks(**axes: list[Any]) -> float:
         suite = {"time_budget": 600, "axes": {**SUITE["axes"], **axes}}
         plan = make_plan(settings(tmp_path, suite), CATALOG, Machine(2, 0), None)
-        return sum(costs_of(plan).checks.values())
+        return sum(case.checks for case in costs.measured_cases(plan, {}, 0.0))
 
     alone, both = checks(precision=["fp32"]), checks(precision=["amp", "fp32"])
     assert both > alone

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.plan import planning
+from framebench.plan import costs
 from framebench.plan.planning import Plan
 from framebench.runs import verify
 from framebench.runs.job_table import JobTable
@@ -109,8 +109,8 @@ def test_a_time_budget_pays_once_for_the_verification_in_fp32_of_another_precisi
     def checks(**suite: Any) -> dict[str, float]:
         axes = changed(model=["resnet50_v1.5"], precision=["amp"])
         made = plan(tmp_path, {**axes, **suite, "time_budget": 600}, emulated="measure")
-        known = planning.costs_of(made)
-        return {case.precision: seconds for case, seconds in known.checks.items()}
+        known = costs.measured_cases(made, {}, 0.0)
+        return {case.case.precision: case.checks for case in known}
 
     alone, later = checks(), checks(then=[{"precision": ["fp32"]}])
     together = checks(include=[{"precision": ["fp32"]}])

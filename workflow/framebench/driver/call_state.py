@@ -25,7 +25,7 @@ from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
 from ..plan import noting, planning, targets
-from ..plan.budget import NOTHING_SPENT, Spent
+from ..plan.costs import NOTHING_SPENT, Spent
 from ..plan.job import MARKERS, Job, files_of, name_of
 from ..plan.planning import Plan
 from ..records import record_sets

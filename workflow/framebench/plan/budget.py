@@ -11,13 +11,13 @@ round gets no more than ends in time if estimates are too low by as much as they
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from core import precisions
 from core.case import Case
@@ -25,14 +25,9 @@ from core.case import Case
 from ..records.run import Run
 from ..statistics.verdicts import FALSE_WINNERS
 
-if TYPE_CHECKING:  # numpy is slow to import, and most plans have no budget
-    from ..statistics.repeated_intervals import Order
+# numpy is slow to import, and most plans have no budget: ..statistics.repeated_intervals is
+# imported where it is used
 
-#: Seconds around a run, for its interpreter, Snakemake and its part of the pages, until runs tell;
-#: and of a page before a round.
-AROUND, PAGE_SECONDS = 1.5, 3.0
-#: Seconds after a round over those of a page: its page, then tables and report by several rules.
-CLOSING = 4.0
 #: Standard deviations by which estimates may be too low: about one round in 40 takes longer.
 MARGIN = 2.0
 #: Relative deviation that repeats of measured cases share, as the machine changes.
@@ -48,9 +43,9 @@ WEIGHT = 2.0
 class MeasuredCase:
     """Case with its repeats so far and what further ones take.
 
-    ``seconds``: expected of a further repeat, with what a first one brings along; ``runs``: repeats
-    so far; ``figures``: of the successful ones, in order; ``is_check``: it checks another batch and
-    is measured once.
+    ``stage``: of the suite; ``seconds``: expected of a further repeat, with those around it;
+    ``checks``: of what a first repeat brings along; ``runs``: repeats so far; ``checked``: the case
+    of which this one checks another batch, once; ``figures``: of the successful repeats, in order.
     """
 
     case: Case
@@ -58,7 +53,7 @@ class MeasuredCase:
     seconds: float
     checks: float
     runs: Sequence[Run] = ()
-    is_check: bool = False
+    checked: Case | None = None
     figures: Sequence[float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,7 +67,7 @@ class MeasuredCase:
     @property
     def may_go_on(self) -> bool:
         """Return whether further repeats are wanted: all so far were successful."""
-        return bool(self.runs) and len(self.figures) == len(self.runs) and not self.is_check
+        return bool(self.runs) and len(self.figures) == len(self.runs) and not self.checked
 
     def seconds_to(self, repeats: int) -> float:
         """Return the seconds until the case has so many repeats."""
@@ -80,64 +75,22 @@ class MeasuredCase:
         return checks + self.seconds * max(0, repeats - self.repeats)
 
 
-class Costs(NamedTuple):
-    """Expected seconds of all cases, and those left of the time budget.
-
-    ``stages``: stage of each case; ``seconds``: expected of a repeat of each case, before any was
-    measured; ``checks``: of what a first repeat brings along; ``left``: of the budget, without what
-    closing takes; ``around``: around a run; ``larger``: cases that check another batch, with the
-    case that they check.
-    """
-
-    stages: Mapping[Case, int]
-    seconds: Mapping[Case, float]
-    checks: Mapping[Case, float]
-    left: float
-    around: float = 0.0
-    larger: Mapping[Case, Case] = MappingProxyType({})
-
-
-class Spent(NamedTuple):
-    """Seconds of the time budget that a call has spent.
-
-    ``around``, ``page``: seconds around a run, and of a page before a round; None before any.
-    """
-
-    seconds: float = 0.0
-    around: float | None = None
-    page: float | None = None
-
-
-NOTHING_SPENT = Spent()
-
-
-def wanted(runs: Mapping[Case, Sequence[Run]], costs: Costs, at_most: int) -> dict[Case, int]:
+def wanted(cases: Sequence[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return the repeats that each case should have after the next round.
 
-    ``runs``: repeats of each case so far. ``at_most``: most repeats of a case.
+    ``left``: seconds of the budget. ``at_most``: most repeats of a case.
     """
-    expected, correction = _corrected(runs, costs.seconds)
-    known = [
-        MeasuredCase(
-            case, stage, expected[case] + costs.around, costs.checks[case] * correction,
-            runs.get(case, ()), case in costs.larger,
-        )
-        for case, stage in costs.stages.items()
-    ]  # fmt: skip
-    leaders = _leaders(known)
-    known = [some for some in known if costs.larger.get(some.case) in {None, *leaders}]
-    found = _round_in_time(known, costs, at_most)
-    return {case: max(len(runs.get(case, ())), found.get(case, 0)) for case in costs.stages}
+    asked = {None, *_leaders(cases)}
+    found = _round_in_time([some for some in cases if some.checked in asked], left, at_most)
+    return {some.case: max(some.repeats, found.get(some.case, 0)) for some in cases}
 
 
-def _leaders(known: Sequence[MeasuredCase]) -> set[Case]:
-    """Return the two fastest cases of each setting whose cases all have a run."""
-    results: set[Case] = set()
-    for some in _by_setting(known):
+def _leaders(cases: Sequence[MeasuredCase]) -> Iterator[Case]:
+    """Yield the two fastest cases of each setting whose cases all have a run."""
+    for some in _by_setting(cases):
         fastest = sorted(_entrants(some), key=lambda case: -statistics.median(case.figures))
         if len(fastest) > 1 and all(case.runs for case in some):
-            results |= {case.case for case in fastest[:2]}
-    return results
+            yield from (case.case for case in fastest[:2])
 
 
 def _by_setting(cases: Iterable[MeasuredCase]) -> list[list[MeasuredCase]]:
@@ -147,17 +100,17 @@ def _by_setting(cases: Iterable[MeasuredCase]) -> list[list[MeasuredCase]]:
     return [*settings.values()]
 
 
-def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) -> dict[Case, int]:
+def _round_in_time(cases: Sequence[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return the part of the next round that ends in time; {} if nothing does.
 
     Where the time does not suffice for any run of a round, others follow: without the cases that
     have no run yet, or without the settings of these repeats.
     """
-    going_on = list(known)
+    going_on = list(cases)
     while True:
-        wanted = _next_round(_by_setting(going_on), costs.left, at_most)
+        wanted = _next_round(_by_setting(going_on), left, at_most)
         asked = [case for case in going_on if wanted.get(case.case, 0) > case.repeats]
-        result = _fitting(wanted, known, costs)
+        result = _fitting(wanted, cases, left)
         if result or not asked:
             return result
         new = {case.case for case in asked if not case.runs}
@@ -167,38 +120,33 @@ def _round_in_time(known: Sequence[MeasuredCase], costs: Costs, at_most: int) ->
         ]
 
 
-def least(costs: Costs) -> float:
+def least(cases: Iterable[MeasuredCase]) -> float:
     """Return the seconds that must be left for a first repeat of the shortest case."""
-    return min(
-        next(_at_most([MeasuredCase(case, stage, seconds, costs.checks[case])], 0))
-        for case, stage in costs.stages.items()
-        for seconds in [costs.seconds[case] + costs.around]
-    )
+    return min(next(_at_most([case], 0)) for case in cases)
 
 
 def _fitting(
-    wanted: Mapping[Case, int], known: Sequence[MeasuredCase], costs: Costs
+    wanted: Mapping[Case, int], cases: Sequence[MeasuredCase], left: float
 ) -> dict[Case, int]:
     """Return the part of a round that ends in time even if the estimates are too low.
 
     Repeats are taken in turn, the shortest first, up to the first that does not fit. Where first
     ones probably all fit, the longest come first, because the shortest still fit at the end.
     """
-    measured = sum(bool(measured_case.runs) for measured_case in known)
     further = sorted(
         (
-            (repeat, measured_case)
-            for measured_case in known
-            for repeat in range(measured_case.repeats + 1, wanted.get(measured_case.case, 0) + 1)
+            (repeat, case)
+            for case in cases
+            for repeat in range(case.repeats + 1, wanted.get(case.case, 0) + 1)
         ),
         key=lambda some: (some[0], some[1].seconds_to(1)),
     )
-    if sum(case.seconds_to(1) for _, case in further if not case.runs) <= costs.left:
+    if sum(case.seconds_to(1) for _, case in further if not case.runs) <= left:
         further.sort(key=lambda some: (some[0], -some[1].seconds_to(1)))
     results: dict[Case, int] = {}
-    ends = _at_most([case for _, case in further], measured)
+    ends = _at_most([case for _, case in further], sum(bool(case.runs) for case in cases))
     for (repeat, case), seconds in zip(further, ends, strict=True):
-        if seconds > costs.left:
+        if seconds > left:
             break
         results[case.case] = repeat
     return results
@@ -230,64 +178,45 @@ class Answer(NamedTuple):
     is_settled: bool
 
 
-def answers(costs: Costs, repeats: Mapping[Case, int]) -> list[Answer]:
+def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[Answer]:
     """Return what further calls are expected to answer, in this order.
 
     A stage begins with a repeat of each case; then the two fastest of each setting get the repeats
     of the first look. ``repeats``: of each case so far.
     """
-    from ..statistics.repeated_intervals import FIRST_LOOK  # imports numpy
+    from ..statistics.repeated_intervals import FIRST_LOOK
 
     result: list[Answer] = []
     spent = 0.0
-    for stage in sorted({*costs.stages.values()}):
-        settings: dict[Case, list[Case]] = defaultdict(list)
-        for case, number in costs.stages.items():
-            if number == stage:
-                settings[case.setting].append(case)
+    stages: dict[int, list[MeasuredCase]] = defaultdict(list)
+    for case in cases:
+        stages[case.stage].append(case)
+    for _, in_stage in sorted(stages.items()):
         to_settle = []
-        for cases in settings.values():
-            if is_check := cases[0] in costs.larger:  # of the leaders, whoever they will be
-                cases = sorted(cases, key=lambda case: costs.seconds[case])[:2]
-            new = [case for case in cases if not repeats.get(case)]
-            for case in new:
-                spent += costs.seconds[case] + costs.around + costs.checks[case]
-            most = sorted((max(1, repeats.get(case, 0)) for case in cases), reverse=True)[:2]
-            missing = sum(max(0, FIRST_LOOK - count) for count in most)
-            mean = statistics.mean(costs.seconds[case] + costs.around for case in cases)
+        for some in _by_setting(in_stage):
+            if is_check := bool(some[0].checked):  # of the leaders, whoever they will be
+                some = sorted(some, key=lambda case: case.seconds)[:2]
+            new = [case for case in some if not repeats.get(case.case)]
+            spent += sum(case.seconds + case.checks for case in new)
             if new:
-                result.append(Answer(spent, cases[0], is_check))
-            if missing and not is_check and len(cases) > 1:
-                to_settle.append((missing * mean, cases[0]))
-        for seconds, case in sorted(to_settle, key=lambda item: item[0]):
+                result.append(Answer(spent, some[0].case, is_check))
+            most = sorted((max(1, repeats.get(case.case, 0)) for case in some), reverse=True)[:2]
+            missing = sum(max(0, FIRST_LOOK - count) for count in most)
+            if missing and not is_check and len(some) > 1:
+                mean = statistics.mean(case.seconds for case in some)
+                to_settle.append((missing * mean, some[0].case))
+        for seconds, setting in sorted(to_settle, key=lambda item: item[0]):
             spent += seconds
-            result.append(Answer(spent, case, True))
+            result.append(Answer(spent, setting, True))
     return result
 
 
-def leads(runs: Mapping[Case, Sequence[Run]], costs: Costs) -> tuple[int, int]:
+def leads(cases: Iterable[MeasuredCase]) -> tuple[int, int]:
     """Return how many leads are settled, and the number of settings with several frameworks that
     have a figure."""
-    known = [MeasuredCase(case, stage, 0.0, 0.0, runs.get(case, ())) for case, stage in
-             costs.stages.items() if case not in costs.larger]  # fmt: skip
-    settings = [some for some in _by_setting(known) if len(_entrants(some)) > 1]
-    every = len(_by_setting(known))
-    return sum(not contenders(some, every) for some in settings), len(settings)
-
-
-def _corrected(
-    runs: Mapping[Case, Sequence[Run]], seconds: Mapping[Case, float]
-) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a repeat, measured or corrected by what others took, and this
-    correction."""
-    took = {
-        case: statistics.median(known)
-        for case, some in runs.items()
-        if (known := [run.wall_seconds for run in some if run.wall_seconds])
-    }
-    ratios = [took[case] / seconds[case] for case in took if seconds.get(case)]
-    correction = statistics.median(ratios) if ratios else 1.0
-    return {case: took.get(case, value * correction) for case, value in seconds.items()}, correction
+    every = _by_setting(case for case in cases if not case.checked)
+    settings = [some for some in every if len(_entrants(some)) > 1]
+    return sum(not contenders(some, len(every)) for some in settings), len(settings)
 
 
 def _next_round(
@@ -303,10 +232,7 @@ def _next_round(
     open_ = [contender for some in settings for contender in contenders(some, _sharing(settings))]
     if open_:  # towards the look of a further call
         return _up_to(open_, left, at_most)
-    first_look = min(at_most, _next_look([]))
-    alone = [case for some in settings if len(_entrants(some)) < 2 for case in some]
-    every = [case for some in settings for case in some]
-    return _whole(every, left, first_look) or _up_to(alone, left, first_look)
+    return _whole(itertools.chain(*settings), left, min(at_most, _next_look([])))
 
 
 def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int]:
@@ -355,12 +281,12 @@ def _of_contenders(
 
 def _sharing(settings: Sequence[Sequence[MeasuredCase]]) -> int:
     """Return the number of settings that share the error rate: those that get repeats."""
-    return sum(not some[0].is_check for some in settings)
+    return sum(not some[0].checked for some in settings)
 
 
 def _next_look(further: Sequence[MeasuredCase]) -> int:
     """Return the repeats at the next look at these cases; the first look without any."""
-    from ..statistics import repeated_intervals  # imports numpy
+    from ..statistics import repeated_intervals
 
     if not further:
         return repeated_intervals.FIRST_LOOK
@@ -373,24 +299,17 @@ def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCas
     These are the fastest and those whose order to it is open, one case per framework.
     ``settings``: number of settings that share the error rate.
     """
-    from ..statistics.repeated_intervals import Order
+    from ..statistics.repeated_intervals import Order, orders
 
     entrants = _entrants(cases)
     if len(entrants) < 2:
         return []
-    leader, found = _orders(entrants, settings)
+    figures = [entrant.figures for entrant in entrants]
+    leader, found = orders(figures, FALSE_WINNERS / settings)
     others = [
         entrant for entrant, order in zip(entrants, found, strict=True) if order is Order.OPEN
     ]
     return [entrants[leader], *others] if others else []
-
-
-def _orders(entrants: Sequence[MeasuredCase], settings: int) -> tuple[int, list[Order | None]]:
-    from ..statistics import repeated_intervals
-
-    return repeated_intervals.orders(
-        [entrant.figures for entrant in entrants], FALSE_WINNERS / settings
-    )
 
 
 def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:

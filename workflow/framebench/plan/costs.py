@@ -6,6 +6,7 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from core import inputs, precisions
 from core.case import Case
@@ -15,12 +16,35 @@ from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..records.expected import TOO_SLOW
+from ..records.run import Run
 from . import estimates
-from .budget import AROUND, CLOSING, PAGE_SECONDS, Costs, Spent
+from .budget import MeasuredCase
 
+if TYPE_CHECKING:
+    from .planning import Plan
+
+#: Seconds around a run, for its interpreter, Snakemake and its part of the pages, until runs tell;
+#: and of a page before a round.
+AROUND, PAGE_SECONDS = 1.5, 3.0
+#: Seconds after a round over those of a page: its page, then tables and report by several rules.
+CLOSING = 4.0
 #: Part of a time budget that the steps of a run may take, and by how much they may be slower than
 #: those of the competitors: cases beyond both are left out.
 SHARE, TIMES = 0.05, 5.0
+
+
+class Spent(NamedTuple):
+    """Seconds of the time budget that a call has spent.
+
+    ``around``, ``page``: seconds around a run, and of a page before a round; None before any.
+    """
+
+    seconds: float = 0.0
+    around: float | None = None
+    page: float | None = None
+
+
+NOTHING_SPENT = Spent()
 
 
 def too_slow(
@@ -55,31 +79,31 @@ def too_slow(
     }
 
 
-def costs(
-    stages: Mapping[Case, int],
-    seconds: Mapping[Case, float],
-    settings: Settings,
-    capacity: Capacity,
-    larger: Mapping[Case, Case],
-    spent: Spent,
-) -> Costs:
-    """Return the expected seconds of all cases, and those left of the time budget.
+def measured_cases(
+    plan: Plan, runs: Mapping[Case, Sequence[Run]], around: float
+) -> list[MeasuredCase]:
+    """Return all cases of a plan with a time budget, with their ``runs`` so far. ``around``:
+    seconds around a run, see :func:`time_left`."""
+    own = [case for case in plan.stages if case not in plan.larger]  # others have their checks
+    checks = _check_seconds(own, {model.name for model in plan.settings.own_models}, plan.capacity)
+    return [
+        MeasuredCase(
+            case, stage, plan.seconds[case] + around, checks.get(case, 0.0) * plan.slower,
+            runs.get(case, ()), plan.larger.get(case),
+        )
+        for case, stage in plan.stages.items()
+    ]  # fmt: skip
 
-    ``stages``, ``larger``: as in :class:`Costs`; ``seconds``: of a run of each case; ``spent``: of
-    the budget.
-    """
-    if settings.budget is None:  # nothing is divided
-        return Costs(stages, seconds, {}, 0.0)
-    own = [case for case in stages if case not in larger]  # others have the checks of these
-    checks = dict.fromkeys(stages, 0.0)
-    checks |= _check_seconds(own, {model.name for model in settings.own_models}, capacity)
-    left = settings.budget - spent.seconds
-    if settings.cluster:  # node time, without what happens between the jobs
-        return Costs(stages, seconds, checks, left, 0.0, larger)
-    slowness = estimates.slowness(capacity)
-    around = AROUND * slowness if spent.around is None else spent.around
+
+def time_left(plan: Plan, spent: Spent) -> tuple[float, float]:
+    """Return the seconds that are left of a plan's time budget without what closing takes, and the
+    seconds around a run."""
+    left = (plan.settings.budget or 0.0) - spent.seconds
+    if plan.settings.cluster:  # node time, without what happens between the jobs
+        return left, 0.0
+    slowness = estimates.slowness(plan.capacity)
     page = PAGE_SECONDS * slowness if spent.page is None else spent.page
-    return Costs(stages, seconds, checks, left - CLOSING * page, around, larger)
+    return left - CLOSING * page, AROUND * slowness if spent.around is None else spent.around
 
 
 def _check_seconds(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import statistics
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 
 from core import precisions
 from core.case import NONE, Case
@@ -57,12 +58,9 @@ def expected_seconds(
     capacity: Capacity,
     catalog: Catalog,
     latest: dict[str, Run],
-) -> dict[Case, float]:
-    """Return the expected seconds of a run of each case.
-
-    Without records it is an estimate from framework and operations, times the median ratio of
-    seconds taken to seconds estimated of the cases that have records.
-    """
+) -> tuple[dict[Case, float], float]:
+    """Return the expected seconds of a run of each case, and the seconds that runs take over those
+    estimated from framework and operations; see :func:`corrected`."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         if run.wall_seconds:
@@ -73,14 +71,21 @@ def expected_seconds(
         samples = learned.get(case)
         known_samples = samples if isinstance(samples, Amounts) else None
         estimated[case] = _run_seconds(case, settings.suite, capacity, catalog, known_samples)
-    known = {
-        case: statistics.median(measured[folder])
-        for case, folder in folders.items()
-        if folder in measured
-    }
-    ratios = [seconds / estimated[case] for case, seconds in known.items()]
-    correction = statistics.median(ratios) if ratios else 1.0
-    return {case: known.get(case, estimated[case] * correction) for case in folders}
+    return corrected(estimated, {case: measured[folder] for case, folder in folders.items()})
+
+
+def corrected(
+    estimated: Mapping[Case, float], measured: Mapping[Case, Sequence[float]]
+) -> tuple[dict[Case, float], float]:
+    """Return the expected seconds of a run of each case: the median of its runs, else the estimate
+    times the median ratio of seconds taken to seconds estimated; and this ratio.
+
+    ``measured``: seconds of the runs so far.
+    """
+    took = {case: statistics.median(seconds) for case, seconds in measured.items() if seconds}
+    ratios = [seconds / estimated[case] for case, seconds in took.items()]
+    ratio = statistics.median(ratios) if ratios else 1.0
+    return {case: took.get(case, seconds * ratio) for case, seconds in estimated.items()}, ratio
 
 
 def slowness(capacity: Capacity) -> float:

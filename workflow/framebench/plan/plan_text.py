@@ -12,7 +12,8 @@ from ..cases import names
 from ..config.repeats import FIRST_LOOK
 from ..environments.software import unbuilt
 from ..machine import local
-from . import budget, call_text, estimates, planning
+from . import budget, call_text, costs, estimates
+from .costs import NOTHING_SPENT
 from .estimates import ENVIRONMENT_SECONDS
 from .job import Job
 from .planning import Plan, remaining, seconds_for
@@ -201,11 +202,12 @@ def _at_most(plan: Plan) -> list[str]:
 
 def _answered(plan: Plan) -> list[str]:
     """Return lines on what each of the next calls answers within its time budget."""
-    budgeted, known = plan.settings.budget or 0.0, planning.costs_of(plan)
-    expected = budget.answers(known, Counter(run.case for run in plan.runs if run.status))
+    left, around = costs.time_left(plan, NOTHING_SPENT)
+    done = Counter(run.case for run in plan.runs if run.status)
+    expected = budget.answers(costs.measured_cases(plan, {}, around), done)
     if not expected:
         return ["Each setting has the repeats of a first look; a further call adds some"]
-    of_call, stages = max(1.0, known.left), dict[Case, int]()
+    of_call, stages = max(1.0, left), dict[Case, int]()
     for case, stage in plan.stages.items():
         stages[case.setting] = min(stage, stages.get(case.setting, stage))
     calls: dict[int, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
@@ -216,7 +218,7 @@ def _answered(plan: Plan) -> list[str]:
         elif plan.stages[case] > stages[case.setting]:
             what += ", compiled"
         calls[int(seconds // of_call) + 1][is_settled].append(what)
-    lines = [f"What calls of {minutes(budgeted)} answer, by these estimates:"]
+    lines = [f"What calls of {minutes(plan.settings.budget or 0.0)} answer, by these estimates:"]
     for number in range(1, min(MOST_CALLS, max(calls)) + 1):
         first, settled = (list(dict.fromkeys(some)) for some in calls[number].values())
         texts = [f"first figures of {'; '.join(first)}"] if first else []

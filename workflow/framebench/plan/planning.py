@@ -32,8 +32,8 @@ from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
 from . import batch_searches, budget, case_settings, costs, estimates, repeats
 from .batch_searches import BatchSearch
-from .budget import NOTHING_SPENT, Costs, Spent
 from .case_settings import asked_conditions, software
+from .costs import NOTHING_SPENT, Spent
 from .job import FIRST, Job, files_of
 
 
@@ -65,6 +65,8 @@ class Plan:
     """Stage of the suite in which a case is measured, see :mod:`budget`."""
     seconds: dict[Case, float]
     """Expected seconds of a run of each case."""
+    slower: float
+    """Seconds that runs took over those of the estimates without records."""
     larger: dict[Case, Case]
     """Cases with a multiple of the batch of another, and that case: see ``batch_check``."""
     leads: tuple[int, int] = (0, 0)
@@ -153,20 +155,21 @@ def make_plan(
         len(wanted) == len(everything),
         {found: stages.get(case, 0) for case, found in known.items() if found},
         {},
+        1.0,
         larger,
     )  # fmt: skip
     as_asked = _as_asked(plan, cached.runs if cached else ())
     runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
-    expected = estimates.expected_seconds(folders, settings, capacity, catalog, latest)
+    seconds, slower = estimates.expected_seconds(folders, settings, capacity, catalog, latest)
     plan = replace(
         plan,
         cached=len(latest),
         elsewhere=[run for run in as_asked if not is_here(run.machine, machine.identity)],
-        # The first estimates of a call stay: by them a time budget knows how wrong they are.
-        seconds={**expected, **(before.seconds if before else {})},
+        seconds=seconds,
+        slower=slower,
     )
-    needed, leads = _needed(plan, runs, costs_of(plan, spent))
+    needed, leads = _needed(plan, runs, spent)
     # A single run is enough to record why a case is not measured.
     failed = (each for each in needs.values() if each.result and each.result.status != "ok")
     once = {search.found for search in failed}.difference(cases)
@@ -282,14 +285,8 @@ def _as_asked(plan: Plan, runs: Iterable[Run]) -> list[Run]:
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
 
 
-def costs_of(plan: Plan, spent: Spent = NOTHING_SPENT) -> Costs:
-    """Return the expected seconds of a plan's cases, by which the time budget of a call is
-    divided."""
-    return costs.costs(plan.stages, plan.seconds, plan.settings, plan.capacity, plan.larger, spent)
-
-
 def _needed(
-    plan: Plan, runs: Sequence[Run], known: Costs
+    plan: Plan, runs: Sequence[Run], spent: Spent
 ) -> tuple[dict[Case, int], tuple[int, int]]:
     """Return the number of repeats that each case should have, given its runs; and with a time
     budget the settled leads and all leads, else (0, 0)."""
@@ -305,7 +302,9 @@ def _needed(
     compared: dict[Case, Sequence[Run]] = {
         case: without_excluded(present[folder], flags) for case, folder in plan.folders.items()
     }
-    return budget.wanted(compared, known, suite.repeats.at_most), budget.leads(compared, known)
+    left, around = costs.time_left(plan, spent)
+    cases = costs.measured_cases(plan, compared, around)
+    return budget.wanted(cases, left, suite.repeats.at_most), budget.leads(cases)
 
 
 def _record_of(

@@ -14,8 +14,9 @@ from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
-from . import amounts, budget, planning
+from . import amounts, budget, costs
 from .case_settings import variables
+from .costs import NOTHING_SPENT
 from .planning import Plan
 
 
@@ -112,8 +113,9 @@ def check_runs(plan: Plan) -> None:
     """Raise :class:`ConfigError` with the reasons if no case can be run, or none within the
     budget."""
     if plan.cases and plan.settings.budget and not plan.runs:
-        known = planning.costs_of(plan)
-        shortest = plan.settings.budget - known.left + budget.least(known)
+        left, around = costs.time_left(plan, NOTHING_SPENT)
+        shortest = plan.settings.budget - left
+        shortest += budget.least(costs.measured_cases(plan, {}, around))
         raise ConfigError(
             f"time_budget: found {plan.settings.budget:g} s, which is too short for any run; "
             f"allowed: more than the {math.ceil(shortest)} s of the shortest, "
