@@ -128,7 +128,7 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
     begun = [case for case, stage in plan.stages.items() if not stage]
     assert {case.compiler for case in begun if case.framework == "pytorch"} == {"inductor"}
     table = job_table.JobTable(plan, CATALOG)
-    early = max((table.run(run) for run in plan.runs), key=lambda job: job.priority)
+    early = max(table.rows(plan.runs), key=lambda job: job.priority)
     assert early.case.framework == "pytorch", "whose environment is built first"
 
 

@@ -68,10 +68,11 @@ def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> Non
 def test_a_round_is_named_by_its_runs(tmp_path: Path) -> None:
     made = quick(tmp_path, Machine(2, 0), frameworks=["jax", "pytorch"])
     pairs = [run for run in made.reserve if run.repeat == 2 and run.case not in made.larger]
-    assert call_text.next_runs(made, pairs) == "repeats of JAX and PyTorch (2 of 7)"
-    assert call_text.next_runs(made, made.runs).startswith("first runs of ResNet-50 v1.5 inference")
+    assert call_text.ahead(made, pairs) == ["next: repeats of JAX and PyTorch (2 of 7)"]
+    (first,) = call_text.ahead(made, made.runs)
+    assert first.startswith("next: first runs of ResNet-50 v1.5 inference")
     larger = [run for run in made.reserve if run.case in made.larger]
-    assert "4 times the batch" in call_text.next_runs(made, larger)
+    assert "4 times the batch" in call_text.ahead(made, larger)[-1]
 
 
 def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> None:

@@ -39,5 +39,5 @@ def test_a_file_system_without_locks(
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(locks.LockUnwritable, match="cannot be written"):
+    with pytest.raises(locks.LockError, match="cannot be written"):
         locks.take(tmp_path / "file" / ".lock", ADVICE, BUSY)

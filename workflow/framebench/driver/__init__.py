@@ -12,11 +12,10 @@ from core.text import accept_any_text
 
 from .. import PROJECT
 from ..config import catalog, values
-from ..config.catalog import Catalog
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
 from ..plan import call_text, noting, plan_text, targets
-from ..plan.job import OUTCOME, Job, name_of
+from ..plan.job import OUTCOME
 from ..records import read_files, sidecars
 from ..runs import forecast
 from ..terminal import closing
@@ -59,20 +58,21 @@ class Driver:
         gc.set_threshold(50_000, 50, 50)
         accept_any_text()
         self.call = SnakemakeCall(workflow, module)
-        self._checkpoints, self._outcome = checkpoints, outcome
+        self.checkpoints, self._outcome = checkpoints, outcome
         try:
             known = catalog.load_catalog(PROJECT)
-            self.settings = _settings(config, known, self.call, outcome)
+            given = load_settings(config, known, self.call.methods)
         except ConfigError as error:
             refuse(error)
+        # Where a module's prefix has the results.
+        self.results = outcome.removesuffix(f"/{OUTCOME}")
+        self.settings = given.model_copy(update={"results": Path(self.results)})
         for own_model in self.settings.own_models:
             known = own_model.among(known)
-        self._catalog = known
+        self.catalog = known
         self._state: CallState | None = None
-        self.results = str(self.settings.results)
         self.records_folder = f"{self.results}/runs"
-        cores = workflow.resource_settings.cores or 1
-        self.lookups = Lookups(self.settings, self.call, lambda: self.state, cores)
+        self.lookups = Lookups(self, workflow.resource_settings.cores or 1)
         self.handlers = Handlers(self)
 
     @property
@@ -84,11 +84,6 @@ class Driver:
     def has_begun(self) -> bool:
         """Return whether the call holds the results to measure into them."""
         return self._state is not None and self._state.is_locked
-
-    def job(self, wildcards: Wildcards, rule: str) -> Job | None:
-        """Return what a job of Snakemake carries out; None for a quick one, or another
-        workflow's."""
-        return self.state.table.find(name_of(dict(wildcards.items()), rule))
 
     def full_verifications(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
@@ -121,18 +116,15 @@ class Driver:
         state.check("plan")
         # What a time budget adds is counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
-        further = [*map(table.run, reserve)] if plan.settings.cluster else []
+        further = table.rows(reserve) if plan.settings.cluster else []
         return "\n".join([plan_text.describe(plan), *forecast.lines(plan, table.to_do, further)])
 
     def _begin(self, measures: bool = True) -> CallState:
         """Return the state of this call; for one that measures, hold the results and say what is
         left out. Module or not: Snakemake calls no handlers of a module."""
-        again = self.call.is_main_process and self.call.forces_runs
-        settings = self.settings.model_copy(update={"measures_again": again})
         self._state = state = CallState(
-            settings, self._catalog, self.call, self._checkpoints,
-            measures and self.call.measures,
-        )  # fmt: skip
+            self.settings, self.catalog, self.call, self.checkpoints, measures
+        )
         if not state.is_locked:
             return state
         self.lookups.prepare()
@@ -155,12 +147,3 @@ class Driver:
                 noting.note(plan)
         except OSError as error:
             refuse(f"{error.filename or results}: {error.strerror}")
-
-
-def _settings(
-    config: Mapping[str, Any], catalog: Catalog, asked: SnakemakeCall, outcome: str
-) -> Settings:
-    """Return the settings of the call. Raises :class:`ConfigError`."""
-    settings = load_settings(config, catalog, asked.methods)
-    results = Path(outcome.removesuffix(str(OUTCOME)))
-    return settings.model_copy(update={"results": results})

@@ -49,11 +49,13 @@ class CallState:
     ) -> None:
         """Read the records and make the plan, after locking the results if the call ``measures``.
         Ends the call if there is no plan."""
-        self.catalog, self._call, self._checkpoints = catalog, call, checkpoints
-        self.results = str(settings.results)
-        self._lock, why_unlocked = _locked(settings) if measures else (None, "")
+        self._catalog, self._call, self._checkpoints = catalog, call, checkpoints
+        self._lock = _locked(settings) if measures and call.measures else None
         #: True if the call shows the jobs of existing records too.
         self.shows = call.shows_files
+        again = call.is_main_process and call.forces_runs
+        settings = settings.model_copy(update={"measures_again": again})
+        self.results = str(settings.results)
         try:
             if call.is_cluster_job:
                 _check_folder(settings)
@@ -64,8 +66,6 @@ class CallState:
             refuse(error)
         if call.is_cluster_job:  # which may be one of any round
             self.plan = replace(self.plan, runs=[*self.plan.runs, *self.plan.reserve])
-        if why_unlocked and (self.plan.pending or self.plan.unsearched):
-            refuse(why_unlocked)
         if self.is_locked:
             for pattern in MARKERS:
                 for marker in (settings.results / "logs").glob(pattern):
@@ -97,7 +97,7 @@ class CallState:
         plan = self.plan
         checked(targets.check_measurement, plan, target)
         checked(targets.check_arithmetic, plan, os.environ)
-        checked(targets.check_data, plan, self.catalog)
+        checked(targets.check_data, plan, self._catalog)
         checked(targets.check_own_model, plan)
         self.check_interpreters(plan.needed)
 
@@ -211,7 +211,7 @@ class CallState:
             if self.is_locked and number == 0:
                 noting.note(self.plan)
             checks = self.table.grow(self.plan)
-            runs = [self.table.run(run) for run in self.plan.pending if run.path not in known]
+            runs = self.table.rows(run for run in self.plan.pending if run.path not in known)
             self.on_growth(runs, [*runs, *checks])
             self._added[number] = [run.output for run in runs]
         return self._added[number]
@@ -224,7 +224,7 @@ class CallState:
         settings = self.plan.settings if before else self.plan.settings.model_copy(update=again)
         spent = self._spent() if before else NOTHING_SPENT
         cached = record_sets.load_results(settings.results)
-        return planning.make_plan(settings, self.catalog, self._machine, cached, before, spent)
+        return planning.make_plan(settings, self._catalog, self._machine, cached, before, spent)
 
     def _spent(self) -> Spent:
         """Return what the call has spent of its time budget: node time on a cluster, else wall time
@@ -239,12 +239,11 @@ class CallState:
         return Spent(seconds, around, max(0.0, time.time() - spending.newest))
 
 
-def _locked(settings: Settings) -> tuple[TextIO | None, str]:
+def _locked(settings: Settings) -> TextIO:
     """Return the lock of a results folder, into which one call measures at a time.
 
     It is taken before records are read, because Snakemake would replace records that another call
-    writes after that. Without a lock, the text says why the folder is not writable, so that nothing
-    can be lost.
+    writes after that.
     """
     another = "give another folder: --config results=DIR"
     measuring = "another Framebench is measuring into this folder"
@@ -253,8 +252,6 @@ def _locked(settings: Settings) -> tuple[TextIO | None, str]:
         # Jobs of a killed call in SLURM's queue end before the plan is made: their records
         # count, and nothing runs twice at a time.
         slurm.settle(settings.results, warn)
-    except locks.LockUnwritable as error:
-        return None, str(error)
     except locks.LockError as error:
         refuse(error)
     except slurm.SlurmError as error:
@@ -264,7 +261,7 @@ def _locked(settings: Settings) -> tuple[TextIO | None, str]:
             "call where squeue answers, or another folder: --config results=DIR. Remove the "
             "file when these jobs are over"
         )
-    return held, ""
+    return held
 
 
 def _check_folder(settings: Settings) -> None:

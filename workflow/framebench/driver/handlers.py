@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,16 +18,15 @@ from core.text import printable
 
 from ..config.validation import ConfigError
 from ..plan import call_text, plan_text
-from ..plan.job import Job, label_cases
+from ..plan.job import Job, label_cases, name_of
 from ..plan.planning import Plan
 from ..records import sidecars
 from ..records.record_sets import RecordsError
 from ..runs import forecast, slurm
 from ..terminal import closing, screen
-from ..terminal.closing import NOUNS
 from ..terminal.status_lines import RunOutcome, outcome_of
 from ..terminal.view import ProgressView
-from .call import SnakemakeJob, checked, refuse, warn
+from .call import checked, refuse, warn
 from .signals import StopSignals, end_descendants
 
 if TYPE_CHECKING:
@@ -63,7 +61,8 @@ class Handlers:
         waiting = self._call.jobs_to_run()
         self._judges = any(job.rule.name == _OUTCOME for job in waiting)
         state, plan = self._driver.state, self._driver.state.plan
-        known = [job for each in waiting if (job := self._job(each))]
+        named = (name_of(dict(job.wildcards.items()), job.rule.name) for job in waiting)
+        known = [job for name in named if (job := state.table.find(name))]
         submitted = [job for job in known if job.nodes]
         if not submitted:
             return
@@ -90,7 +89,7 @@ class Handlers:
         # Our logger plugin shows the view; other loggers show its text.
         self._call.send({"framebench_view": view}, "\n".join(lines))
         if budget and plan.pending:
-            view.begin_round((), [f"next: {call_text.next_runs(plan, plan.pending)}"])
+            view.begin_round((), call_text.ahead(plan, plan.pending))
 
     def success(self) -> None:
         """Show new results, and exit with 1 after a failed run."""
@@ -152,8 +151,7 @@ class Handlers:
         if callable(stop_starting):
             stop_starting(signal.SIGTERM, None)
         # Outside the signal handler, which may have interrupted the holder of a lock.
-        busy = lambda: not self._is_over.is_set()  # noqa: E731
-        threading.Thread(target=end_descendants, args=(busy,), daemon=True).start()
+        threading.Thread(target=end_descendants, args=(self._is_over,), daemon=True).start()
 
     def _note_interruptions(self, logged: str) -> list[str]:
         """Note the runs that ended without a record, and return their labels."""
@@ -194,14 +192,10 @@ class Handlers:
             return
         self._measures = False
         plan = self._renewed()
-        known = (self._job(job) for job in self._call.jobs_to_run())
-        measuring = [job for job in known if job and job.record]
-        missing = Counter(part.kind for job in measuring for part in job.parts or [job])
-        missing["run"], missing["search"] = len(plan.pending), len(plan.unsearched)
         _say(
             closing.unfinished(
                 [run.status for run in plan.runs],
-                {name: missing[name] for name in NOUNS},
+                len(plan.unsearched),
                 begun,
                 self._call.command,
                 f"{self._driver.results}/report.html" if is_reported else "",
@@ -223,7 +217,7 @@ class Handlers:
             )
         # What a time budget adds is counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
-        further = map(self._driver.state.table.run, reserve)
+        further = self._driver.state.table.rows(reserve)
         checked(forecast.check_node_hours, plan, [*submitted, *further])
         slurm.note("".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in log), results)
         if plan.settings.each_node:
@@ -232,18 +226,12 @@ class Handlers:
     def _show_round(self, runs: Sequence[Job], jobs: Iterable[Job]) -> None:
         """Show the jobs of a round."""
         if self._view:
-            settled, leads = self._driver.state.plan.leads
-            ahead = [f"leads settled: {settled} of {leads}"] * bool(leads)
-            ahead.append(f"next: {call_text.next_runs(self._driver.state.plan, runs)}")
-            self._view.begin_round(jobs, ahead)
+            self._view.begin_round(jobs, call_text.ahead(self._driver.state.plan, runs))
 
     def _end_view(self) -> None:
         """End the view before the call's closing output."""
         if self._view:
             self._view.end(self._call.send)
-
-    def _job(self, job: SnakemakeJob) -> Job | None:
-        return self._driver.job(job.wildcards, job.rule.name)
 
 
 def _say(lines: Iterable[str]) -> None:

@@ -10,17 +10,19 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core import surroundings
 
 from .. import PROJECT
 from ..cases import fitting
-from ..config.settings import Settings
 from ..plan.job import FIRST
 from ..runs import commands
-from .call import SnakemakeCall, Wildcards
+from .call import Wildcards
 from .call_state import CallState
+
+if TYPE_CHECKING:
+    from . import Driver
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class JobTexts:
 
 
 class Lookups:
-    """Jobs of a call. ``state``: returns its state, which is known once a rule is looked at.
+    """Jobs of a call.
 
     ``driver``: starts a command that makes tables; with ``--sdm conda`` its packages come from
     ``workflow/envs/driver.yaml``. ``cores``: of a job that runs alone; ``threads``: of any job that
@@ -45,10 +47,8 @@ class Lookups:
 
     first = FIRST
 
-    def __init__(
-        self, settings: Settings, call: SnakemakeCall, state: Callable[[], CallState], cores: int
-    ) -> None:
-        self._settings, self._call, self._state = settings, call, state
+    def __init__(self, driver: Driver, cores: int) -> None:
+        self._driver, self._call, settings = driver, driver.call, driver.settings
         described = settings.cluster
         self.cores = described.cores_per_node if described else cores
         self._cores_here = cores
@@ -64,7 +64,7 @@ class Lookups:
             self._cuda = fitting.accelerator_of(settings, described.machine) == "cuda"
             asked = described.asked(self._cuda, bool(settings.each_node))
             self.resources = {name: self._resource(name) for name in asked}
-        elif call.default_resources:
+        elif self._call.default_resources:
             self.resources = {}
         self.container = self._image if settings.deployment == "apptainer" else None
         # Without --sdm conda Snakemake ignores it, but would call a function for each job.
@@ -72,7 +72,7 @@ class Lookups:
 
     @functools.cached_property
     def state(self) -> CallState:
-        return self._state()
+        return self._driver.state
 
     def before(self, wildcards: Wildcards) -> list[str]:
         """Return the files that a job waits for: the marker of its environment, if that is to be
@@ -128,7 +128,7 @@ class Lookups:
 
     @functools.cache  # noqa: B019 - there is one object for the whole call
     def _origin(self, name: str) -> str:
-        return commands.origin(self.state.plan, self.state.catalog, name)
+        return commands.origin(self.state.plan, self._driver.catalog, name)
 
     def _share_of_cores(self, wildcards: Wildcards) -> int:
         """Return the cores of a job: all, or a GPU's share of them for a job side by side with
@@ -141,9 +141,9 @@ class Lookups:
 
     def _resource(self, name: str) -> Callable[[Wildcards], Any]:
         """Return the function of one cluster resource."""
-        described = self._settings.cluster
+        described = self._driver.settings.cluster
         assert described is not None, "only a cluster is asked for something"
-        minutes = described.minutes(self._settings.seconds_per_run)
+        minutes = described.minutes(self._driver.settings.seconds_per_run)
 
         def value(wildcards: Wildcards) -> Any:
             job = self.state.job(wildcards)

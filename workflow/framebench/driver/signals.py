@@ -6,39 +6,22 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable
 from types import FrameType
 
 import psutil
 from core import signals
 
-#: Seconds that a descendant gets to end after SIGTERM.
-_PATIENCE = 30.0
 
-
-def end_descendants(busy: Callable[[], object]) -> None:
-    """Ask all descendants in this process's group to end, each once, while ``busy`` returns true.
-    Those that still run after _PATIENCE seconds are killed."""
-    asked = dict[int, float]()
-    while busy():
-        now = time.monotonic()
-        for process in _descendants():
-            patient = now - asked.setdefault(process, now) < _PATIENCE
-            if asked[process] == now or not patient:
-                with contextlib.suppress(OSError):
-                    os.kill(process, signal.SIGTERM if patient else signal.SIGKILL)
-        time.sleep(0.05)
-
-
-def _descendants() -> list[int]:
-    """Return the ids of this process's descendants in its process group."""
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(OSError):  # it may have ended meanwhile
-            if os.getpgid(process.pid) == os.getpgrp():
-                found.append(process.pid)
-    return found
+def end_descendants(is_over: threading.Event) -> None:
+    """Ask all descendants in this process's group to end, each once, until ``is_over``."""
+    asked = set[int]()
+    while not is_over.wait(0.05):
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(OSError):  # it may have ended meanwhile
+                if process.pid not in asked and os.getpgid(process.pid) == os.getpgrp():
+                    asked.add(process.pid)
+                    os.kill(process.pid, signal.SIGTERM)
 
 
 class StopSignals:

@@ -11,10 +11,6 @@ class LockError(Exception):
     """Lock that cannot be had, with the reason and advice."""
 
 
-class LockUnwritable(LockError):
-    """Lock file that cannot be opened: its folder is not writable."""
-
-
 def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
     """Lock the file ``path``, created if missing, until it is closed or the process ends.
 
@@ -26,7 +22,7 @@ def take(path: Path, advice: str, busy: str | None = None) -> TextIO:
         folder.mkdir(parents=True, exist_ok=True)
         file = path.open("a", encoding="utf-8")
     except OSError as error:
-        raise LockUnwritable(
+        raise LockError(
             f"{folder}: cannot be written ({error.strerror}). Make it writable, or {advice}"
         ) from error
     try:

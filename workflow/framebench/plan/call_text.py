@@ -106,7 +106,14 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def next_runs(plan: Plan, runs: Sequence[Job]) -> str:
+def ahead(plan: Plan, runs: Sequence[Job]) -> list[str]:
+    """Return how many leads are settled before a round, and what its ``runs`` are."""
+    settled, leads = plan.leads
+    head = [f"leads settled: {settled} of {leads}"] * bool(leads)
+    return [*head, f"next: {_next_runs(plan, runs)}"]
+
+
+def _next_runs(plan: Plan, runs: Sequence[Job]) -> str:
     """Return what the runs of a round are, such as ``repeats of PyTorch and JAX (2 of 7)``."""
     if not runs:
         return "tables and report"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 from core.case import Case
 
@@ -38,8 +38,6 @@ class JobTable:
         self.checks: list[Job] = []
         self.full: list[Job] = []
         self._rows: dict[str, Job] = {}
-        #: Runs of the plan, whose rows are completed when they are asked for.
-        self._runs: dict[str, Job] = {}
         #: Verifications and peak-FLOPS benchmarks with a row: each is made once in a call.
         self._known: set[Verification | Case] = set()
         #: Job that makes a check together with others, by the name of the check.
@@ -57,93 +55,67 @@ class JobTable:
             default=None,
         )
         self._add_environments()
-        for search in plan.searches:
-            if search.result is None:
-                # Before all runs, so that those with the largest batches are interleaved.
-                self._add(
-                    "search", search.name,
-                    estimates.search_seconds(search.case, plan.settings, plan.capacity, catalog),
-                    f"largest batch of {self._label(search.case)}", search.case,
-                    case_settings.software(search.case, plan.settings.suite),
-                    partial(commands.search_arguments, plan, search.case), FIRST,
-                )  # fmt: skip
+        self._add_searches()
         log = f"{plan.settings.results}/logs/tables.log"
         self._rows["tables"] = Job("tables", "", TABLES_SECONDS, log=log, label="tables and report")
         self.grow(plan)
 
     def grow(self, plan: Plan) -> list[Job]:
         """Add what a later plan has more; return the jobs that make its new checks."""
-        if plan.folders.keys() != self.plan.folders.keys():
-            vars(self).pop("_labels", None)
-        self.plan = plan
-        self._runs.update((run.name, run) for run in [*plan.runs, *plan.reserve])
-        before = len(self.checks)
+        self.plan, before = plan, len(self.checks)
+        early = self._early.name if self._early else ""
+        new = [run for run in (*plan.runs, *plan.reserve) if run.name not in self._rows]
+        labels = label_cases(plan.cases, plan.larger) if new else {}
+        for run in new:
+            self._rows[run.name] = run._replace(
+                label=labels[run.case],
+                waits_for=self._waits_for(run),
+                priority=FIRST + 2 if run.name == early else run.priority,
+                arguments=partial(commands.arguments, plan, run),
+            )
         self._add_checks()
         return self.made_by(self.checks[before:])
 
     def find(self, name: str) -> Job | None:
         """Return the job of a name; None if the call has none."""
-        return self.run(self._runs[name]) if name in self._runs else self._rows.get(name)
+        return self._rows.get(name)
 
-    def run(self, run: Job) -> Job:
-        """Return the complete row of a run of the plan."""
-        if job := self._rows.get(run.name):
-            return job
-        is_early = self._early is not None and run.name == self._early.name
-        job = run._replace(
-            label=self._label(run.case),
-            waits_for=self._environment_of(run),
-            priority=FIRST + 2 if is_early else run.priority,
-            arguments=partial(commands.arguments, self.plan, run),
-        )
-        return self._rows.setdefault(job.name, job)
+    def rows(self, runs: Iterable[Job]) -> list[Job]:
+        """Return the complete rows of runs of the plan."""
+        return [self._rows[run.name] for run in runs]
 
     def made_by(self, jobs: Iterable[Job]) -> list[Job]:
         """Return the jobs that make these: one for checks that share a process."""
         return [*dict.fromkeys(self._shared.get(job.name, job) for job in jobs)]
 
     def of_kind(self, kind: str) -> list[Job]:
-        """Return all jobs of a kind; those runs alone that were asked for."""
+        """Return all jobs of a kind."""
         return [job for job in self._rows.values() if job.kind == kind]
 
     @property
     def to_do(self) -> list[Job]:
         """Jobs of a call for the plan, but for runs that depend on a pending search; [] if nothing
         is to be measured."""
-        jobs = [*self.of_kind("search"), *map(self.run, self.plan.pending)]
+        jobs = [*self.of_kind("search"), *self.rows(self.plan.pending)]
         jobs += [job for job in self.checks if not job.status]
         files = {file for job in jobs for file in job.waits_for}
         first = [job for job in self._rows.values() if job.output in files and not job.status]
         return [*first, *jobs, self._rows["tables"]] if jobs else []
 
-    def _add(
-        self,
-        kind: str,
-        path: str,
-        seconds: float,
-        label: str,
-        case: Case,
-        software: str,
-        arguments: Callable[[], list[str]],
-        priority: int = 0,
-        reference: str = "",
-    ) -> Job:
-        """Add a job, and return its row. It is done if its output exists; else it waits for its
-        environment and for the ``reference``."""
-        output, log = files_of(self.plan.settings.results, kind, path)
-        status = "ok" if os.path.exists(output) else ""
-        job = Job(
-            kind, path, seconds, output, log, case, 0, status, software, label, priority,
-            arguments=arguments,
-        )  # fmt: skip
-        if not status:
-            references = (reference,) if reference else ()
-            job = job._replace(waits_for=(*self._environment_of(job), *references))
+    def _add(self, job: Job, reference: str = "", is_done: bool | None = None) -> Job:
+        """Add a job with its files, and return its row. It is done if its output exists, unless
+        ``is_done`` says it; else it waits for its environment and for the ``reference``."""
+        output, log = files_of(self.plan.settings.results, job.kind, job.path)
+        done = os.path.exists(output) if is_done is None else is_done
+        job = job._replace(output=output, log=log, status="ok" if done else "")
+        job = job._replace(waits_for=job.waits_for or self._waits_for(job, reference))
         return self._rows.setdefault(job.name, job)
 
-    def _environment_of(self, job: Job) -> tuple[str, ...]:
-        """Return the file that says that the environment of a job is built; () if none is to be."""
-        return () if job.status else tuple(filter(None, [self._built.get(job.software)]))
+    def _waits_for(self, job: Job, reference: str = "") -> tuple[str, ...]:
+        """Return the files that a job waits for: the one that says that its environment is built,
+        if it is to be, and the reference."""
+        built = self._built.get(job.software, "")
+        return () if job.status else tuple(filter(None, [built, reference]))
 
     def _add_environments(self) -> None:
         """Add a job for each environment that we build. They come before all runs, because those of
@@ -157,17 +129,30 @@ class JobTable:
             if file is None or marker is None:
                 continue
             words = ["--file", str(file.path), "--marker", str(marker), *hashes]
-            output, log = files_of(plan.settings.results, "environment", file.name)
             job = Job(
-                "environment", file.name, estimates.ENVIRONMENT_SECONDS, output, log,
-                status="ok" if is_sound(marker) else "",
+                "environment", file.name, estimates.ENVIRONMENT_SECONDS,
                 label=f"environment {file.name.rpartition('-')[0]}",
                 priority=FIRST + (3 if first and first.name == file.name else 1),
                 arguments=partial(list, words),
             )  # fmt: skip
-            self._rows.setdefault(job.name, job)
+            job = self._add(job, is_done=is_sound(marker))
             if not job.status:
-                self._built[key] = output
+                self._built[key] = job.output
+
+    def _add_searches(self) -> None:
+        """Add the pending searches. They come before all runs, so that those with the largest
+        batches are interleaved."""
+        plan = self.plan
+        labels = label_cases(plan.cases, plan.larger) if plan.unsearched else {}
+        for search in plan.unsearched:
+            job = Job(
+                "search", search.name,
+                estimates.search_seconds(search.case, plan.settings, plan.capacity, self._catalog),
+                case=search.case, label=f"largest batch of {labels[search.case]}", priority=FIRST,
+                software=case_settings.software(search.case, plan.settings.suite),
+                arguments=partial(commands.search_arguments, plan, search.case),
+            )  # fmt: skip
+            self._add(job)
 
     def _add_checks(self) -> None:
         """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Those on one device
@@ -189,11 +174,12 @@ class JobTable:
             what = case._replace(model="", sequence_length=None)
             if what not in self._known:
                 self._known.add(what)
-                new.append(self._add(
+                job = Job(
                     "peak_flops", name, estimates.peak_seconds(case.framework, plan.capacity),
-                    peak_flops.label(case), case, case.framework,
-                    partial(peak_flops.arguments, plan, case),
-                ))  # fmt: skip
+                    case=case, software=case.framework, label=peak_flops.label(case),
+                    arguments=partial(peak_flops.arguments, plan, case),
+                )  # fmt: skip
+                new.append(self._add(job))
                 if case.devices == 1:
                     together[case.framework, ()].append(new[-1])
         self.checks += new
@@ -207,18 +193,20 @@ class JobTable:
         if verification.scale != own_model.SCALE:
             model, seed = verification.case.model, plan.settings.seed
             digest = verify.reference_digest(self._catalog, model, seed)
-            reference = self._add(
+            job = Job(
                 "reference", f"{verification.reference}-{digest}",
                 REFERENCE_SECONDS * estimates.slowness(plan.capacity),
-                f"reference of {verification.reference}", NO_CASE._replace(nodes=1), "",
-                partial(verify.reference_arguments, plan, verification),
-                FIRST + 3,  # before environments: the early run waits for its reference
-            ).output  # fmt: skip
-        return self._add(
-            "verification", name, verify.seconds_of(plan, verification),
-            f"verification of {verification}", verification.case, verification.software,
-            partial(verify.arguments, plan, verification, reference), reference=reference,
+                case=NO_CASE._replace(nodes=1), label=f"reference of {verification.reference}",
+                priority=FIRST + 3,  # before environments: the early run waits for it
+                arguments=partial(verify.reference_arguments, plan, verification),
+            )  # fmt: skip
+            reference = self._add(job).output
+        job = Job(
+            "verification", name, verify.seconds_of(plan, verification), case=verification.case,
+            software=verification.software, label=f"verification of {verification}",
+            arguments=partial(verify.arguments, plan, verification, reference),
         )  # fmt: skip
+        return self._add(job, reference)
 
     def _share(self, jobs: Sequence[Job]) -> None:
         """Let checks share processes, as many as their number asks for."""
@@ -227,20 +215,11 @@ class JobTable:
             if len(parts) > 1:
                 names = " ".join(part.name for part in parts)
                 digest = hashlib.sha256(names.encode()).hexdigest()[:8]
-                path = f"{parts[0].path.partition('/')[0]}/{digest}"
-                output, log = files_of(self.plan.settings.results, "checks", path)
                 job = parts[0]._replace(
-                    kind="checks", path=path, seconds=0.0,
-                    label=f"{len(parts)} checks of {parts[0].software}", output=output, log=log,
+                    kind="checks", path=f"{parts[0].path.partition('/')[0]}/{digest}", seconds=0.0,
+                    label=f"{len(parts)} checks of {parts[0].software}",
                     waits_for=tuple(sorted({file for part in parts for file in part.waits_for})),
                     arguments=partial(commands.check_arguments, parts), parts=parts,
                 )  # fmt: skip
-                self._rows.setdefault(job.name, job)
-                self._shared.update(dict.fromkeys((part.name for part in parts), job))
-
-    def _label(self, case: Case) -> str:
-        return self._labels.get(case) or str(case)
-
-    @cached_property
-    def _labels(self) -> dict[Case, str]:
-        return label_cases(self.plan.cases, self.plan.larger)
+                shared = self._add(job, is_done=False)
+                self._shared.update(dict.fromkeys((part.name for part in parts), shared))

@@ -52,30 +52,18 @@ def failures(failed: Mapping[str, RunOutcome], runs: int) -> list[str]:
 
 
 def unfinished(
-    statuses: Sequence[str],
-    missing: Mapping[str, int],
-    interrupted: Sequence[str],
-    command: str,
-    report: str,
+    statuses: Sequence[str], searches: int, interrupted: Sequence[str], command: str, report: str
 ) -> list[str]:
     """Say in three lines what was measured, what is missing and which command goes on.
 
-    Parameters
-    ----------
-    statuses
-        Status of every run of the suite, "" of those without a record.
-    missing
-        Number of jobs that were not done, by kind.
-    interrupted
-        Labels of runs that were begun and left no record.
-    command
-        This call, quoted for a shell.
-    report
-        Where tables and report are; "" where there are none.
+    ``statuses``: of every run of the suite, "" of those without a record; ``searches``: number of
+    largest batches that are not found; ``interrupted``: labels of runs that left no record;
+    ``command``: this call, quoted for a shell; ``report``: its path, "" without one.
     """
     done = [status for status in statuses if status]
     failed = _counted(status for status in done if is_failure(status))
     where = f"; tables and report hold them: {report}" if report and done else ""
+    missing = {"run": len(statuses) - len(done), "search": searches}
     counts = [count_of(number, kind) for kind, number in missing.items() if number]
     begun = ", ".join(map(_one_line, interrupted[:_MOST]))
     begun += f" and {len(interrupted) - _MOST} more" if len(interrupted) > _MOST else ""
@@ -83,7 +71,8 @@ def unfinished(
         f"Measured: {len(done)} of {count_of(len(statuses), 'run')}"
         + (f" ({failed})" if failed else "")
         + where,
-        f"Missing: {', '.join(counts) or 'no run'}" + (f"; interrupted: {begun}" if begun else ""),
+        f"Missing: {', '.join(counts) or 'no run, but checks or tables'}"
+        + (f"; interrupted: {begun}" if begun else ""),
         f"To go on: {command}",
     ]
 
