@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from framebench.config.catalog import forward_multiply_adds
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import amounts, estimates, targets
+from framebench.plan import estimates, targets
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from harness.learning.amounts import Amounts
@@ -57,7 +58,9 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
     options = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
     plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **options)
     (case,) = plan.folders
-    assert amounts.of_cases([case], plan.settings, CATALOG) == {case: Amounts(TRAIN, HELD_OUT)}
+    assert estimates.count_samples([case], plan.settings, CATALOG) == {
+        case: Amounts(TRAIN, HELD_OUT)
+    }
     operations = 2 * forward_multiply_adds(CATALOG.models["bert_base_squad"], 384)
     work = (2 * 3 * TRAIN + 3 * HELD_OUT) * operations / (2 * estimates.CORE_RATE)
     start = estimates.start_seconds("pytorch", "converge", "none", plan.capacity)
@@ -72,7 +75,7 @@ def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
 
 def test_a_task_that_ships_is_counted_as_it_is(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, model=["digits_resnet"], epochs=10)
-    (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    (actual,) = estimates.count_samples(plan.folders, plan.settings, CATALOG).values()
     assert actual == Amounts(1437, 360), "of 1,797 digits each fifth is held out"
     longer = plan_of(tmp_path / "longer", model=["digits_resnet"], epochs=1000)
     assert seconds_of(longer) > 2 * seconds_of(plan)
@@ -87,10 +90,12 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
                 (folder / f"{number}.JPEG").touch()
     options = {"model": ["resnet50_v1.5"], "input": ["data"], "epochs": 3}
     plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **options)
-    (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    (actual,) = estimates.count_samples(plan.folders, plan.settings, CATALOG).values()
     assert actual == Amounts(80, 12)
-    (tmp_path / "images" / "val" / "dog" / "note.txt").touch()
-    amounts.counted.cache_clear()
+    mixed = tmp_path / "mixed"
+    shutil.copytree(tmp_path / "images", mixed)
+    (mixed / "val" / "dog" / "note.txt").touch()
+    plan = plan_of(tmp_path, {"data": str(mixed)}, **options)
     with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
         targets.check_data(plan, CATALOG)
 
@@ -99,7 +104,7 @@ def test_tokens_are_counted_by_the_size_of_their_file(tmp_path: Path) -> None:
     folder = token_folder.tokens(tmp_path / "data", train=128 * 50, val=128 * 5)
     options = {"model": ["electra_base"], "input": ["data"], "sequence_length": [128]}
     plan = plan_of(tmp_path, {"data": str(folder)}, **options)
-    (actual,) = amounts.of_cases(plan.folders, plan.settings, CATALOG).values()
+    (actual,) = estimates.count_samples(plan.folders, plan.settings, CATALOG).values()
     assert actual == Amounts(50, 5)
 
 
@@ -111,10 +116,11 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
     folder = squad(tmp_path / "squad")
     config = {"data": str(folder)}
     targets.check_data(plan_of(tmp_path / "good", config, **options), CATALOG)
-    (folder / "dev-v1.1.json").unlink()
-    amounts.counted.cache_clear()
+    bad = tmp_path / "without_dev"
+    shutil.copytree(folder, bad)
+    (bad / "dev-v1.1.json").unlink()
     with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
-        targets.check_data(plan_of(tmp_path / "bad", config, **options), CATALOG)
+        targets.check_data(plan_of(tmp_path / "bad", {"data": str(bad)}, **options), CATALOG)
 
 
 def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> None:

@@ -284,6 +284,7 @@ def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
         return local.detect(call.cores)
     if settings.each_node is None:
         return cluster.machine
-    is_job = call.is_cluster_job
-    known = slurm.noted_nodes(settings.results) if is_job else slurm.nodes(cluster)
+    known = slurm.nodes(cluster)
+    if call.is_cluster_job:  # nodes that fail meanwhile stay in its plan
+        known = dict.fromkeys(known, "")
     return replace(cluster.machine, named=known)

@@ -220,8 +220,6 @@ class Handlers:
         further = self._driver.state.table.rows(reserve)
         checked(forecast.check_node_hours, plan, [*submitted, *further])
         slurm.note("".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in log), results)
-        if plan.settings.each_node:
-            slurm.note_nodes(results, plan.capacity.unusable)
 
     def _show_round(self, runs: Sequence[Job], jobs: Iterable[Job]) -> None:
         """Show the jobs of a round."""

@@ -3,24 +3,30 @@ their time limits."""
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from core import precisions
 from core.case import NONE, Case
 from core.declarations import START_SECONDS
-from harness.learning.amounts import Amounts
+from core.inputs import READING
+from harness.learning.amounts import Amounts, amounts
+from harness.samples.folder import BadData
+from tasks import TaskError
 
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
-from ..config.kinds import INDEPENDENT
+from ..config.kinds import CONVERGE, INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
 from ..machine import datasheets
 from ..records.run import Run
-from . import amounts, batch_searches, repeats
+from . import batch_searches, repeats
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
@@ -65,7 +71,7 @@ def expected_seconds(
     for origin, run in latest.items():
         if run.wall_seconds:
             measured[os.path.dirname(origin)].append(run.wall_seconds)
-    learned = amounts.of_cases(folders, settings, catalog)
+    learned = count_samples(folders, settings, catalog)
     estimated = {}
     for case in folders:
         samples = learned.get(case)
@@ -86,6 +92,43 @@ def corrected(
     ratios = [seconds / estimated[case] for case, seconds in took.items()]
     ratio = statistics.median(ratios) if ratios else 1.0
     return {case: took.get(case, seconds * ratio) for case, seconds in estimated.items()}, ratio
+
+
+def count_samples(
+    cases: Iterable[Case], settings: Settings, catalog: Catalog
+) -> dict[Case, Amounts | str]:
+    """Return the sample counts of the cases that train to a target, or the fault of their folder.
+    Cases are missing whose folder is not visible on this machine."""
+    found: dict[Case, Amounts | str] = {}
+    for case in cases:
+        if case.mode == CONVERGE:
+            folder = training_folder(case, settings)
+            there = str(folder) if folder and folder.is_dir() else None
+            model_config = json.dumps(catalog.models[case.model], sort_keys=True)
+            count = _counted(model_config, case.input, case.sequence_length, there)
+            if count is not None:
+                found[case] = count
+    return found
+
+
+def training_folder(case: Case, settings: Settings) -> Path | None:
+    """Return the folder that a training reads; None without one."""
+    if case.input in READING:
+        return settings.data
+    named = dict(case.parameters).get("data", "none")
+    return None if named == "none" else Path(named)
+
+
+@cache
+def _counted(
+    model_config: str, source: str, length: int | None, folder: str | None
+) -> Amounts | str | None:
+    """Return the numbers of samples in a data set: its fault if it cannot be counted, None if it
+    does not exist. ``model_config``: as JSON."""
+    try:
+        return amounts(json.loads(model_config), source, length, folder)
+    except (TaskError, BadData, OSError) as error:
+        return str(error)
 
 
 def slowness(capacity: Capacity) -> float:

@@ -83,11 +83,6 @@ class Job(NamedTuple):
         return self.case.nodes
 
     @property
-    def group(self) -> str:
-        """Path that jobs share which take equally long: the repeats of a case."""
-        return self.path.rpartition("/")[0] if self.kind == "run" else self.path
-
-    @property
     def record(self) -> str:
         """Output that says what came of the job; "" for an environment, a reference or tables."""
         return "" if self.kind in ("environment", "reference", "tables") else self.output

@@ -14,7 +14,7 @@ from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from ..environments.software import PROVIDED
-from . import amounts, budget, costs
+from . import budget, costs, estimates
 from .case_settings import variables
 from .costs import NOTHING_SPENT
 from .planning import Plan
@@ -69,13 +69,13 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
         _check_folder(settings)
     for case in cases:
         model_config = catalog.models[case.model] if case.mode == CONVERGE else {}
-        if model_config.get("reads_files") and amounts.folder_of(case, settings) is None:
+        if model_config.get("reads_files") and estimates.training_folder(case, settings) is None:
             raise ConfigError(
                 f"{settings.suite.path}: found {case.model}, which learns from files, but no "
                 f"folder is named; allowed: with data=DIR, one with the files of "
                 f"{model_config['task']}"
             )
-    for count in amounts.of_cases(cases, settings, catalog).values():
+    for count in estimates.count_samples(cases, settings, catalog).values():
         if isinstance(count, str):
             raise ConfigError(f"{SOURCE}: data: {count}")
 

@@ -30,23 +30,27 @@ def main(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     _end_with_parent()
-    hashed = not options.without_hashes
-    marker = options.marker or _usual_marker(options.file, hashed)
-    return 0 if soundness.is_sound(marker) else _build(options.file, marker, hashed)
-
-
-def _usual_marker(file: Path, hashed: bool) -> Path:
-    """Return the marker of the environment of ``file`` in the default folder.
-
-    Exits with a message if the file cannot be read.
-    """
+    if options.marker and soundness.is_sound(options.marker):
+        return 0
+    # Loaded only if there is something to build.
     from ..config.validation import ConfigError
     from ..environments import venvs
 
+    hashed, where = not options.without_hashes, options.file
     try:
-        return PROJECT / ".venvs" / venvs.read_environment_file(file, hashed).name / venvs.MARKER
-    except ConfigError as error:
-        sys.exit(f"framebench: {error}")
+        name = venvs.read_environment_file(options.file, hashed).name
+        marker = options.marker or PROJECT / ".venvs" / name / venvs.MARKER
+        where = marker.parent
+        ensure(options.file, marker, hashed)
+    except (ConfigError, locks.LockError) as error:
+        print(f"framebench: {error}", file=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
+    except OSError as error:
+        print(f"framebench: {where}: cannot be built: {error}", file=sys.stderr)
+    else:
+        return 0
+    return 1
 
 
 def _end_with_parent() -> None:
@@ -60,23 +64,6 @@ def _end_with_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
         if str(os.getppid()) != parent:
             os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _build(file: Path, marker: Path, hashed: bool) -> int:
-    # Loaded only if there is something to build.
-    from ..config.validation import ConfigError
-
-    try:
-        ensure(file, marker, hashed)
-    except (ConfigError, locks.LockError) as error:
-        print(f"framebench: {error}", file=sys.stderr)
-    except subprocess.CalledProcessError as error:
-        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
-    except OSError as error:
-        print(f"framebench: {marker.parent}: cannot be built: {error}", file=sys.stderr)
-    else:
-        return 0
-    return 1
 
 
 def ensure(file: Path, marker: Path, hashed: bool = True) -> None:

@@ -3,20 +3,16 @@ why some cannot be measured now."""
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from core import bounded, programs
 
 from ..config.cluster import Cluster
 from ..config.validation import ConfigError
-from ..files import json_files
-from ..files.whole_files import write_whole
 
 _SECONDS = 60  # time limit of a SLURM command
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
@@ -29,8 +25,6 @@ _NAME = re.compile(r"SLURM run ID: (\S+)")
 _LOG = re.compile(r"submitted with SLURM jobid \d+ \(log: (.*)\)\.$", re.MULTILINE)
 _MESSAGE = re.compile(r"^framebench: .*$", re.MULTILINE)
 
-#: File in the results: the nodes that the measuring call found.
-NODES_FILE = ".nodes.json"
 #: States of nodes out of service, without the letter that sinfo appends.
 _OUT_OF_SERVICE = frozenset(
     ("down", "drain", "drained", "draining", "fail", "failing")
@@ -47,13 +41,6 @@ class SlurmError(RuntimeError):
         super().__init__(f"{' '.join(command)}: {text}")
 
 
-class SlurmJob(NamedTuple):
-    """A job in the queue. ``state`` as SLURM names it."""
-
-    id: str
-    state: str
-
-
 def note(log: str, results: Path) -> None:
     """Store the common name of this call's jobs, found in Snakemake's log.
 
@@ -63,21 +50,16 @@ def note(log: str, results: Path) -> None:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
 
-def jobs(results: Path) -> list[SlurmJob]:
-    """Return the jobs of earlier calls for this folder that are still in the queue.
-
-    Raises SlurmError.
-    """
-    try:
-        names = bounded.read_text(results / FILE).split()
-    except FileNotFoundError:
-        return []
-    if not names:
-        return []
+def jobs(results: Path) -> dict[str, str]:
+    """Return the state of each job of earlier calls for this folder that is still in the queue, by
+    its number. Raises SlurmError."""
+    path = results / FILE
+    if not path.exists() or not (names := bounded.read_text(path).split()):
+        return {}
     listed = output_of(
         "squeue", "--me", "--noheader", "--format=%i|%T", f"--name={','.join(names)}"
     )
-    return [SlurmJob(*line.split("|", 1)) for line in listed.splitlines() if "|" in line]
+    return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
 
 
 def refusals(log: str) -> list[str]:
@@ -93,11 +75,11 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
     Returns the number of jobs. Raises SlurmError.
     """
     found = jobs(results)
-    waiting = [job.id for job in found if job.state in _WAITING]
+    waiting = [job for job, state in found.items() if state in _WAITING]
     if waiting:
         output_of("scancel", *waiting)
         say(f"An earlier call was killed: {len(waiting)} of its jobs that waited are cancelled.")
-    running = [job.id for job in found if job.state not in _WAITING]
+    running = [job for job in found if job not in waiting]
     if running:
         say(
             f"An earlier call was killed: waiting for {len(running)} of its jobs that still run "
@@ -112,7 +94,7 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
 def cancel(results: Path) -> None:
     """Cancel all jobs of an interrupted call. Snakemake leaves out those that it submits or asks
     about at that moment. Raises SlurmError."""
-    if found := [job.id for job in jobs(results)]:
+    if found := jobs(results):
         output_of("scancel", *found)
 
 
@@ -151,21 +133,8 @@ def nodes(cluster: Cluster) -> dict[str, str]:
     return results
 
 
-def note_nodes(results: Path, known: Mapping[str, str]) -> None:
-    """Write the nodes for the jobs of this call; nodes that fail meanwhile stay in its plan."""
-    write_whole(results / NODES_FILE, json.dumps(dict(known)))
-
-
-def noted_nodes(results: Path) -> dict[str, str]:
-    """Read the nodes that the submitting call wrote. Raises OSError if there are none."""
-    known: dict[str, str] = json_files.read(results / NODES_FILE)
-    return known
-
-
 def _against(state: str, why: str) -> str:
-    bare = state.rstrip("*~#!%$@^-+")
-    silent = _SILENT in state
-    if bare in _OUT_OF_SERVICE or silent:
-        reason = f", {why}" if why not in ("", "none") else ""
-        return f"SLURM says {state}{reason}"
-    return ""
+    if state.rstrip("*~#!%$@^-+") not in _OUT_OF_SERVICE and _SILENT not in state:
+        return ""
+    reason = f", {why}" if why not in ("", "none") else ""
+    return f"SLURM says {state}{reason}"

@@ -18,7 +18,6 @@ from typing import Any, TextIO
 from core.text import duration
 
 from ..plan.job import Job, name_of
-from ..statistics.descriptive import median
 from . import status_lines
 from .closing import NOUNS, count_of
 from .screen import Screen
@@ -50,8 +49,8 @@ class ProgressView:
         self._results, self._budget = results, budget
         self._at_once = at_once
         self._left: dict[str, Job] = {}
-        #: Seconds that jobs took, by kind and case.
-        self._took: dict[tuple[str, str], list[float]] = defaultdict(list)
+        #: Seconds that jobs took, and those expected of them, by kind.
+        self._took, self._expected = defaultdict[str, float](float), defaultdict[str, float](float)
         self._total: Counter[str] = Counter()
         self._done: Counter[str] = Counter()
         self._failed, self._here = 0, here
@@ -93,15 +92,15 @@ class ProgressView:
 
     @property
     def left(self) -> float:
-        """Seconds until all jobs are done. A job is expected to take the median of its case in this
-        call, else its estimate."""
+        """Seconds until all jobs are done. Estimates are corrected by what jobs of their kind took
+        in this call."""
         now, work = self._now(), 0.0
         # On a cluster, jobs wait before they start.
         begun = {job.name: at for job, at in self._running.values()} if self._here else {}
         for name, job in self._left.items():
-            took = self._took.get((job.kind, job.group))
-            seconds = median(took) if took else job.seconds
-            work += max(0.0, seconds - (now - begun.get(name, now)))
+            expected = self._expected[job.kind]
+            ratio = self._took[job.kind] / expected if expected else 1.0
+            work += max(0.0, ratio * job.seconds - (now - begun.get(name, now)))
         return work / self._at_once
 
     def clock(self) -> float:
@@ -238,7 +237,8 @@ class ProgressView:
             self._done[job.kind] += 1
             self._failed += is_bad
             if self._left.pop(job.name, None):
-                self._took[job.kind, job.group].append(seconds)
+                self._took[job.kind] += seconds
+                self._expected[job.kind] += job.seconds
             if job.kind == "environment":
                 self._built.append(job.path.rpartition("-")[0])
         if job.kind == "verification" and job.record:
