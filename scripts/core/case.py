@@ -143,11 +143,6 @@ class Case(_Values):
         return self._replace(framework="", compiler="", framework_version="", source="", variant="")
 
     @property
-    def is_plain(self) -> bool:
-        """Return whether a step is one micro-step with data parallelism only."""
-        return self.accumulation == 1 and self.parallelism == DATA
-
-    @property
     def divides(self) -> bool:
         """Return whether every device has a whole number of samples."""
         return "/" not in str(self.batch_per_device)

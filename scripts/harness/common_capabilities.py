@@ -15,7 +15,6 @@ from harness.adapter import (
     Collectives,
     Numerics,
     Rounding,
-    StepBreakdown,
     Unsupported,
 )
 from harness.batch_input import Checkpointing
@@ -110,9 +109,8 @@ class MicroBenchmarks(SingleOperations, Collectives):
         return Unsupported(f"{self.case.framework} has no {operation} on {device}: {reason}")
 
 
-class CommonCapabilities(MicroBenchmarks, Rounding, Numerics, StepBreakdown, Checkpointing):
-    """Several devices, micro-benchmarks, step breakdown, comparison with the reference, and
-    checkpoints."""
+class CommonCapabilities(MicroBenchmarks, Rounding, Numerics, Checkpointing):
+    """Several devices, micro-benchmarks, comparison with the reference, and checkpoints."""
 
     def matmul_result(self, left: Any, right: Any) -> Any:
         return self.primitives().matmul_result(left, right)

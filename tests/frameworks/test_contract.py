@@ -50,7 +50,6 @@ SCHEMA = json.loads((ROOT / "workflow/schemas/record.schema.json").read_text())
 
 STEPS = {"warmup_steps": 1, "timed_steps": 7}
 BATCH = 2  # per device, as in the verifications
-BREAKDOWN_STEPS = 3
 # Loss of a guess among few words, with weights drawn around zero.
 GUESS = math.log(50) + math.log(2)
 
@@ -86,7 +85,7 @@ class Runs:
     @cached_property
     def trained(self) -> dict[str, Any]:
         """Return the record of a training through the command line."""
-        # its loss falls within STEPS; each part of a step is compiled by itself
+        # its loss falls within STEPS
         model_config = small(BERT, learning_rate=0.01, layers=0)
         written = self.folder / "model_config.json"
         written.write_text(json.dumps(model_config))
@@ -101,7 +100,6 @@ class Runs:
             compiler=self.compiler,
             install_method="venv",
             prefix=Path(self.python).parents[1],
-            parameters={"breakdown_steps": BREAKDOWN_STEPS},
             **STEPS,
         )
         assert finished.status == 0, finished.stderr
@@ -127,7 +125,7 @@ class Runs:
 
     def pair(self) -> list[dict[str, Any]]:
         """Return what two ranks tell of their training."""
-        self.require("Collectives", "StepBreakdown")
+        self.require("Collectives")
         return self.run("train_together", ranks=2, steps=sum(STEPS.values()))
 
     def listening(self, hosts: Sequence[str]) -> list[set[str]]:
@@ -137,8 +135,7 @@ class Runs:
 
     def alone(self, compiler: str | None = None) -> dict[str, Any]:
         """Return what one rank tells of its training; ``compiler``: replaces the usual."""
-        parts = "StepBreakdown" not in self.lacking
-        (answer,) = self.run("train_alone", compiler=compiler or self.compiler, split=parts)
+        (answer,) = self.run("train_alone", compiler=compiler or self.compiler)
         return answer
 
     @property
@@ -251,7 +248,7 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
     elsewhere = {"traceback", "processes", "preflight", "verification", "matmuls", "sustained"}
     elsewhere |= {"gradient_all_reduce", "micro_steps", "step_all_reduces"}
-    elsewhere |= {"preloaded", "huge_page_bytes"}  # of records of before
+    elsewhere |= {"preloaded", "huge_page_bytes", "step_breakdown"}  # of records of before
     elsewhere |= {"held_parameters", "collectives"}  # where devices share a step
     elsewhere |= {"blocks", "threads", "last_cache_bytes", "fio", "network"}  # of micro-benchmarks
     elsewhere |= {"link", "links"}  # of copies
@@ -270,7 +267,6 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     elsewhere |= {"started_from", "weights_file", "other_checkpoint"}
     elsewhere |= {"listens", "batch_checksum"}  # of several ranks
     elsewhere |= {
-        "step_breakdown",
         "significant_bits",
         "allocated_memory_bytes",
         "peak_reserved_memory_bytes",
@@ -296,7 +292,6 @@ def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     assert set(rank["matmul_dtypes"]) == {"float32"}
     assert rank["first_value"] == pytest.approx(GUESS, abs=1.2)
     assert rank["last_value"] < rank["first_value"]
-    assert rank["step_breakdown"]["parts"] or rank["step_breakdown"]["reason"]
 
 
 def test_all_frameworks_run_ahead_alike(runs: Runs) -> None:
@@ -321,7 +316,7 @@ def test_a_loss_that_is_no_number_fails(runs: Runs) -> None:
 
 def test_two_devices_train_together_on_different_data(runs: Runs) -> None:
     first, second = runs.pair()
-    assert first["before"] == pytest.approx(second["before"], rel=1e-12)
+    assert first["checksum"] == pytest.approx(second["checksum"], rel=1e-12)
     assert first["values"][0] != second["values"][0], "both ranks saw the same batch"
     assert first["values"][-1] < first["values"][0]
 
@@ -395,22 +390,6 @@ def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
     assert not beyond(answer["errors"])
 
 
-@pytest.mark.parametrize("compiler", ["default", "native"])
-def test_a_step_has_its_parts(runs: Runs, compiler: str) -> None:
-    runs.require("StepBreakdown")
-    actual = runs.alone() if compiler == "default" else runs.natively
-    if is_refused(actual):
-        return
-    assert [part["part"] for part in actual["parts"]] == ["forward", "backward", "optimizer"]
-    assert all(len(part["seconds"]) == BREAKDOWN_STEPS for part in actual["parts"])
-
-
-def test_two_devices_have_an_all_reduce_among_the_parts(runs: Runs) -> None:
-    for rank in runs.pair():
-        parts = [part["part"] for part in rank["parts"]]
-        assert parts == ["forward", "backward", "all_reduce", "optimizer"]
-
-
 def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
     """Fail if the messages of two devices are not all gradients.
     Padding is allowed: OneFlow aligns each array in a bucket."""
@@ -419,12 +398,6 @@ def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
         assert gradients <= sum(actual["bytes"]) < 1.1 * gradients
         assert actual["seconds"], "no round was timed"
         assert min(actual["seconds"]) > 0
-
-
-def test_ranks_agree_after_the_parts_of_a_step(runs: Runs) -> None:
-    first, second = runs.pair()
-    assert first["after"] == pytest.approx(second["after"], rel=1e-12)
-    assert first["after"] != first["before"], "no weight was changed: what was timed is no step"
 
 
 def host_name_address() -> str:
@@ -501,7 +474,7 @@ def test_a_peak_is_measured_in_its_precision_or_refused(runs: Runs, precision: s
 
 def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
     """Fail if a single operation or collective is wrong, or lacks both result and reason.
-    They run in the processes of the step breakdown."""
+    They run in the processes of two devices that train together."""
     for rank in runs.pair():
         actual = rank["operations"]
         own = {"batched", "matmul", "add", "multiply", "exp", "scale", "triad", "shared sums"}

@@ -18,7 +18,7 @@ AXES = {
     "batch_per_device": [1],
 }
 SUITE: dict[str, Any] = {
-    "steps": {"warmup": 1, "timed": 3, "breakdown": False},
+    "steps": {"warmup": 1, "timed": 3},
     "time_budget": 300,
     "repeats": 7,
     "axes": AXES,

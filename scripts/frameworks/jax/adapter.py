@@ -16,11 +16,9 @@ from harness.adapter import (
     Accumulation,
     Generation,
     OwnModels,
-    StepPart,
     Variable,
     is_mixed,
     micro_batches,
-    program_parts,
     zeros,
 )
 from harness.adapter.layout import own_layout
@@ -98,7 +96,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         if self.case.accumulation > 1:
             in_loop = self.case.compiler == "jit"
             differentiate = steps.accumulated(self._observed, arrays.vary, in_loop)
-        self._differentiate_alone = steps.averaged(differentiate, arrays, alone=True)
         self._differentiate = steps.averaged(differentiate, arrays)
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),
@@ -277,24 +274,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
         def run() -> None:
             self._latest = together()
-
-        return run
-
-    def step_parts(self) -> List[StepPart]:
-        shared, own = data_parallel.SHARED, data_parallel.OWN
-        parts = {
-            "forward": self._program(self._logits, own),
-            "backward": self._program(steps.gradients(self._differentiate_alone), own),
-        }
-        if self._ranks:
-            parts["all_reduce"] = self._program(steps.gradients(self._differentiate), shared)
-        return program_parts(parts, self.step)
-
-    def _program(self, function: Any, results: Any) -> Any:
-        program = self._ready(function, self._shared.parameters, results)
-
-        def run() -> None:
-            self._latest = program(self._shared.parameters, self._own, self._batch)
 
         return run
 

@@ -101,19 +101,15 @@ def accumulated(
     return run
 
 
-def averaged(differentiate: Differentiate, arrays: Any, alone: bool = False) -> Differentiate:
+def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
     """Differentiate as one rank's part of a program over all ranks, and average the gradients over
-    them, unless ``alone``; the loss is still this rank's."""
+    them; the loss is still this rank's."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         value, own, gradients = differentiate(arrays.vary(parameters), own, batch)
-        return value, own, gradients if alone else arrays.average(gradients)
+        return value, own, arrays.average(gradients)
 
     return run
-
-
-def gradients(differentiate: Differentiate) -> Callable[[Arrays, Own, Arrays], Arrays]:
-    return lambda parameters, own, batch: differentiate(parameters, own, batch)[2]
 
 
 def training(

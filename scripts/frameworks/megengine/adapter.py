@@ -81,7 +81,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
     def clear_gradients(self) -> None:
         self._optimizer.clear_grad()
 
-    def loss(self, number: int, alone: bool = False) -> Any:
+    def loss(self, number: int) -> Any:
         self._manager.record()
         return self._definition.loss(self._forward(), self._batch)
 

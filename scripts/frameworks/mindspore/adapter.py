@@ -10,11 +10,9 @@ import mindspore
 import numpy as np
 from harness.adapter import (
     Accumulation,
-    StepPart,
     Unsupported,
     Variable,
     micro_batches,
-    program_parts,
     variable_of,
 )
 from harness.batch_input import load_arrays, save_arrays
@@ -92,15 +90,10 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
     def _forward(self) -> Sequence[Any]:
         return tuple(self._programs.forward(self._batches[0]))
 
-    def _differentiate(self) -> Any:
-        """Leave the gradients of this rank and return the loss."""
-        loss, self._gradients = self._programs.differentiate(self._batches)
-        return loss
-
     def _average(self) -> Any:
         """Leave the gradients averaged over the ranks and return the loss."""
-        loss = self._differentiate()
-        self._gradients = self._group.average(self._gradients)
+        loss, gradients = self._programs.differentiate(self._batches)
+        self._gradients = self._group.average(gradients)
         return loss
 
     def step(self) -> Any:
@@ -163,12 +156,6 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
 
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof()
-
-    def step_parts(self) -> List[StepPart]:
-        parts = {"forward": self._forward, "backward": self._differentiate}
-        if self.rank_context.world_size > 1:
-            parts["all_reduce"] = self._average
-        return program_parts(parts, self.step)
 
     def save_training(self, path: str) -> None:
         save_arrays(path, [parameter.asnumpy() for parameter in self._lasting()])

@@ -134,7 +134,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             for parameter in self._trained:
                 parameter.zero_grad()
 
-    def loss(self, number: int, alone: bool = False) -> Tuple[Any, Any]:
+    def loss(self, number: int) -> Tuple[Any, Any]:
         """Return the loss, an array (1,), and the value to differentiate: the loss, scaled under
         float16."""
         inputs, labels = self._parts[number]

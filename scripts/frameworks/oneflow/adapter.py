@@ -11,11 +11,9 @@ from harness.adapter import (
     CONVOLUTION_OHWI,
     CONVOLUTION_OIHW,
     EagerTraining,
-    StepPart,
     Unsupported,
     Variable,
     is_mixed,
-    program_parts,
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
@@ -102,10 +100,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         # recommends.
         self._optimizer.zero_grad(set_to_none=self.rank_context.world_size == 1)
 
-    def loss(self, number: int, alone: bool = False) -> Any:
-        # Without DistributedDataParallel's hook, which stands behind the whole model, gradients
-        # stay this rank's.
-        outputs = self._forward(self._model.forward if alone else self._wrapped)
+    def loss(self, number: int) -> Any:
+        outputs = self._forward(self._wrapped)
         losses = self._definition.losses(outputs, self._batch)
         return sum(vector.mean() for vector in losses)
 
@@ -238,19 +234,6 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if self._graph_mode:
             raise Unsupported("nn.Graph does not tell in which messages gradients go")
         return devices.bucket_bytes(self._model)
-
-    def step_parts(self) -> List[StepPart]:
-        if not self._graph_mode:
-            # Buckets that were reduced once are not reduced again before DistributedDataParallel's
-            # next forward pass: gradients of passes without it stay this rank's.
-            return super().step_parts()
-        several = self.rank_context.world_size > 1
-        forward, gradients = map(self._compiled, (compiler.Forward, compiler.Gradients))
-        programs = {
-            "forward": lambda: forward(self._batch),
-            "backward+all_reduce" if several else "backward": lambda: gradients(self._batch),
-        }
-        return program_parts(programs, self.step)
 
     def primitives(self) -> Primitives:
         dtype = self._amp or oneflow.float32

@@ -107,10 +107,9 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def clear_gradients(self) -> None:
         self._optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
 
-    def loss(self, number: int, alone: bool = False) -> Any:
-        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
-        network, batch = self._network if alone else self._wrapped, self._micro_batches[number]
-        outputs = tuple(network(batch.inputs))
+    def loss(self, number: int) -> Any:
+        batch = self._micro_batches[number]
+        outputs = tuple(self._wrapped(batch.inputs))
         return self.share(self._definition.loss(outputs, batch.tensors))
 
     def backward(self, loss: Any) -> None:

@@ -144,10 +144,9 @@ class PyTorchAdapter(
     def clear_gradients(self) -> None:
         self._optimizer.zero_grad(set_to_none=True)
 
-    def loss(self, number: int, alone: bool = False) -> Any:
-        # Without the wrapper's forward pass, its hooks let gradients be: they stay this rank's.
+    def loss(self, number: int) -> Any:
         batch = self._micro_batches[number]
-        outputs = self._forward(self._model if alone else self._wrapped, batch)
+        outputs = self._forward(self._wrapped, batch)
         return self.share(self._definition.loss(outputs, batch.tensors))
 
     def backward(self, loss: Any) -> None:

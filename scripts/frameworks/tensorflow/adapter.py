@@ -9,7 +9,7 @@ import functools
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 # TensorFlow reads these when it is imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
@@ -23,10 +23,8 @@ from harness.adapter import (
     Generation,
     Mismatch,
     OwnModels,
-    StepPart,
     Variable,
     micro_batches,
-    program_parts,
 )
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import DeviceArray, Loading
@@ -266,16 +264,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def gradient_messages(self) -> List[int]:
         return matmuls.collective_bytes(self._step)
-
-    def step_parts(self) -> List[StepPart]:
-        functions = {"forward": self._forward, "backward": self._training.local}
-        if self.rank_context.world_size > 1:
-            functions["all_reduce"] = self._training.gradients
-        programs: Dict[str, Callable[[], Any]] = {
-            name: functools.partial(function.get_concrete_function(self._batch), self._batch)
-            for name, function in functions.items()
-        }
-        return program_parts(programs, self.step)
 
     def matmul_result(self, left: Any, right: Any) -> Any:
         convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")

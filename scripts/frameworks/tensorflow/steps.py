@@ -21,7 +21,6 @@ class Training(NamedTuple):
 
     step: Any  # from a batch to this rank's mean loss, updating the model
     gradients: Any  # from a batch to what the step gives to the optimizer
-    local: Any  # from a batch to this rank's share of that
 
 
 def training(
@@ -74,15 +73,12 @@ def training(
     def gradients(batch: Batch) -> List[tf.Tensor]:
         return strategy.run(replica, args=(batch,))[1]
 
-    def alone(batch: Batch) -> List[tf.Tensor]:
-        return strategy.run(local, args=(batch,))[1]
-
     def step(batch: Batch) -> tf.Tensor:
         loss, gradients = strategy.run(replica, args=(batch,))
         apply(gradients)
         return loss
 
-    return Training(traced(step), traced(gradients), traced(alone))
+    return Training(traced(step), traced(gradients))
 
 
 def _accumulated(

@@ -8,12 +8,10 @@ from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow as tf
 from harness.adapter import (
-    StepPart,
     Unsupported,
     Variable,
     in_shared_layout,
     is_mixed,
-    program_parts,
     zeros,
 )
 from harness.batch_input import load_arrays, save_arrays
@@ -209,17 +207,6 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
         (run,) = primitives.callables(make, [zeros(size) for size in sizes])
         return run  # one run, as the step is
-
-    def step_parts(self) -> List[StepPart]:
-        tensors = {"forward": self._logits, "backward": self._training.local}
-        if self.rank_context.world_size > 1:
-            tensors["all_reduce"] = list(self._training.gradients.values())
-        # operations, for a session would copy tensors to Python
-        programs = {
-            name: self._run.make_callable([tensor.op for tensor in outputs])
-            for name, outputs in tensors.items()
-        }
-        return program_parts(programs, self._step)
 
     def primitives(self) -> Primitives:
         # what the rewrite makes of operands, without its conversions around a single operation

@@ -50,13 +50,12 @@ def load(variables: Variables, arrays: Dict[str, Any], session: tf.Session) -> N
 
 @dataclass(frozen=True)
 class Training:
-    """``gradients``, by name, are averaged over the ranks and neither clipped nor decayed;
-    ``local`` are this rank's. Only ``update`` changes variables. ``logits`` and ``gradients``
-    belong to the operations behind ``loss`` and ``update``, not to copies of them."""
+    """``gradients``, by name, are averaged over the ranks and neither clipped nor decayed.
+    Only ``update`` changes variables. ``logits`` and ``gradients`` belong to the operations behind
+    ``loss`` and ``update``, not to copies of them."""
 
     loss: tf.Tensor
     logits: Tensors
-    local: Tensors
     gradients: Dict[str, tf.Tensor]
     update: tf.Operation
 
@@ -86,15 +85,14 @@ def training(
     parameters = {name: entry for name, entry in variables.items() if entry.trainable}
     pairs = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient comes as slices, but all rows decay and have moments.
-    local = [tf.convert_to_tensor(gradient) for gradient, _ in pairs]
-    gradients = average(local)
+    gradients = average([tf.convert_to_tensor(gradient) for gradient, _ in pairs])
     applied = _clipped(gradients, definition.hyper.get("clip_global_norm"))
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
     for name, pairs in statistics.items():
         share = definition.hyper["batch_norm_momentum"]  # of the new statistics
         old = variables[name]
         updates.append(old.assign_sub(share * (old - pairs), read_value=False))
-    return Training(loss, logits, local, dict(zip(parameters, gradients)), tf.group(*updates))
+    return Training(loss, logits, dict(zip(parameters, gradients)), tf.group(*updates))
 
 
 def inference(

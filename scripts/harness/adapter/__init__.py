@@ -11,8 +11,7 @@ abilities are capabilities that an adapter derives from. What needs a missing on
 - :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
 - :class:`Generation`: text generation, token by token (all in ``numerics``);
 - :class:`Collectives`: several devices (``devices``);
-- :class:`StepBreakdown`: where the time of a training step goes;
-- :class:`EagerTraining`: the same, for frameworks that run operation by operation;
+- :class:`EagerTraining`: the step of a framework that runs operation by operation;
 - :class:`Accumulation`: several micro-steps before each update (all in ``training``);
 - :class:`OwnModels`: models of users;
 - :class:`harness.common_capabilities.SingleOperations`: single operations, without a model;
@@ -26,7 +25,6 @@ The harness calls, in this order and in every rank of a run::
     -> step() * warm-up -> compiled()
     -> synchronize(), step(), mark(..), wait(..) * timed steps, synchronize()
     -> read(..), weights_checksum(), .. -> step(), synchronize() * steps, if not blocking()
-    -> step_parts() in training, where a breakdown is requested
     -> gradient_messages(), gradient_all_reduce(..) in training on several ranks
     -> stop(), unless something failed before
 
@@ -78,8 +76,5 @@ from harness.adapter.training import (
     Accumulation,
     EagerTraining,
     MicroBatch,
-    StepBreakdown,
-    StepPart,
     micro_batches,
-    program_parts,
 )

@@ -1,4 +1,4 @@
-"""Training steps of several micro-steps, and their breakdown into parts.
+"""Training steps of several micro-steps.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -9,24 +9,10 @@ import contextlib
 import functools
 import operator
 from abc import abstractmethod
-from typing import Any, Callable, ContextManager, Dict, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Sequence, Tuple
 
 from harness.adapter.base import Capability
 from harness.adapter.numerics import Numerics
-
-
-class StepPart(NamedTuple):
-    """Part of a training step.
-
-    ``name``: forward, backward, all_reduce or optimizer; several joined by ``+`` where the
-    framework has them in one. ``run``: enqueues the part and, before it, the parts it ``contains``,
-    whose own times are subtracted. ``ends``: end of the forward pass, which differs between
-    frameworks: the loss, or the logits it is made of."""
-
-    name: str
-    run: Callable[[], Any]
-    contains: Sequence[str] = ()
-    ends: str = ""
 
 
 class Accumulation(Capability):
@@ -39,35 +25,20 @@ class Accumulation(Capability):
     LACKING = "accumulates no gradients"
 
 
-class StepBreakdown(Capability):
-    """The parts of a training step can be run one by one."""
-
-    LACKING = "does not split its training step into parts"
-
-    @abstractmethod
-    def step_parts(self) -> List[StepPart]:
-        """Return the parts of a training step, in order.
-
-        They are the functions that :meth:`step` runs where the framework can be stopped between
-        them (:class:`EagerTraining`), else separate programs (:func:`program_parts`). The last part
-        updates the weights with gradients that were averaged over the ranks."""
-
-
-class EagerTraining(Numerics, StepBreakdown):
+class EagerTraining(Numerics):
     """Training step of a framework that runs operation by operation, and leaves gradients in its
     parameters.
 
-    The order of a step, its micro-steps and its parts are here; subclasses say how the framework
-    does each."""
+    The order of a step and its micro-steps are here; subclasses say how the framework does each."""
 
     @abstractmethod
     def clear_gradients(self) -> None:
         """Drop the gradients of the step before."""
 
     @abstractmethod
-    def loss(self, number: int, alone: bool = False) -> Any:
+    def loss(self, number: int) -> Any:
         """Run the forward pass of micro-batch ``number``; return its :meth:`share` of the loss, to
-        be differentiated. ``alone``: its backward pass leaves gradients this rank's own."""
+        be differentiated."""
 
     @abstractmethod
     def backward(self, loss: Any) -> None:
@@ -93,11 +64,6 @@ class EagerTraining(Numerics, StepBreakdown):
     def handle_of(self, loss: Any) -> Sequence[Any]:
         """Return the tensors of a loss without what its backward pass needs."""
         return (loss.detach(),)
-
-    def evaluate(self) -> Any:
-        """Run the first part of a step, without other ranks; return the loss."""
-        self.clear_gradients()
-        return self.loss(0, alone=True)
 
     def _differentiate_one(self, number: int) -> Sequence[Any]:
         loss = self.loss(number)
@@ -129,34 +95,6 @@ class EagerTraining(Numerics, StepBreakdown):
         state = self.state().items()
         named = {name: entry.tensor.grad for name, entry in state if entry.trainable}
         return {name: gradient for name, gradient in named.items() if gradient is not None}
-
-    def step_parts(self) -> List[StepPart]:
-        losses: List[Any] = []
-        parts = [
-            StepPart("forward", lambda: losses.append(self.evaluate()), ends="loss"),
-            StepPart("backward", lambda: self.backward(losses.pop())),
-        ]
-        if self.rank_context.world_size > 1:  # both with the overlapping all-reduce
-            parts.append(StepPart("all_reduce", self.differentiate, ("forward", "backward")))
-        return [*parts, StepPart("optimizer", self.update)]
-
-
-def program_parts(
-    programs: Dict[str, Callable[[], Any]], step: Callable[[], Any]
-) -> List[StepPart]:
-    """Return the parts of a framework that runs a step as one program.
-
-    ``programs``: separate programs in the order of the step, each ending with the part of that name
-    (the forward pass with the logits). ``step``: the whole step, which ends with the optimizer.
-    Each program is run once, so that it is compiled before it is timed."""
-    for program in programs.values():
-        program()
-    functions = {**programs, "optimizer": step}
-    names = list(functions)
-    return [
-        StepPart(name, functions[name], names[:n], "logits" if name == "forward" else "")
-        for n, name in enumerate(names)
-    ]
 
 
 class MicroBatch(NamedTuple):

@@ -65,14 +65,12 @@ def test_a_path_names_it_where_there_are_several_and_others_are_what_they_were()
     assert four[-8:] != single[-8:]
 
 
-def test_commands_say_it_and_never_split_its_steps(tmp_path: Path) -> None:
+def test_commands_say_it(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, accumulation=[1, 4], model=["resnet50_v1.5"])
     first = [run for run in plan.runs if run.repeat == 1]
     words = {run.case.accumulation: commands.arguments(plan, run) for run in first}
     assert "--accumulation" not in words[1]
     assert words[4][words[4].index("--accumulation") + 1] == "4"
-    assert "breakdown_steps=3" in words[1]
-    assert "breakdown_steps=3" not in words[4]
 
 
 # ---- tables -------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-"""Runs of a plan: those with a step breakdown, those that are repeated, compilers that are left
-out."""
+"""Runs of a plan: those that are repeated, compilers that are left out."""
 
 from __future__ import annotations
 
@@ -10,30 +9,13 @@ from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
-from framebench.runs import commands
 
-from ..settings import CATALOG, CONFIG, SUITE, plan, settings
+from ..settings import CATALOG, CONFIG, SUITE, settings
 from ..watched import as_suite_asks, save
 
 GIB = 2**30
 AMD, INTEL = "AuthenticAMD", "GenuineIntel"
 AVX512 = frozenset({"avx2", "avx512f"})
-
-
-@pytest.mark.parametrize("has_control", [False, True])
-def test_every_repeat_of_several_devices_with_a_control_is_split(
-    tmp_path: Path, has_control: bool
-) -> None:
-    control = {"measurements": {"independent": {"devices_per_node": [2]}}} if has_control else {}
-    axes = {**SUITE["axes"], "framework": ["pytorch"], "devices_per_node": [1, 2]}
-    made = plan(tmp_path, {**SUITE, "axes": axes, "repeats": 2, **control})
-    breakdown = {
-        (run.case.mode, run.case.devices_per_node, run.repeat)
-        for run in made.runs
-        if "breakdown_steps=3" in commands.arguments(made, run)
-    }
-    first = {("train", 1, 1), ("train", 2, 1)}
-    assert breakdown == (first | {("train", 2, 2)} if has_control else first)
 
 
 @pytest.mark.parametrize(

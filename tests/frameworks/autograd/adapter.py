@@ -1,6 +1,6 @@
 """Adapter of Autograd, which differentiates numpy code.
 It has only what training and verification need, and requires no framework but this one. It has no
-multi-device support, and is asked for neither its peak nor a step breakdown."""
+multi-device support, and is not asked for its peak."""
 
 from __future__ import annotations
 

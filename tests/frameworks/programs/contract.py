@@ -206,23 +206,18 @@ def single_operations(adapter):
 
 
 def train_together(compiler, steps):
-    """Train, twice in each rank on its own batch, and tell the parts of a step.
+    """Train, twice in each rank on its own batch.
     Without encoder layers, which would take most of the compile time."""
     model_config = small_bert(layers=0, dropout=0.1, learning_rate=0.01)
     adapter = started(model_config, compiler=compiler)
     adapter.build(batch_of(model_config, rank=RANK))
     values = [adapter.read(adapter.step()) for _ in range(steps)]
-    before = adapter.weights_checksum()
-    parts = after_window.time_parts(adapter, 2, 1e9)
-    adapter.synchronize()
-    after = adapter.weights_checksum()
+    checksum = adapter.weights_checksum()
     messages = after_window.time_all_reduce(adapter, 1e9)
     operations = single_operations(adapter)
     answers = {
         "values": values,
-        "before": before,
-        "after": after,
-        "parts": parts,
+        "checksum": checksum,
         "messages": messages,
         "trained": adapter.trainable_parameters(),
         "listening": listening(),
@@ -243,9 +238,9 @@ def listen():
     os._exit(0)  # at once: OneFlow's ranks end in an error where another has gone
 
 
-def train_alone(compiler, split):
+def train_alone(compiler):
     """Train in one rank: calls in the timed region of the throughput, and in that of synchronous
-    steps; parts of a step."""
+    steps."""
     model_config = small_bert(layers=0, dropout=0.1)
     try:
         adapter = built(model_config, compiler=compiler)
@@ -270,13 +265,11 @@ def train_alone(compiler, split):
     throughput, calls[:] = list(calls), []
     window.measure(adapter, 4, 0)
     waited = list(calls)
-    parts = after_window.time_parts(adapter, 3, 1e9) if split else None
     answers = {
         "first": first,
         "ahead": ahead,
         "throughput": throughput,
         "waited": waited,
-        "parts": parts,
         "compiled": compiler_evidence(adapter),
     }
     adapter.stop()

@@ -36,11 +36,11 @@ def repeat_masks(adapter):
 
     loss, states = adapter.loss, {}
 
-    def of_micro_step(number, alone=False):
+    def of_micro_step(number):
         if number:
             torch.set_rng_state(states[0])
         states[0] = torch.get_rng_state()
-        return loss(number, alone)
+        return loss(number)
 
     adapter.loss = of_micro_step
 
@@ -131,8 +131,14 @@ def drop_views_of_buckets(adapter):
 
 def differentiate_alone(adapter):
     """Run Paddle's model without the wrapper that averages gradients."""
-    loss = adapter.loss
-    adapter.loss = lambda number, alone=False: loss(number, alone=True)
+    build = adapter.build
+
+    def unwrapped(batch):
+        build(batch)
+        # kept: gradients still call its hooks
+        adapter.kept, adapter._wrapped = adapter._wrapped, adapter._network
+
+    adapter.build = unwrapped
 
 
 def clip_by_the_sum(adapter):

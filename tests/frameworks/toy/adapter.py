@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.adapter import AllReduce, Mismatch, StepPart, Unsupported
+from harness.adapter import AllReduce, Mismatch, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
 from harness.measuring import synthetic
 from harness.operations import (
@@ -183,11 +183,6 @@ class ToyAdapter(plain.PlainToy):
         if "secretive" in self.does:
             raise Unsupported("the toy keeps its messages to itself")
         return super().gradient_messages()
-
-    def step_parts(self) -> list[StepPart]:
-        if "no_parts" in self.does:
-            raise RuntimeError("the toy is one piece")
-        return super().step_parts()
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
         made = super().layer_matmul(left, right)

@@ -13,8 +13,6 @@ from harness.adapter import (
     AllReduce,
     MatmulTrace,
     Numerics,
-    StepBreakdown,
-    StepPart,
     Variable,
 )
 from harness.batch_input import BatchInput
@@ -81,7 +79,6 @@ class PlainToy(
     Accumulation,
     MatmulTrace,
     Numerics,
-    StepBreakdown,
     MicroBenchmarks,
     PairTransfers,
     Transfers,
@@ -214,23 +211,6 @@ class PlainToy(
 
     def logits(self) -> list[Any]:
         return [self.line.forward()]
-
-    def step_parts(self) -> list[StepPart]:
-        """Return the parts of a step: a quarter forward, half backward, a quarter for the
-        update."""
-
-        def averaged() -> None:
-            self.occupy(0.75 * self.seconds())
-            self.averaged_gradients()
-            self.occupy(0.5 * self.seconds())
-
-        parts = [
-            StepPart("forward", lambda: self.occupy(0.25 * self.seconds()), ends="loss"),
-            StepPart("backward", lambda: self.occupy(0.5 * self.seconds())),
-        ]
-        if self.ring:
-            parts.append(StepPart("all_reduce", averaged, ("forward", "backward")))
-        return [*parts, StepPart("optimizer", lambda: self.occupy(0.25 * self.seconds()))]
 
     def primitives(self) -> Primitives:
         raise NotImplementedError("the toy computes without them")

@@ -60,10 +60,7 @@ def test_a_log_that_cannot_be_is_reported_before_measuring(toy: Bench) -> None:
         ({"kinds": "/nowhere"}, "cannot look for kinds in /nowhere: No such file"),
         ({"kind": "peak_flops"}, "--kind peak_flops has no --batch-per-device"),
         ({"batch_per_device": None}, "--kind train needs --batch-per-device"),
-        (
-            {"parameters": {"split": 3}},
-            "--parameter split: found an unknown key; allowed: breakdown_steps",
-        ),
+        ({"parameters": {"split": 3}}, "--parameter split: found an unknown key; allowed: none"),
         (
             {"kind": "verification"},
             "--parameter mode: found nothing; allowed: which computation",

@@ -73,7 +73,6 @@ class Steps(Keys):
 
     warmup: Annotated[Warmup, _or_number]
     timed: Annotated[Timed, _or_number]
-    breakdown: bool = True
 
 
 class GateRepeats(Keys):

@@ -26,7 +26,7 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..machine import datasheets
 from ..records.run import Run
-from . import batch_searches, repeats
+from . import batch_searches
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
@@ -53,8 +53,6 @@ VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
 BUILD_PARAMETER = 3e-8
 #: Second window, with a wait after each step, over the first, for frameworks that run ahead.
 WAITED = 0.3
-#: Steps computed for the step breakdown.
-_BREAKDOWN_STEPS = 2
 _TRAINING = ("train", INDEPENDENT)
 
 
@@ -213,12 +211,11 @@ def _run_seconds(
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     if _has_steps(case):
-        steps = suite.warmup_steps + _BREAKDOWN_STEPS * repeats.has_breakdown(case, 1, suite)
         window = step_seconds(case, suite.timed_steps, capacity, catalog)
         if suite.timed_seconds and case.is_step:
             window = max(window, suite.timed_seconds) * (1 + WAITED)
         begun = _begin_seconds(case, capacity, catalog)
-        return begun + step_seconds(case, steps, capacity, catalog) + window
+        return begun + step_seconds(case, suite.warmup_steps, capacity, catalog) + window
     start = start_seconds(case.framework, case.mode, case.compiler, capacity)
     start += MEASURING_SECONDS * slowness(capacity)
     if learned is None:

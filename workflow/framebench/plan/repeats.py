@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from core.case import Case
 
 from ..cases.matrix import without_variant
-from ..config.kinds import INDEPENDENT
 from ..config.repeats import Repeats
 from ..config.suite import Suite
 from ..records import pairs
@@ -109,15 +108,3 @@ def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list
             found := pairs.ratios(below, above, metric.name, metric.point)
         ):
             yield found
-
-
-def has_breakdown(case: Case, repeat: int, suite: Suite) -> bool:
-    """Return whether a repeat measures the step breakdown, which a suite can turn off.
-
-    The first repeat does, because the breakdown does not change between repeats. All repeats do if
-    a control isolates the loss of the all-reduce, which needs an interval. Cases with micro-steps
-    or with parallelism beyond data have no breakdown.
-    """
-    if not (suite.steps.breakdown and case.mode == "train" and case.is_plain):
-        return False
-    return repeat == 1 or (case.devices > 1 and INDEPENDENT in suite.measurements)

@@ -29,7 +29,6 @@ from .fields.steps import (
     gradient_all_reduce_of,
     input_pipeline_of,
     sample_work_of,
-    step_parts_of,
 )
 from .run import (
     NO_REASON,
@@ -184,7 +183,6 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         joules=nodes.joules(record) if is_ok else None,
         joules_per_sample=nodes.joules_per_sample(record) if is_ok else None,
         energy_sources=nodes.energy_sources(record) if is_ok else "",
-        step_breakdown=step_parts_of(slowest) if is_ok else None,
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=datetime.fromisoformat(record["started"]).timestamp(),
         crowded_out=record["status"] == "oom" and nodes.crowded_out(record),

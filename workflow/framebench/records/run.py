@@ -14,7 +14,7 @@ from ..files.problem import Problem as Problem
 from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .fields.curves import LearningCurve
-from .fields.steps import GradientAllReduce, InputPipeline, SampleWork, StepParts
+from .fields.steps import GradientAllReduce, InputPipeline, SampleWork
 
 NO_REASON = "no reason given"
 
@@ -69,7 +69,6 @@ class Run:
     peak_device_memory, peak_host_memory : bytes, on the rank with the most.
     joules, joules_per_sample : energy of the timed region, and per sample.
     energy_sources : what that energy includes.
-    step_breakdown : step breakdown of the slowest rank; None if not requested.
     gradient_all_reduce : timing of all-reduces of the gradients; None if not timed.
     last_cache : bytes of all last-level caches; None if not requested.
     input_pipeline : input pipeline of steps whose batches came from the host; None for other runs.
@@ -103,7 +102,6 @@ class Run:
     joules: float | None = None
     joules_per_sample: float | None = None
     energy_sources: str = ""
-    step_breakdown: StepParts | None = None
     gradient_all_reduce: GradientAllReduce | None = None
     started: float | None = None
     machine: Identity = UNKNOWN

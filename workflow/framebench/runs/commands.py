@@ -9,7 +9,7 @@ from core.case import Case
 
 from ..config.catalog import Catalog
 from ..config.values import bytes_of
-from ..plan import batch_searches, repeats
+from ..plan import batch_searches
 from ..plan.case_settings import data_of, steps_of
 from ..plan.case_settings import variables as variables_of
 from ..plan.estimates import run_limit
@@ -17,8 +17,6 @@ from ..plan.job import Job
 from ..plan.planning import Plan
 from ..records.searches import KIND
 
-#: Steps of the step breakdown, after the timed region of a training run.
-BREAKDOWN_STEPS = 3
 #: Option for a variable of the ranks; behind all others, see :func:`check_arguments`.
 VARIABLE = "--variable"
 
@@ -45,10 +43,8 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
 def arguments(plan: Plan, run: Job) -> list[str]:
     """Return the arguments of the harness for a run."""
     case, suite = run.case, plan.settings.suite
-    parameters = dict(case.parameters)
-    if repeats.has_breakdown(case, run.repeat, suite):
-        parameters["breakdown_steps"] = BREAKDOWN_STEPS
-    return harness_options(plan, case, parameters, {**steps_of(case, suite), "repeat": run.repeat})
+    own = {**steps_of(case, suite), "repeat": run.repeat}
+    return harness_options(plan, case, dict(case.parameters), own)
 
 
 def search_arguments(plan: Plan, case: Case) -> list[str]:

@@ -9,7 +9,6 @@ import pandas as pd
 from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
 from ...records.fields.flags import OWN
-from ...records.fields.steps import PARTS
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
 from .. import contests, formatting, view
@@ -19,7 +18,7 @@ from ..table import Inputs, Table, declared_table
 from .efficiency import EFFICIENCY
 from .largest_batch import LARGEST
 from .roofline import ROOFLINE
-from .steps import STEP_BREAKDOWN, step_times
+from .steps import step_times
 from .summary import tokens_per_second
 
 #: Outcome of the verification, by the flag of an excluded figure.
@@ -29,7 +28,6 @@ _PERCENTILES = ("p50_ms", "p90_ms", "p99_ms")
 _FURTHER = {
     EFFICIENCY: ["mfu", "tflops_per_device", "peak_tflops"],
     ROOFLINE: ["reached", "lower_roof"],
-    STEP_BREAKDOWN: [f"{part}_share" for part in PARTS],
 }
 #: Axes that distinguish combinations, besides batch and devices.
 _TRIED = ("precision", "compiler", "suite_variant")
@@ -115,9 +113,6 @@ def _about(rows: Sequence[Row]) -> Iterator[str]:
         ratio = best["throughput_median"] / least["throughput_median"]
         batches = f"batch {best['batch_per_device']} over {least['batch_per_device']}"
         yield f"{batches}: {ratio:.2f}x samples/s"
-    shares = [(part, best.get(f"{part}_share")) for part in PARTS]
-    if known := [f"{part.replace('_', '-')} {share:.0%}" for part, share in shares if share]:
-        yield f"time of a step: {', '.join(known)}"
     if best.get("mfu"):
         yield (
             f"{_percent(best['mfu'])} of the peak of a device "

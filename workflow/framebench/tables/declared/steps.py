@@ -1,14 +1,12 @@
-"""Tables of the time of steps: percentiles of inference, parts of training, input pipelines.
+"""Tables of the time of steps: percentiles of inference, input pipelines.
 
 A step is one batch on every device."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...records.fields.steps import PARTS
 from ...statistics import descriptive
 from ...statistics.intervals import median_interval
 from ..columns import Row, interval_cells
@@ -84,51 +82,6 @@ def _short(name: str) -> str:
     return name.removesuffix("_ms").replace("_", ".")
 
 
-# ---- parts of a training step -------------------------------------------------------------------
-
-
-def _breakdown(result: CaseResult) -> Row | None:
-    """Return medians over successful repeats with a breakdown; None unless trained."""
-    if result.case.mode != "train":
-        return None
-    with_parts = [
-        (run, run.step_breakdown)
-        for run in result.ok
-        if run.step_breakdown and run.step_breakdown.seconds
-    ]
-    steps = [descriptive.median(run.waited_seconds) for run, _ in with_parts if run.waited_seconds]
-    samples: dict[str, list[float]] = defaultdict(list)
-    for _, parts in with_parts:
-        for name, number in parts.seconds:
-            # merged parts count in the column of the first; `how` has the full name
-            samples[name.partition("+")[0]].append(number)
-    seconds = {name: descriptive.median(some) for name, some in samples.items()}
-    total = sum(seconds.values())
-    step = descriptive.median(steps) if steps else None
-    ends = dict.fromkeys(parts.forward_ends or "not recorded" for _, parts in with_parts)
-    cells: dict[str, float | None] = {}
-    for part in PARTS:
-        value = seconds.get(part)
-        cells[f"{part}_ms"] = None if value is None else 1000 * value
-        cells[f"{part}_share"] = None if value is None else value / total
-    return {
-        "step_ms": None if step is None else 1000 * step,
-        **cells,
-        "sum_over_step": total / step if step else None,
-        "forward_ends": ", ".join(ends),
-        "breakdown_steps": sum(parts.steps for _, parts in with_parts),
-        "how": "; ".join(dict.fromkeys(parts.how for _, parts in with_parts)),
-        "reason": "" if with_parts else _why_no_breakdown(result),
-    }
-
-
-def _why_no_breakdown(result: CaseResult) -> str:
-    if result.throughput is None:
-        return f"{result.status}: {result.reason}"
-    found = (run.step_breakdown.reason for run in result.ok if run.step_breakdown)
-    return next(filter(None, found), "no step breakdown in these records")
-
-
 # ---- steps with an input pipeline ---------------------------------------------------------------
 
 
@@ -169,6 +122,5 @@ STEP_TIME = declared_table(
         lambda result: step_times(result) if result.case.mode == "inference" else None
     ),
 )
-STEP_BREAKDOWN = declared_table("step_breakdown", lambda inputs: inputs.cases_with(_breakdown))
 INPUT_PIPELINE = declared_table("input_pipeline", lambda inputs: inputs.cases_with(_pipeline))
-TABLES = (STEP_TIME, STEP_BREAKDOWN, INPUT_PIPELINE)
+TABLES = (STEP_TIME, INPUT_PIPELINE)
