@@ -12,6 +12,8 @@ from harness.adapter import Adapter
 FEWEST = 10
 #: Largest difference, as part of the step time, that counts as none.
 TOLERANCE = 0.02
+#: Least seconds of a warm-up to settle on a GPU, whose clocks change within seconds under load.
+GPU_SECONDS = 3.0
 #: Most steps that are added to fill the seconds of a timed region.
 MOST_TIMED = 10000
 #: Largest part of a run, from the import of the framework to the last step, of steps that are timed
@@ -43,10 +45,13 @@ def settled_after(seconds: List[float]) -> Optional[int]:
     return next((count for count in counts if is_settled(seconds[:count])), None)
 
 
-def all_settled(adapter: Adapter, seconds: List[float]) -> bool:
-    """Return whether the step time has settled in all ranks, which must stop warming up
-    together."""
-    settled, ranks = is_settled(seconds), adapter.rank_context.world_size
+def all_settled(adapter: Adapter, seconds: List[float], is_last: bool) -> bool:
+    """Return whether the step time has settled in all ranks, which must stop warming up together.
+    Unless the step ``is_last``, a GPU must have computed for GPU_SECONDS, too."""
+    ranks, is_cold = adapter.rank_context.world_size, False
+    if adapter.rank_context.accelerator == "cuda" and not is_last:
+        is_cold = median(seconds) * len(seconds) < GPU_SECONDS  # compiling in a step is no load
+    settled = is_settled(seconds) and not is_cold
     return settled if ranks == 1 else adapter.all_reduce(float(settled)) == ranks
 
 

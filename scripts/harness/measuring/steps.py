@@ -85,7 +85,7 @@ def warm_up(
             fields["first_value"] = adapter.read(handle)
             read_seconds = time.perf_counter() - start
             check_value(fields["first_value"], mode, number)
-        if limit and number >= steps and all_settled(adapter, seconds):
+        if limit and number >= steps and all_settled(adapter, seconds, number == limit):
             fields["settled_after"] = number
             break
     if not limit:

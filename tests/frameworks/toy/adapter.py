@@ -168,6 +168,7 @@ class ToyAdapter(plain.PlainToy):
         return value if "lonely" in self.does else super().all_reduce(value)
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
+        self._misbehave_at("all_reduce")
         run, result = super().prepare_all_reduce(array)
 
         def run_gradients() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness.machine import cores
+
+from ... import fake_gpus
+from ...bench import Bench
 
 
 @pytest.fixture
@@ -60,6 +65,47 @@ def test_a_gpu_gets_usable_cores_of_its_own_socket(
     gpus: Path, addresses: list[str], usable: list[int], siblings: Any, expected: list[list[int]]
 ) -> None:
     assert cores.near_gpus(addresses, usable, str(gpus), siblings) == expected
+
+
+#: The launcher on a machine with GPUs in the folder of its first argument, one thread a core.
+WITH_GPUS = """
+import functools, runpy, sys
+sys.path.insert(0, sys.argv[2].rpartition("/")[0])
+from harness.machine import cores
+gpus = {"root": sys.argv[1], "siblings": lambda core: [core]}
+cores.near_gpus = functools.partial(cores.near_gpus, **gpus)
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("shared", "visible", "devices", "expected"),
+    [
+        (False, "0,1", 2, [[0], [1]]),
+        (False, "1,0", 2, [[1], [0]]),
+        (False, "1", 1, [[1]]),
+        (True, "0,1", 2, [[0], [1]]),
+        (True, "0,1", 1, [[0]]),  # as beside the other one
+    ],
+)
+def test_a_rank_runs_near_its_gpu(
+    toy: Bench, tmp_path: Path, shared: bool, visible: str, devices: int, expected: list[list[int]]
+) -> None:
+    """Fail if a rank is near another's GPU, or one alone has more cores than beside others."""
+    usable = cores.allowed()[:2]
+    for number in range(2):
+        folder = tmp_path / f"0000:{number + 16:02x}:00.0"
+        folder.mkdir()
+        near = usable if shared else usable[number : number + 1]
+        (folder / "local_cpulist").write_text(",".join(map(str, near)))
+    listed = fake_gpus.gpus(2, "Example", 40960, "580.95.05", "9.0")
+    path = f"{fake_gpus.install(tmp_path / 'bin', listed)}:{os.environ['PATH']}"
+    python, *arguments = toy.command(devices_per_node=devices, accelerator="cuda")
+    variables = {**toy.environment(""), "PATH": path, "CUDA_VISIBLE_DEVICES": visible}
+    subprocess.run([python, "-c", WITH_GPUS, tmp_path, *arguments], env=variables, check=True)
+    ranks = [[usable.index(core) for core in rank["cores"]] for rank in toy.read_record()["ranks"]]
+    assert ranks == expected
 
 
 def test_numa_nodes_of_cores(tmp_path: Path) -> None:

@@ -212,14 +212,23 @@ runpy.run_path(sys.argv[0] + "/harness", run_name="__main__")
 """
 
 
-def test_ranks_that_never_meet_end_long_before_the_time_limit(toy: Bench) -> None:
-    """Fail if a hang in the first communication costs the whole time limit of a run."""
-    python, _, *arguments = toy.command(devices_per_node=2)
+@pytest.mark.parametrize(
+    ("accelerator", "moment", "phase"),
+    [("cpu", "start", "start"), ("cuda", "all_reduce", "pre-flight check")],
+)
+def test_ranks_that_never_meet_end_long_before_the_time_limit(
+    toy: Bench, accelerator: str, moment: str, phase: str
+) -> None:
+    """Fail if a hang in the first communication costs the whole time limit of a run, or if that of
+    GPUs comes without what helps."""
+    python, _, *arguments = toy.command(devices_per_node=2, accelerator=accelerator)
     command = [python, "-c", IMPATIENT, str(ROOT / "scripts"), *arguments]
-    subprocess.run(command, env=toy.environment("hang_start"), check=False, timeout=PATIENCE)
+    subprocess.run(command, env=toy.environment(f"hang_{moment}"), check=False, timeout=PATIENCE)
     record = toy.read_record()
     assert record["status"] == "failed"
-    assert record["reason"] == "rank 0: ranks did not meet within 0.5 s, during: start"
+    assert record["reason"].startswith("rank 0: ranks did not meet within 0.5 s")
+    assert record["reason"].endswith(f", during: {phase}")
+    assert ("NCCL_P2P_DISABLE=1" in record["reason"]) == (accelerator == "cuda")
     toy.assert_nothing_left()
 
 

@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness.measuring.step_counts import FEWEST, TOLERANCE, is_settled, settled_after
+from harness.measuring.step_counts import (
+    FEWEST,
+    GPU_SECONDS,
+    TOLERANCE,
+    is_settled,
+    settled_after,
+)
 
 from ...bench import Bench
 
@@ -63,6 +69,15 @@ def test_a_run_warms_up_until_its_steps_have_settled(toy: Bench) -> None:
     assert 7 + 5 <= rank["settled_after"] < 30
     assert rank["settled_after"] == len(rank["warmup_step_seconds"])
     assert max(rank["step_seconds"]) < 0.02, "slow steps are in the window"
+
+
+@pytest.mark.parametrize("limit", [20, 200])
+def test_a_gpu_warms_up_for_seconds_unless_the_limit_comes_first(toy: Bench, limit: int) -> None:
+    given = {"accelerator": "cuda", "warmup_steps": 3, "warmup_limit": limit}
+    (rank,) = toy.run("exact,sleep=0.05", **given).record["ranks"]
+    seconds = sum(rank["warmup_step_seconds"])
+    assert rank["settled_after"] == len(rank["warmup_step_seconds"])
+    assert rank["settled_after"] == limit if limit == 20 else GPU_SECONDS - 0.01 < seconds < 4
 
 
 def test_ranks_warm_up_together(toy: Bench) -> None:

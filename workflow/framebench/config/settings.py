@@ -144,8 +144,8 @@ class Settings(Configuration):
 
     @property
     def seconds_per_run(self) -> float:
-        """Seconds after which a run is killed."""
-        return self.time_limit or self.suite.time_limit
+        """Seconds after which a run is killed: by default no more than the time budget."""
+        return self.time_limit or min(self.suite.time_limit, self.budget or self.suite.time_limit)
 
     @property
     def each_node(self) -> list[str] | None:
