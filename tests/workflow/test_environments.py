@@ -7,13 +7,16 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
 
+from .. import fake_gpus
 from ..packages import write_wheel
 from ..processes import PATIENCE, wait_for
 from .conftest import ONE_RUN, Project, held_call
@@ -106,6 +109,24 @@ def test_what_counts_as_damage(project: Project, offline: dict[str, str]) -> Non
     assert json.loads(marker.read_text()) == content
 
 
+def test_kernels_that_the_driver_compiles_are_used_once_when_built(
+    project: Project, offline: dict[str, str], tmp_path: Path
+) -> None:
+    """Fail if a time budget pays for what the driver compiles for a GPU newer than a build."""
+    known = project.folder / "envs" / "capabilities.csv"
+    known.write_text(known.read_text() + "toy,toy,1.0,12.5,525,8.0,9.0\n")
+    models = {}
+    for capability in ("8.0", "9.0"):
+        gpus = fake_gpus.gpus(1, "Example", 40960, "580.95.05", capability)
+        path = fake_gpus.install(tmp_path / "bin", gpus)
+        marker = tmp_path / capability / "environment.json"
+        variables = {**os.environ, **offline, "PATH": f"{path}:{os.environ['PATH']}"}
+        subprocess.run(ensuring(project, marker), env=variables, check=True)
+        left = sorted(marker.parent.glob("warm_up/*.json"))
+        models[capability] = [json.loads(record.read_text())["case"]["model"] for record in left]
+    assert models == {"8.0": [], "9.0": ["bert_base", "resnet50_v1.5"]}
+
+
 @pytest.mark.parametrize("whom", ["snakemake", "framebench"])
 def test_a_build_ends_with_what_is_killed(
     project: Project, offline: dict[str, str], whom: str
@@ -133,19 +154,26 @@ def test_an_interpreter_that_is_none_is_refused(project: Project) -> None:
     assert not project.records()
 
 
+def add_frameworks(project: Project, *names: str) -> None:
+    """Let further frameworks, which need the toy's package and start more slowly, race the toy."""
+    frameworks, envs = project.folder / "scripts" / "frameworks", project.folder / "envs"
+    for name in names:
+        shutil.copytree(frameworks / "toy", frameworks / name)
+        declaration = json.loads((frameworks / name / "framework.json").read_text())
+        declaration |= {"name": name, "start_seconds": {"start": 60.0}}
+        (frameworks / name / "framework.json").write_text(json.dumps(declaration))
+        shutil.copy(envs / "toy.yaml", envs / f"{name}.yaml")
+        hashes = (envs / "toy.hashes.txt").read_text().replace("For toy.yaml", f"For {name}.yaml")
+        (envs / f"{name}.hashes.txt").write_text(hashes)
+    axes = {**ONE_RUN["axes"], "framework": ["toy", *names]}
+    suite = {"steps": ONE_RUN["steps"], "axes": axes, "time_budget": 900, "repeats": 3}
+    project.write_suite(suite)
+
+
 def test_a_first_figure_does_not_wait_for_the_environments_of_others(
     project: Project, offline: dict[str, str]
 ) -> None:
-    frameworks, envs = project.folder / "scripts" / "frameworks", project.folder / "envs"
-    shutil.copytree(frameworks / "toy", frameworks / "second")
-    declaration = json.loads((frameworks / "second" / "framework.json").read_text())
-    declaration |= {"name": "second", "start_seconds": {"start": 60.0}}
-    (frameworks / "second" / "framework.json").write_text(json.dumps(declaration))
-    shutil.copy(envs / "toy.yaml", envs / "second.yaml")
-    hashes = (envs / "toy.hashes.txt").read_text().replace("For toy.yaml", "For second.yaml")
-    (envs / "second.hashes.txt").write_text(hashes)
-    axes = {**ONE_RUN["axes"], "framework": ["toy", "second"]}
-    project.write_suite({"steps": ONE_RUN["steps"], "axes": axes, "time_budget": 900, "repeats": 1})
+    add_frameworks(project, "second")
     output = runs_of(project, offline).stdout
     places = [
         output.index(words)
@@ -156,3 +184,21 @@ def test_a_first_figure_does_not_wait_for_the_environments_of_others(
         )
     ]
     assert places == sorted(places), output
+
+
+@pytest.mark.usefixtures("offline")
+def test_an_index_that_never_answers_holds_no_other_framework_back(project: Project) -> None:
+    """Fail if others are not measured, or, in the next call, have no repeats."""
+    add_frameworks(project, "second", "third")
+    project.configure(interpreters=dict.fromkeys(("toy", "second"), sys.executable))
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        index = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        impatient = {"UV_HTTP_TIMEOUT": "1", "UV_HTTP_RETRIES": "0", "UV_NO_CACHE": "1"}
+        for least in (1, 3):
+            ran = project.run("--cores", "all", UV_DEFAULT_INDEX=index, **impatient)
+            assert ran.returncode == 1
+            assert "environment third  failed" in ran.stdout
+            assert "operation timed out" in ran.stdout
+            done = Counter(record["case"]["framework"] for record in project.parsed())
+            assert done.keys() == {"toy", "second"}
+            assert min(done.values()) >= least

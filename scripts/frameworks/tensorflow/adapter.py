@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator, List, Optional, Sequence
@@ -16,6 +17,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 # The most that a driver keeps of what it compiles from PTX: by default less than all.
 os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
+if sys.prefix != sys.base_prefix:  # in the virtual environment, with which it goes
+    os.environ.setdefault("CUDA_CACHE_PATH", os.path.join(sys.prefix, "cuda-cache"))
 import tensorflow as tf
 from harness.adapter import (
     FLOAT64,

@@ -123,6 +123,7 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
 ) -> None:
     plan = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"])
     first, *_ = re.findall("call 1: (.*)", said(plan))
+    assert "tensorflow-cuda.yaml (then the driver compiles its kernels" in said(plan)
     for part in ("ResNet-50 v1.5 training, mixed, 1 GPU", "mixed, 8 GPUs", "GPT-2 small"):
         assert part in first, first
     begun = [case for case, stage in plan.stages.items() if not stage]
@@ -130,6 +131,8 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
     table = job_table.JobTable(plan, CATALOG)
     early = max(table.rows(plan.runs), key=lambda job: job.priority)
     assert early.case.framework == "pytorch", "whose environment is built first"
+    words = early.arguments()
+    assert float(words[words.index("--time-limit") + 1]) == 600, "a hang costs one budget at most"
 
 
 @pytest.mark.parametrize(("accelerator", "batch"), [("cpu", "8 per GiB"), ("cuda", "2 per core")])
@@ -146,14 +149,15 @@ def test_suites_for_any_machine_have_batches_for_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fail if a suite with one image or sequence on a CPU has as few on a GPU."""
-    for suite, batch in (("careful", 128), ("scaling", 128), ("zoo", 32), ("transformers", 16)):
-        gpu = on(tmp_path, monkeypatch, MACHINES["4_v100_r535"], suite=suite)
-        cpu = on(tmp_path, monkeypatch, [], suite=suite, accelerator="cpu")
-        steps = {case.batch_per_device for case in gpu.folders if case.is_step}
-        assert (steps, max(int(case.batch_per_device) for case in cpu.folders) <= 2) == (
-            {batch},
-            True,
-        )
+    for suite, few, many in (
+        ("careful", 2, 128), ("scaling", 2, 128), ("zoo", 2, 32), ("transformers", 1, 16),
+        ("allocators", 2, 128), ("micro", 1, 16), ("input", 16, 128), ("input_tokens", 8, 16),
+    ):  # fmt: skip
+        asked = {"suite": suite, "data": str(tmp_path)}
+        cpu = on(tmp_path, monkeypatch, [], accelerator="cpu", **asked)
+        gpu = on(tmp_path, monkeypatch, MACHINES["4_v100_r535"], **asked)
+        batches = {case.batch_per_device for case in gpu.folders if case.model}
+        assert (batches, max(int(case.batch_per_device) for case in cpu.folders)) == ({many}, few)
 
 
 def test_a_lowered_power_limit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

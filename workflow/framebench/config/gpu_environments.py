@@ -50,10 +50,13 @@ class GpuEnvironment(NamedTuple):
         """Return the oldest driver for these GPUs; newer than ``minimum_driver`` where one has
         kernels as PTX alone."""
         least = int(self.minimum_driver)
+        return max(least, PTX_DRIVERS.get(self.cuda, least)) if self.compiles_ptx(gpus) else least
+
+    def compiles_ptx(self, gpus: Iterable[Gpu]) -> bool:
+        """Return whether one of these GPUs has kernels as PTX alone, which the driver compiles at
+        their first use."""
         known = (gpu.capability for gpu in gpus if gpu.capability and self.ptx)
-        if all(map(self.machine_code_for, known)):
-            return least
-        return max(least, PTX_DRIVERS.get(self.cuda, least))
+        return not all(map(self.machine_code_for, known))
 
     def works_on(self, gpus: Sequence[Gpu]) -> bool:
         """Return whether kernels and drivers are for these GPUs, as far as they are known."""
@@ -108,6 +111,13 @@ def files(root: Path, framework: str) -> list[Path]:
     names = [own.environment for own in load(root) if own.framework == framework]
     plain = root / "envs" / f"{framework}-cuda.yaml"
     return [root / "envs" / f"{name}.yaml" for name in names] or [plain] * plain.exists()
+
+
+def compiling(root: Path, file: Path, gpus: Iterable[Gpu]) -> str:
+    """Return the framework of an environment file whose kernels the driver compiles for these GPUs
+    at their first use; "" for another file."""
+    known = (own for own in load(root) if own.environment == file.stem)
+    return next((own.framework for own in known if own.compiles_ptx(gpus)), "")
 
 
 def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None, str]:

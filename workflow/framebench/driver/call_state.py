@@ -80,9 +80,9 @@ class CallState:
         #: Returns the seconds of the time budget that have passed.
         self.clock: Callable[[], float] = lambda: time.monotonic() - started
         # Runs and searches of the first round: of a call that shows files, with their records.
-        self._first = [run.output for run in (self.plan.runs if self.shows else self.plan.pending)]
+        self._first = self.plan.runs if self.shows else self.plan.pending
         self._searches = [job.output for job in self.table.of_kind("search")]
-        self._added: dict[int, list[str]] = {}
+        self._added: dict[int, list[Job]] = {}
         #: Whether rounds follow; None until the largest batches are found.
         self._may_go_on: bool | None = None
         self._is_checked = False
@@ -158,9 +158,9 @@ class CallState:
         performance gate is undecided, or a run was disturbed that is to be repeated.
         """
         self._check_once()
-        asked = [*self._first, *self._searches]
+        asked = [*(run.output for run in self._first), *self._searches]
         try:
-            asked += self._added_by(0) if self._searches else []
+            asked += [run.output for run in self._added_by(0)] if self._searches else []
             if self._may_go_on is None:
                 plan = self.plan
                 may_add = plan.reserve or plan.settings.rerun_disturbed
@@ -169,7 +169,7 @@ class CallState:
                 added = self._added_by(number)
                 if not added:
                     break
-                asked += added
+                asked += [run.output for run in added]
         except IncompleteCheckpointException as waiting:
             # Known files need not wait for the checkpoint.
             # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
@@ -186,10 +186,12 @@ class CallState:
         self._check_once()
         if number == 0:
             return self.inputs(self._searches)
-        first = self._first if number == 1 else []
-        added = self._added_by(number - 1) if number > 1 or self._searches else []
-        checks = self.missing(self.table.checks) if self.plan.settings.budget else []
-        return [*self.inputs([*first, *added]), *checks]
+        jobs = [*self._first] if number == 1 else []
+        jobs += self._added_by(number - 1) if number > 1 or self._searches else []
+        failing = self.plan.failing
+        awaited = self.inputs(run.output for run in jobs if run.software not in failing)
+        checks = self.table.checks if self.plan.settings.budget else []
+        return [*awaited, *self.missing(job for job in checks if job.software not in failing)]
 
     def page_before_round(self, number: int, framebench: list[str]) -> str:
         """Return the command that makes tables and report of the runs so far, before a round.
@@ -201,8 +203,8 @@ class CallState:
         arguments = [*framebench, "report", "--records", f"{self.results}/runs"]
         return shlex.join([*arguments, "--results", self.results, "--before-round"])
 
-    def _added_by(self, number: int) -> list[str]:
-        """Return the records that a round adds, decided once when its checkpoint is done: by the
+    def _added_by(self, number: int) -> list[Job]:
+        """Return the runs that a round adds, decided once when its checkpoint is done: by the
         largest batches found, and by the intervals and disturbances of the runs so far."""
         self._checkpoints.round.get(number=number)
         if number not in self._added:
@@ -213,7 +215,7 @@ class CallState:
             checks = self.table.grow(self.plan)
             runs = self.table.rows(run for run in self.plan.pending if run.path not in known)
             self.on_growth(runs, [*runs, *checks])
-            self._added[number] = [run.output for run in runs]
+            self._added[number] = runs
         return self._added[number]
 
     def next_plan(self, before: Plan | None = None) -> Plan:

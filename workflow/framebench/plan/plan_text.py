@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.case import Case
 from core.text import counted, duration, minutes
 
+from .. import PROJECT
 from ..cases import names
+from ..config import gpu_environments
 from ..config.repeats import FIRST_LOOK
 from ..environments.software import unbuilt
 from ..machine import local
@@ -65,6 +67,8 @@ def describe(plan: Plan) -> str:
     missing = unbuilt(plan.needed.values())
     files = [
         software.file.path.name
+        + (" (then the driver compiles its kernels, up to 30 min, once)")
+        * bool(gpu_environments.compiling(PROJECT, software.file.path, plan.capacity.gpus))
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
         for software in missing

@@ -21,6 +21,7 @@ from ..config import values
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
 from ..environments.software import Software, choose, misfit
+from ..environments.soundness import is_sound
 from ..files.attempt_names import attempt_name, repeat_and_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
@@ -87,6 +88,16 @@ class Plan:
             return self.cases
         begun = {run.case for run in self.runs}
         return [case for case in self.folders if case in begun]
+
+    @property
+    def failing(self) -> set[str]:
+        """Names of software that earlier calls could not build: nobody waits for the next try."""
+        return {
+            name
+            for name, own in self.software.items()
+            if own.file and own.marker and not is_sound(own.marker)
+            and os.path.exists(files_of(self.settings.results, "environment", own.file.name)[1])
+        }  # fmt: skip
 
     @property
     def unsearched(self) -> list[BatchSearch]:
@@ -304,7 +315,11 @@ def _needed(
     }
     left, around = costs.time_left(plan, spent)
     cases = costs.measured_cases(plan, compared, around)
-    return budget.wanted(cases, left, suite.repeats.at_most), budget.leads(cases)
+    wanted, failing = budget.wanted(cases, left, suite.repeats.at_most), plan.failing
+    if failing:
+        cases = [some for some in cases if software(some.case, suite) not in failing]
+        wanted |= budget.wanted(cases, left, suite.repeats.at_most)
+    return wanted, budget.leads(cases)
 
 
 def _record_of(

@@ -14,6 +14,8 @@ from ..environments import soundness
 from ..files import locks
 
 PROJECT = Path(__file__).parents[3]
+#: Models whose training uses the kernels that others use, too, with tokens of a sequence.
+WARM_UP = {"resnet50_v1.5": (), "bert_base": ("--sequence-length", "128")}
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
 
@@ -81,3 +83,27 @@ def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
             print(f"{marker.parent} is damaged: {soundness.damage(marker)}. It is built anew.")
         # Remains of a killed build hold the lock while they go on.
         venvs.build(file, marker, [held.fileno()], hashed)
+        _compile_kernels(file, marker.parent)
+
+
+def _compile_kernels(file: Path, folder: Path) -> None:
+    """Train models once where the driver compiles all kernels of an environment for a GPU of this
+    machine, which takes up to half an hour, and keeps them: no time budget pays for it."""
+    from core import gpus
+
+    from ..config import gpu_environments
+
+    try:
+        framework = gpu_environments.compiling(PROJECT, file, gpus.list_gpus())
+    except gpus.GpuError:
+        return
+    for model, more in WARM_UP.items() if framework else ():
+        options = {
+            "kind": "train", "framework": PROJECT / "scripts" / "frameworks" / framework,
+            "model": model, "batch-per-device": 2, "precision": "amp", "accelerator": "cuda",
+            "warmup-steps": 1, "timed-steps": 1, "output": folder / "warm_up" / f"{model}.json",
+        }  # fmt: skip
+        words = [word for key, value in options.items() for word in (f"--{key}", str(value))]
+        variables = {**os.environ, PARENT_VARIABLE: str(os.getpid())}
+        command = [f"{folder}/bin/python", f"{PROJECT}/scripts/harness", *words, *more]
+        subprocess.run(command, env=variables, check=False)
