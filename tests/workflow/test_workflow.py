@@ -138,6 +138,10 @@ def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     native = [row for row in summary if row["compiler"] == "native"]
     assert [row["status"] for row in native] == ["unsupported"]
     assert all(row["reason"] and not row["throughput_median"] for row in native)
+    project.write_suite({**ONE_RUN, "axes": {**axes, "compiler": ["native"]}})
+    ran = project.all()
+    assert ran.returncode == 1, "a call that measures nothing"
+    assert "Not measured: 1 of 1 run (1 unsupported)" in ran.stdout
 
 
 def test_a_changed_setting_is_another_case(measured: Project) -> None:

@@ -140,7 +140,7 @@ class Driver:
         decide its exit status, also if all have a record."""
         plan, results = self.state.plan, self.settings.results
         try:
-            if any(closing.is_failure(run.status) for run in plan.runs):
+            if closing.failed(plan.runs):
                 Path(self._outcome).unlink(missing_ok=True)
             if plan.pending or plan.unsearched:
                 sidecars.note_call(results, self.settings.suite.name, self.call.command)

@@ -127,8 +127,7 @@ class Handlers:
         named = label_cases(plan.cases, plan.larger)
         return {
             run._replace(label=named[run.case]).title: outcome_of(Path(run.output))
-            for run in plan.runs
-            if closing.is_failure(run.status)
+            for run in closing.failed(plan.runs)
         }
 
     def _renewed(self) -> Plan:

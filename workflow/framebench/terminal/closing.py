@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..config.statuses import FAILURES, OK
+from ..plan.job import Job
 from .status_lines import RunOutcome
 
 #: Singular and plural of each kind of job, in the order of the status line.
@@ -34,16 +35,23 @@ def is_failure(status: str) -> bool:
     return status not in ("", *AS_EXPECTED)
 
 
-def failures(failed: Mapping[str, RunOutcome], runs: int) -> list[str]:
-    """Name the runs that failed, of all ``runs`` of the suite. ``failed``: outcome by label."""
+def failed(runs: Sequence[Job]) -> list[Job]:
+    """Return the runs that make the call end with 1: failures, and all runs where each of them is
+    unsupported, as with a driver that no framework can use."""
+    is_futile = {run.status for run in runs} == {"unsupported"}
+    return [run for run in runs if is_futile or is_failure(run.status)]
+
+
+def failures(ended: Mapping[str, RunOutcome], runs: int) -> list[str]:
+    """Name the runs that failed, of all ``runs`` of the suite. ``ended``: outcome by label."""
     named = [
         f"  {_one_line(f'{label}: {outcome.status}: {outcome.reason}')}"
-        for label, outcome in failed.items()
+        for label, outcome in ended.items()
     ]
     more = len(named) - _MOST
-    statuses = [outcome.status for outcome in failed.values()]
+    statuses = [outcome.status for outcome in ended.values()]
     return [
-        f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({_counted(statuses)})",
+        f"Not measured: {len(ended)} of {count_of(runs, 'run')} ({_counted(statuses)})",
         *named[:_MOST],
         *([f"  and {more} more, see the report"] if more > 0 else []),
         "These runs count as done. To repeat them, add --config retry="
