@@ -316,10 +316,10 @@ def _needed(
     left, around = costs.time_left(plan, spent)
     cases = costs.measured_cases(plan, compared, around)
     wanted, failing = budget.wanted(cases, left, suite.repeats.at_most), plan.failing
-    if failing:
-        cases = [some for some in cases if software(some.case, suite) not in failing]
-        wanted |= budget.wanted(cases, left, suite.repeats.at_most)
-    return wanted, budget.leads(cases)
+    there = [some for some in cases if software(some.case, suite) not in failing]
+    if there and failing:
+        wanted |= budget.wanted(there, left, suite.repeats.at_most)
+    return wanted, budget.leads(there or cases)
 
 
 def _record_of(
