@@ -200,20 +200,6 @@ def test_only_what_has_no_wheel_is_built_and_with_locked_packages() -> None:
     assert re.search(r"^setuptools==\S+ \\\n    --hash=sha256:", locked, re.MULTILINE)
 
 
-def test_without_a_folder_that_can_be_written_uv_has_no_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    for name in ("UV_CACHE_DIR", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / "file" / "cache"))
-        assert "--no-cache" in uv.arguments([]), name
-        monkeypatch.setenv(name, str(tmp_path / "cache"))
-        assert "--no-cache" not in uv.arguments([]), name
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path / "file"))
-    assert "--no-cache" in uv.arguments([])
-
-
 OLD = [
     python
     for version in ("3.7", "3.8", "3.9", "3.10")

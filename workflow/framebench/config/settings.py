@@ -47,8 +47,8 @@ CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
 
 
 def _suite(written: Any, info: ValidationInfo[KeyContext]) -> Suite:
-    given = {key: info.data.get(key) for key in ("kinds", "storage", "data", "results")}
-    folders = {key: folder for key, folder in given.items() if folder}
+    keys = ("kinds", "storage", "data", "results")
+    folders = {key: info.data[key] for key in keys if info.data.get(key)}
     return load_suite(str(written), info.context.catalog, folders)
 
 

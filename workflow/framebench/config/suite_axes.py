@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from core import axes, precisions
@@ -11,7 +10,6 @@ from core.case import MAX, OR_ON_GPUS, PER_CORE, PER_GIB
 from pydantic import BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from .keys import (
-    MILLION,
     CompilerName,
     Count,
     Frameworks,
@@ -41,22 +39,8 @@ else:
 
 #: A batch that is not a number; one for CPUs and one for GPUs are joined by OR_ON_GPUS.
 _NUMBER = "[1-9][0-9]{0,3}"
-_BATCH = re.compile(
-    f"{MAX}|{_NUMBER}{PER_CORE}|(?:{_NUMBER}(?:{PER_CORE})?{OR_ON_GPUS})?{_NUMBER}{PER_GIB}"
-)
-
-
-def _batch(written: Any) -> Any:
-    number = isinstance(written, int) and not isinstance(written, bool) and 1 <= written <= MILLION
-    if number or _BATCH.fullmatch(str(written)):
-        return written
-    raise NotAllowed(
-        "a whole number of at least 1 and at most 1000000, such a number of at most 9999 with "
-        f"{PER_CORE.strip()!r} or {PER_GIB.strip()!r}, '2{OR_ON_GPUS}8{PER_GIB}', or {MAX}"
-    )
-
-
-_Batch = Annotated[int | str, read_as(_batch, int | str)]
+_WORDS = f"{MAX}|{_NUMBER}{PER_CORE}|({_NUMBER}({PER_CORE})?{OR_ON_GPUS})?{_NUMBER}{PER_GIB}"
+_Batch = Count | Annotated[str, Field(pattern=f"^({_WORDS})$")]
 
 
 def _not_given() -> Any:

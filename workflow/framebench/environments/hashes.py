@@ -16,7 +16,6 @@ from pathlib import Path
 from core import bounded
 
 from ..config.validation import ConfigError
-from ..files.problem import cause
 
 SUFFIX = ".hashes.txt"
 #: Command that writes the hashes, followed by the name of the environment.
@@ -62,15 +61,14 @@ def read(environment: Path) -> Hashes:
     if not files:
         missing = environment.with_name(environment.stem + SUFFIX)
         raise ConfigError(f"{missing}: there is no such file; allowed: {_remedy(environment)}")
+    texts = [bounded.read_text(file) for file in files]
     exempt, wanted = exemption(environment), digest_of(environment)
-    for file in files:
-        match = _DIGEST.search(_text(file))
-        if not exempt and (match is None or match[1] != wanted):
+    for file, text in zip(files, texts, strict=True):
+        if not exempt and _DIGEST.findall(text)[:1] != [wanted]:
             raise ConfigError(
                 f"{file}: is out of date: {environment.name} has changed since it was written; "
                 f"allowed: {_remedy(environment)}"
             )
-    texts = [_text(file) for file in files]
     machines = [_MACHINES.findall(text) for text in texts]
     known = frozenset(" ".join(name for machine in machines for name in machine).split())
     # Environments stay as they are when a further processor is known.
@@ -81,15 +79,8 @@ def read(environment: Path) -> Hashes:
 
 def exemption(environment: Path) -> str:
     """Return the stated reason why an environment has no hashes; "" if none is stated."""
-    texts = map(_text, _files(environment))
+    texts = map(bounded.read_text, _files(environment))
     return " ".join(match[1] for text in texts if (match := _EXEMPT.search(text)))
-
-
-def _text(file: Path) -> str:
-    try:
-        return bounded.read_text(file)
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file}: cannot be read: {cause(error)}") from None
 
 
 def _files(environment: Path) -> tuple[Path, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shlex
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -151,17 +150,11 @@ def read_with(
     Raises :class:`ConfigError` with the command that locks it if that was not called."""
     file = file_with(environment_file, pins, environments)
     if not file.is_file():
-        arguments = [
-            environment_file.path.stem,
-            "--with",
-            *pins,
-            "--environments",
-            str(environments),
-        ]
+        added = f"{environment_file.path.stem} --with {' '.join(pins)}"
         raise ConfigError(
             f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
             f"{environment_file.path.name}; "
-            f"allowed: after `{hashes.COMMAND} {shlex.join(arguments)}`"
+            f"allowed: after `{hashes.COMMAND} {added} --environments {environments}`"
         )
     return read_environment_file(file, hashed)
 

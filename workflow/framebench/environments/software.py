@@ -77,11 +77,6 @@ def from_file(file: EnvironmentFile, settings: Settings) -> Software:
     return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)
 
 
-def of_driver() -> Software:
-    """Return the driver's own Python, for benchmarks without a framework."""
-    return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
-
-
 def from_interpreter(path: str) -> Software:
     """Return an existing Python, identified by its path."""
     return Software("interpreter", (path,), path)
@@ -197,8 +192,8 @@ def _software(
 ) -> Software | None:
     """Return the software of a name; None if required software was not provided."""
     framework, _, variant = name.partition("@")
-    if not framework:
-        return of_driver()
+    if not framework:  # the driver's own Python, for benchmarks without one
+        return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
     own = settings.suite.variants.get(variant)
     if own and framework in own.interpreters:
         return from_interpreter(own.interpreters[framework])

@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,26 +71,12 @@ def arguments(settings: list[tuple[str, str]], any_index: bool = True) -> list[s
     versions. Unsafe without hashes, which detect a foreign package of the same name: otherwise uv
     uses only the first index that has the package, unless UV_INDEX_STRATEGY says otherwise."""
     results = ["--index-strategy", "unsafe-best-match"] if any_index else []
-    if not _has_cache():
-        results.append("--no-cache")
     for key, value in settings:
         if key == "trusted-host":
             results += [word for host in value.split() for word in ("--allow-insecure-host", host)]
         elif key == "no-index" and value.lower() in ("1", "true", "yes", "on"):
             results.append("--no-index")
     return results
-
-
-def _has_cache() -> bool:
-    """Return whether uv's cache folder is writable; uv fails otherwise."""
-    try:
-        home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-        folder = Path(os.environ.get("UV_CACHE_DIR") or Path(home, "uv"))
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return True
-    except (OSError, RuntimeError):
-        return False
 
 
 def variables(
