@@ -21,8 +21,6 @@ from .validation import ConfigError
 
 #: Words that a suite may use for a compiler, with the key of framework.json that names it.
 WORDS = {"native": "native_compiler", "default": "trained_with"}
-#: Processors whose packages for CPUs may have other names: ``envs/FRAMEWORK-PROCESSOR.yaml``.
-PROCESSORS = ("aarch64",)
 
 
 @dataclass(frozen=True)
@@ -55,14 +53,11 @@ class Catalog:
 
         ``gpus``: those of the machine; for none of them the file that is preferred.
         """
-        if accelerator == "cpu":
-            environment = self._for_cpus(framework, platform.machine())
-            return environment if environment.is_file() else self._for_cpus(framework), ""
-        return gpu_environments.choose(self.root, framework, gpus)
-
-    def _for_cpus(self, framework: str, processor: str = "") -> Path:
-        name = f"{framework}-{processor}" if processor in PROCESSORS else framework
-        return self.root / "envs" / f"{name}.yaml"
+        if accelerator != "cpu":
+            return gpu_environments.choose(self.root, framework, gpus)
+        envs = self.root / "envs"
+        of_processor = envs / f"{framework}-{platform.machine()}.yaml"
+        return of_processor if of_processor.is_file() else envs / f"{framework}.yaml", ""
 
 
 def load_catalog(root: Path) -> Catalog:
@@ -71,23 +66,15 @@ def load_catalog(root: Path) -> Catalog:
     Raises :class:`ConfigError` for an invalid framework.json.
     """
     declared = sorted(root.glob("scripts/frameworks/[!_.]*/framework.json"))
-    names = [file.parent.name for file in declared]
-    models = [
-        declarations.read_model_config(str(path))
-        for path in sorted(root.glob("scripts/models/*.json"))
-    ]
-    return Catalog(
-        root,
-        {name: _framework(root, name) for name in names},
-        {model["name"]: model for model in models},
-    )
-
-
-def _framework(root: Path, name: str) -> dict[str, Any]:
+    configs = sorted(root.glob("scripts/models/*.json"))
     try:
-        return declarations.read_framework(str(root / "scripts" / "frameworks" / name))
+        frameworks = {
+            file.parent.name: declarations.read_framework(str(file.parent)) for file in declared
+        }
     except ValueError as error:
         raise ConfigError(str(error)) from None
+    models = [declarations.read_model_config(str(path)) for path in configs]
+    return Catalog(root, frameworks, {model["name"]: model for model in models})
 
 
 @cache

@@ -152,13 +152,10 @@ class Cluster(KeysFromTexts):
         """Memory of a node in MiB, both requested of SLURM and enforced."""
         return math.floor(self.memory_gib * 1024)
 
-    def minutes(self, seconds: float, factor: int = 1) -> int:
-        """Return the minutes to request for a run of ``seconds``, times ``factor``.
-
-        They are at most the partition's ``time_limit``.
-        """
-        wanted = math.ceil((seconds + _RESERVE_SECONDS) / 60)
-        return min(factor * wanted, self.time_limit or _YEAR)
+    def minutes(self, seconds: float) -> int:
+        """Return the minutes to request for a run of ``seconds``, at most the partition's
+        ``time_limit``."""
+        return min(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.time_limit or _YEAR)
 
     def run_limit(self, minutes: int) -> float:
         """Return the seconds after which a run in a job of so many ``minutes`` ends by itself.

@@ -56,7 +56,7 @@ class GpuEnvironment(NamedTuple):
         """Return whether one of these GPUs has kernels as PTX alone, which the driver compiles at
         their first use."""
         known = (gpu.capability for gpu in gpus if gpu.capability and self.ptx)
-        return not all(map(self.machine_code_for, known))
+        return not all(_newest(self.machine_code, capability) for capability in known)
 
     def works_on(self, gpus: Sequence[Gpu]) -> bool:
         """Return whether kernels and drivers are for these GPUs, as far as they are known."""
@@ -75,10 +75,6 @@ class GpuEnvironment(NamedTuple):
             newest = max(map(version, wanted), default=_NEWEST)
             return newest <= _NEWEST or version(self.cuda) >= _BLACKWELL
         return all(_newest((*self.machine_code, *self.ptx), item) for item in wanted)
-
-    def machine_code_for(self, capability: str) -> str:
-        """Return the newest machine code that a GPU of this compute capability runs; "" if none."""
-        return _newest(self.machine_code, capability)
 
 
 def _major(gpu: Gpu) -> int:
@@ -103,16 +99,6 @@ def load(root: Path) -> tuple[GpuEnvironment, ...]:
     )
 
 
-def files(root: Path, framework: str) -> list[Path]:
-    """Return the environment files of a framework for CUDA, the preferred one first.
-
-    The file of a framework without a row, such as a user's own, is ``envs/FRAMEWORK-cuda.yaml``.
-    """
-    names = [own.environment for own in load(root) if own.framework == framework]
-    plain = root / "envs" / f"{framework}-cuda.yaml"
-    return [root / "envs" / f"{name}.yaml" for name in names] or [plain] * plain.exists()
-
-
 def compiling(root: Path, file: Path, gpus: Iterable[Gpu]) -> str:
     """Return the framework of an environment file whose kernels the driver compiles for these GPUs
     at their first use; "" for another file."""
@@ -124,14 +110,17 @@ def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None
     """Return the environment file of a framework for these GPUs, or None and the reason.
 
     The reason says what helps: a driver, or software of the user's. It is the same for all
-    frameworks that lack the same. Nothing is checked without a row.
+    frameworks that lack the same. The file of a framework without a row, such as a user's own, is
+    ``envs/FRAMEWORK-cuda.yaml``.
     """
-    known = {own.environment: own for own in load(root) if own.framework == framework}
-    for file in files(root, framework):
-        own = known.get(file.stem)
-        if own is None or own.works_on(gpus):
-            return file, ""
-    if drivers := [own.driver_for(gpus) for own in known.values() if own.has_kernels(gpus)]:
+    known = [own for own in load(root) if own.framework == framework]
+    for own in known:
+        if own.works_on(gpus):
+            return root / "envs" / f"{own.environment}.yaml", ""
+    plain = root / "envs" / f"{framework}-cuda.yaml"
+    if not known and plain.exists():
+        return plain, ""
+    if drivers := [own.driver_for(gpus) for own in known if own.has_kernels(gpus)]:
         found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
         return None, f"needs driver {min(drivers)} or newer, found {found}"
     lacking = "no environment for CUDA"
