@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from framebench.tables import declared, registry
+from framebench.tables import declared, frames
 
 from .browser import Browser, make
 from .figures import unpacked
@@ -40,6 +40,6 @@ def weather(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add a module with the table ``weather``."""
     folder = str(Path(__file__).parent / "own_tables")
     monkeypatch.setattr(declared, "__path__", [*declared.__path__, folder])
-    registry.known.cache_clear()
+    frames.known_tables.cache_clear()
     yield
-    registry.known.cache_clear()
+    frames.known_tables.cache_clear()

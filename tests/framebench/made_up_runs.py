@@ -12,7 +12,7 @@ from core import observed
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames, grouping, registry, view
+from framebench.tables import frames, grouping, view
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
 from framebench.tables.table import Inputs, Table
@@ -104,7 +104,7 @@ def build(runs: Iterable[Run], **more: Any) -> dict[str, pd.DataFrame]:
 
 def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
     """Return one table of runs."""
-    return inputs_of(runs, **more).made(registry.known()[name])
+    return inputs_of(runs, **more).made(frames.known_tables()[name])
 
 
 def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
@@ -114,12 +114,12 @@ def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:
     """Return the Markdown file of a table of records."""
-    return frames.markdown(registry.known()[name], rows)
+    return frames.markdown(frames.known_tables()[name], rows)
 
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     """Write the files of tables of records, by name."""
-    frames.write({registry.known()[name]: rows for name, rows in tables.items()}, folder)
+    frames.write({frames.known_tables()[name]: rows for name, rows in tables.items()}, folder)
 
 
 def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:

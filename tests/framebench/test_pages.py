@@ -17,7 +17,7 @@ from framebench import cli, feature_registry
 from framebench.comparison import compare
 from framebench.config.settings import load_settings
 from framebench.runs import ensure_environment
-from framebench.tables import columns, measured, registry
+from framebench.tables import columns, frames, measured
 
 from .settings import CATALOG, CONFIG, ROOT
 
@@ -106,7 +106,7 @@ def accepted_by_snakemake(words: list[str]) -> None:
         for name in RULES.findall(file.read_text())
     }
     named = [*options.targets, *(options.until or ()), *(options.forcerun or ())]
-    assert {*named} <= rules | {*registry.known()}
+    assert {*named} <= rules | {*frames.known_tables()}
     given = snakemake.cli.parse_config(options.config)
     methods = [str(method) for method in options.software_deployment_method or ()]
     if not options.configfile:
@@ -133,7 +133,7 @@ def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) ->
 
 def test_every_shared_column_is_in_a_table() -> None:
     written = [table for feature in feature_registry.known() for table in feature.written_tables()]
-    tables = (*registry.known().values(), compare.TABLE, *written)
+    tables = (*frames.known_tables().values(), compare.TABLE, *written)
     used = {column.name for table in tables for column in table.columns}
     used |= {column.name for table in tables if table.overview for column in table.overview.columns}
     used |= {*measured.FIGURES}

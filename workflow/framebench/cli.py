@@ -119,7 +119,7 @@ def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) 
 def _print_columns() -> None:
     """Print the page docs/columns.md."""
     from .comparison import compare
-    from .tables import legend, registry
+    from .tables import frames, legend
 
     written = [table for feature in features.known() for table in feature.written_tables()]
-    print(legend.columns_page([*registry.known().values(), compare.TABLE, *written]), end="")
+    print(legend.columns_page([*frames.known_tables().values(), compare.TABLE, *written]), end="")

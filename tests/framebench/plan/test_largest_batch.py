@@ -12,7 +12,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import Plan, make_plan
 from framebench.records import searches
-from framebench.tables.declared import largest_batch
+from framebench.tables.declared.summary import LARGEST
 from framebench.tables.table import Inputs
 
 from ..saved_records import largest_batch_record
@@ -106,7 +106,7 @@ def test_a_pattern_excludes_max(tmp_path: Path) -> None:
 
 def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
     inputs = Inputs({}, searches=results)
-    return {table.name: inputs.made(table) for table in largest_batch.TABLES}
+    return {LARGEST.name: inputs.made(LARGEST)}
 
 
 def test_tables_and_curves_of_results(tmp_path: Path) -> None:

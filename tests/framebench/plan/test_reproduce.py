@@ -11,7 +11,7 @@ from framebench.config.settings import load_settings
 from framebench.machine import local
 from framebench.plan import estimates, targets
 from framebench.plan.planning import make_plan
-from framebench.tables import registry
+from framebench.tables import frames
 
 from ... import fake_gpus
 from ...harness.loader import images, token_folder
@@ -60,4 +60,4 @@ def test_a_suite_ends_within_its_limits(
 def test_a_row_names_tables_that_are_made() -> None:
     found = [*rows()]
     assert len(found) > 10
-    assert {table for _, tables in found for table in tables} <= {*registry.known()}
+    assert {table for _, tables in found for table in tables} <= {*frames.known_tables()}

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from framebench.tables import registry
+from framebench.tables import frames
 from framebench.tables.view import MOST, UNFOLDED
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -77,7 +77,7 @@ def test_the_answer_comes_first_and_decides_the_order(browser: Browser, page: Pa
             name,
         )
         assert heads[0].startswith("verdict"), name
-        table = registry.known()[name]
+        table = frames.known_tables()[name]
         title = next(column.header for column in table.columns if column.name == table.order)
         texts = browser.column(name, title)
         values = [float(text.split()[0]) for text in texts if text[0] != view_dash()]

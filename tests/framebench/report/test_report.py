@@ -16,7 +16,7 @@ from framebench.report import panels, plots
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, RowLinks
-from framebench.tables import registry, view
+from framebench.tables import frames, view
 from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
 from selenium.webdriver.common.by import By
@@ -38,7 +38,7 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
     ]
     links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
     for row in view.records(build(runs)["summary"]):
-        ((_, actual),) = links.runs(registry.known()["summary"], row)
+        ((_, actual),) = links.runs(frames.known_tables()["summary"], row)
         assert {link.href for link in links.to(actual)} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description

@@ -19,7 +19,7 @@ from framebench.machine.identities import Identity
 from framebench.records import sidecars
 from framebench.records.run import MetricValue, Run
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import origin, registry, view
+from framebench.tables import frames, origin, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, set_verdicts
@@ -253,7 +253,7 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
     recipe = {"epochs": 10, "schedule": "one_cycle"}
     runs = [measured("converge", [metric], **recipe, target=target) for target in (0.9, 0.98)]
     runs += [measured("memory", [MetricValue("triad", 1.0, "GB/s")], blocks=5)]
-    seen = {name: view.view_table(registry.known()[name], pd.DataFrame(rows))
+    seen = {name: view.view_table(frames.known_tables()[name], pd.DataFrame(rows))
             for name, rows in tables(runs).items() if name in ("fastest", "overview")}  # fmt: skip
     shown = {row["parameters"] for of in seen.values() for row in of.rows}
     assert {"blocks 5", "epochs 10, schedule one_cycle, target 0.9"} <= shown

@@ -9,7 +9,7 @@ from framebench import cli
 from framebench.commands import reporting
 from framebench.comparison import compare
 from framebench.config.validation import ConfigError
-from framebench.tables import registry
+from framebench.tables import frames
 from framebench.tables.formatting import figure, number, rounded
 
 from ..made_up_records import write_records
@@ -19,7 +19,7 @@ from ..page_rows import page_rows
 def test_a_table_is_one_module(
     weather: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert list(registry.known())[-1] == "weather", "other groups come behind"
+    assert list(frames.known_tables())[-1] == "weather", "other groups come behind"
     runs = write_records(tmp_path / "runs", 1, frameworks=("pytorch",))
     for name in ("truncated.json", "foreign.json"):
         (runs / name).unlink()
@@ -47,7 +47,7 @@ def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_what_a_declaration_names_is_there() -> None:
-    for table in (*registry.known().values(), compare.TABLE):
+    for table in (*frames.known_tables().values(), compare.TABLE):
         assert table.answering or table.crosstab, table.name
         columns = table.overview.columns if table.overview else table.columns
         names = {column.name for column in columns}

@@ -15,7 +15,7 @@ import pytest
 from core import precisions
 from framebench.records.run import Flag, Run
 from framebench.statistics import intervals
-from framebench.tables import registry
+from framebench.tables import frames
 
 from ..made_up_runs import build, in_markdown, repeats, run, write
 from ..table_rows import only, row, shown
@@ -25,7 +25,7 @@ from ..table_rows import only, row, shown
 
 def test_columns_are_those_of_the_interface_even_without_runs() -> None:
     empty, full = build([]), build([run()])
-    for name, table in registry.known().items():
+    for name, table in frames.known_tables().items():
         if not table.always:
             continue
         assert tuple(empty[name].columns) == tuple(full[name].columns) == table.names
@@ -392,7 +392,7 @@ def test_the_order_of_runs_does_not_matter(tmp_path: Path) -> None:
         write(build(runs), folder)
         written.append({path.name: path.read_bytes() for path in folder.iterdir()})
     assert all(files == written[0] for files in written)
-    always = [table.name for table in registry.known().values() if table.always]
+    always = [table.name for table in frames.known_tables().values() if table.always]
     files = {f"{name}.{kind}" for name in always for kind in ("csv", "md")}
     assert set(written[0]) == files
 

@@ -41,9 +41,9 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     """Write tables from the records at ``source``.
 
     Raises ConfigError for an unknown table."""
-    from ..tables import frames, origin, registry
+    from ..tables import frames, origin
 
-    tables = registry.known()
+    tables = frames.known_tables()
     for name in names:
         if name not in tables:
             hint, allowed = did_you_mean(name, tables), ", ".join(tables)

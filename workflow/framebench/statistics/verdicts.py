@@ -19,16 +19,14 @@ OTHERS, BASELINE = "others", "baseline"
 FALSE_ALARMS = 0.05
 
 
-def verdict(
-    ratio: float, interval: Interval, p_adjusted: float, threshold: float = THRESHOLD
-) -> str:
+def verdict(ratio: float, interval: Interval, p_adjusted: float) -> str:
     """Return the verdict on a ratio.
 
     FASTER or SLOWER: the p-value, adjusted for the family (:func:`intervals.adjusted`), is at most
     LEVEL, and the unadjusted interval excludes 1. The p-value alone may be small because both sides
-    differ in spread or shape. NO_DIFFERENCE: the interval excludes differences above ``threshold``.
+    differ in spread or shape. NO_DIFFERENCE: the interval excludes differences above THRESHOLD.
     CANNOT_TELL: neither holds."""
     low, high = interval
     if p_adjusted <= LEVEL and not low <= 1 <= high:
         return FASTER if ratio > 1 else SLOWER
-    return NO_DIFFERENCE if low > 1 - threshold and high < 1 + threshold else CANNOT_TELL
+    return NO_DIFFERENCE if low > 1 - THRESHOLD and high < 1 + THRESHOLD else CANNOT_TELL

@@ -34,8 +34,12 @@ from .declared.variants import VARIANTS
 from .first_sentence import ahead, answer_sentence, interval_of_lead, lead_size
 from .origin import Origin, coverage
 from .results import CaseResult
-from .setting_answers import EACH_FASTEST, Entrant, FirstScreen, NextStep, SettingAnswer
-from .setting_names import (
+from .setting_answers import (
+    EACH_FASTEST,
+    Entrant,
+    FirstScreen,
+    NextStep,
+    SettingAnswer,
     contest_name,
     precision_words,
     setting_labels,

@@ -11,8 +11,7 @@ from ..config.catalog import model_title
 from ..statistics.verdicts import NO_DIFFERENCE
 from .declared.fastest import OPEN, ORDER_SURE, SURE
 from .measured import NO_FRAMEWORK
-from .setting_answers import SettingAnswer
-from .setting_names import precision_words
+from .setting_answers import SettingAnswer, precision_words
 
 #: Most clauses of the sentence.
 _MOST_CLAUSES = 3

@@ -1,4 +1,6 @@
-"""Tables as data frames and as files: CSV and Markdown.
+"""All tables of a set of records, as data frames and as files: CSV and Markdown.
+
+Modules in ``declared`` contribute their TABLES; each benchmark other than steps adds one.
 
 CSV files have full precision. Missing numbers stay missing (NaN in a frame, an empty cell in CSV),
 never zero; `reason` or `note` gives the reason."""
@@ -6,25 +8,57 @@ never zero; `reason` or `note` gives the reason."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from dataclasses import replace
+from functools import cache, lru_cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from .. import feature_registry as features
 from ..files.text import no_formula
 from ..files.whole_files import write_together
-from . import registry, view
+from . import declared, measured, view
+from .columns import declarations
 from .formatting import MISSING, Cell, escape
 from .legend import explanations
 from .table import Inputs, Table
 from .view import TableView
 
+#: Tables in the same folder that need more than records.
+ELSEWHERE = ("compare",)
+
+
+@cache
+def known_tables() -> Mapping[str, Table]:
+    """Return declared tables by name, in the order of tables.yaml. Tables from elsewhere follow."""
+    modules = (module.name for module in iter_modules(declared.__path__, ".declared."))
+    every = [table for name in modules for table in import_module(name, __package__).TABLES]
+    found = {table.name: table for table in every}
+    return {name: found[name] for name in dict.fromkeys((*declarations(), *found))}
+
+
+def tables_of(inputs: Inputs) -> list[Table]:
+    """Return the declared tables and those of the other benchmarks present.
+
+    A benchmark with the name of another table gets the suffix _kind."""
+    written = (name for feature in features.known() for name in feature.tables)
+    taken = {*known_tables(), *ELSEWHERE, *written}
+    return [
+        *known_tables().values(),
+        *(
+            replace(other, name=f"{other.name}_kind") if other.name in taken else other
+            for other in measured.tables(inputs.others)
+        ),
+    ]
+
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     """Return all tables in page order: those always present, and others that have rows."""
-    built = {table: inputs.made(table) for table in registry.tables_of(inputs)}
+    built = {table: inputs.made(table) for table in tables_of(inputs)}
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 

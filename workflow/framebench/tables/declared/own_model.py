@@ -16,10 +16,9 @@ from ..columns import Row
 from ..results import UNCOMPILED, CaseResult
 from ..table import Inputs, Table, declared_table
 from .efficiency import EFFICIENCY
-from .largest_batch import LARGEST
 from .roofline import ROOFLINE
 from .steps import step_times
-from .summary import tokens_per_second
+from .summary import LARGEST, tokens_per_second
 
 #: Outcome of the verification, by the flag of an excluded figure.
 _OUTCOMES = {flag: outcome for outcome, flag in EXCLUDING.items()}
