@@ -11,12 +11,12 @@ expectation."""
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from core import precisions
 
 from ..cases.conditions import OURS
@@ -118,7 +118,7 @@ def expected_all_reduces(
     for result in _on_devices_of(inputs, run, _COLLECTIVE, run.case.nodes):
         # A case's first result is its principal metric, with the flags of its repeats.
         found.setdefault((result.case, result.conditions), result)
-    measured: list[tuple[int, CaseResult, list[_Times]]] = []
+    measured: list[tuple[int, CaseResult, list[dict[int, float]]]] = []
     for result in found.values():
         case, parameters = result.case, dict(result.case.parameters)
         asked = (run.case.framework, run.case.framework_version, _ALL_REDUCE, dtype)
@@ -127,34 +127,23 @@ def expected_all_reduces(
             case.framework, case.framework_version, parameters.get("operation"),
             parameters.get("dtype", _FLOAT32),
         ):  # fmt: skip
-            measured.append((min(some[-1][0] for some in times), result, times))
+            measured.append((min(map(max, times)), result, times))
     if not sizes or not measured:
         return None
     largest, result, times = max(measured, key=lambda one: one[0])
     if max(sizes) > largest:
         return None
-    totals = [sum(_between(some, size) for size in sizes) for some in times]
+    totals = [float(np.interp([*sizes], [*some], [*some.values()]).sum()) for some in times]
     return descriptive.median(totals), result
 
 
-#: Bytes and seconds of all-reduces, by rising size.
-_Times = Sequence[tuple[int, float]]
-
-
-def _times_of(run: Run) -> _Times:
-    return sorted(
+def _times_of(run: Run) -> dict[int, float]:
+    """Return the seconds of all-reduces by their bytes, in rising order."""
+    return dict(sorted(
         (int(dict(metric.point)["bytes"]), _MICROSECOND * metric.value)
         for metric in run.metrics
         if metric.name == "time" and metric.value is not None and "bytes" in dict(metric.point)
-    )
-
-
-def _between(times: _Times, size: int) -> float:
-    index = bisect_left([measured for measured, _ in times], size)
-    if index == 0:
-        return times[0][1]
-    (below, short), (above, long) = times[index - 1], times[index]
-    return short + (long - short) * (size - below) / (above - below)
+    ))  # fmt: skip
 
 
 def _by_devices(inputs: Inputs) -> Mapping[tuple[Any, ...], Sequence[CaseResult]]:

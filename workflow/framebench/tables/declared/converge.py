@@ -28,6 +28,8 @@ _NUMBERS = {
     "mixup": 0,
 }
 _TEXTS = ("schedule", "learning_rate", "weight_decay", "momentum")
+#: Metrics of which the median over successful repeats counts.
+_METRICS = ("time_to_target", "samples_to_target", "time_to_train")
 #: Value of ``start`` for randomly initialised weights, and of file and folder parameters for none.
 SCRATCH, NO_FILE = "scratch", "none"
 
@@ -81,8 +83,7 @@ def _cells(result: CaseResult) -> Row:
             descriptive.mean, [score for some in others if (score := some.get(other)) is not None]
         ),
         "score_before": _reduced(descriptive.mean, before) if is_started else None,
-        **{name: _median(name)(result) for name in ("time_to_target", "samples_to_target")},
-        "time_to_train": _median("time_to_train")(result),
+        **{name: _median(result, name) for name in _METRICS},
         "energy_joules": over_runs(_joules)(result),
         "energy_sources": " or ".join(sorted(energy)),
         "resumed": sum(curve.resumed_after > 0 for curve in trained),
@@ -93,9 +94,8 @@ def _reduced(reduce: Callable[[Sequence[float]], float], values: Sequence[float]
     return reduce(values) if values else None
 
 
-def _median(metric: str) -> Callable[[CaseResult], Any]:
-    """Return a function of a case that gives a metric's median over its successful repeats."""
-    return over_runs(lambda run: run.value(metric))
+def _median(result: CaseResult, metric: str) -> Any:
+    return over_runs(lambda run: run.value(metric))(result)
 
 
 def _joules(run: Run) -> float | None:
