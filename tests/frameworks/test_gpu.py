@@ -5,6 +5,7 @@ entry in the record."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,18 @@ FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "ten
 WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
 TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
 NAME, NAMES = "NVIDIA A100", {"mxnet": ""}
+#: Settings and variables of fp32 on a GPU, as frameworks tell them once they have started.
+NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
+SWITCHES: dict[str, dict[str, Any]] = {
+    "pytorch": {
+        "cudnn_benchmark": True, "cuda_matmul_allow_tf32": False, "cudnn_allow_tf32": False,
+        "float32_matmul_precision": "highest",
+    },
+    "tensorflow": {"tf32": False, "CUDA_CACHE_MAXSIZE": str(2**32)},
+    "jax": {"default_matmul_precision": "highest", "memory_fraction": ".90"},
+    "paddle": NO_TF32, "mxnet": NO_TF32, "tensorflow1": NO_TF32,
+    "oneflow": {"ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION": "0"},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
@@ -52,6 +65,40 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
         peak = 2**21 if run.framework in TELLS_MEMORY else None
         assert rank["peak_device_memory_bytes"] == peak
+        told = {**rank["variables"], **rank["settings"]}
+        assert SWITCHES[run.framework].items() <= told.items()
+
+
+def test_a_rank_on_the_gpu_of_another_is_found(run: ForkServer) -> None:
+    """Fail if the double does not refuse it: ranks on one GPU would go unnoticed in other tests."""
+    compiler = "jit" if run.framework == "jax" else "none"
+    (actual,) = run("gpu.take_another", model_config=EMBEDDING, compiler=compiler)
+    assert actual["refused"] is not None
+
+
+@pytest.mark.parametrize(
+    ("mistake", "precision", "compiler", "error"),
+    [
+        ("", "amp", "inductor", None),
+        ("no_autocast", "amp", "inductor", "are torch.float32, not torch.bfloat16"),
+        ("leave_tf32_on", "fp32", "none", "fp32, but .*tf32"),
+        ("keep_scale", "amp_fp16", "none", r"called after step\(\)"),
+        ("search_no_kernels", "fp32", "none", None),
+    ],
+)
+def test_a_mistake_of_training_on_a_gpu_is_found(
+    fork_servers: ForkServers, mistake: str, precision: str, compiler: str, error: str | None
+) -> None:
+    (actual,) = fork_servers("pytorch")(
+        "gpu.train_with_mistake", 1, mistake=mistake, model_config=EMBEDDING,
+        precision=precision, compiler=compiler,
+    )  # fmt: skip
+    if error:
+        assert re.search(error, actual["error"])
+    else:
+        assert actual["error"] is None
+        is_as_asked = SWITCHES["pytorch"].items() <= actual["settings"].items()
+        assert is_as_asked == (mistake == "")
 
 
 QUICK = {"blocks": 2, "block_seconds": 1e-4}
@@ -117,6 +164,7 @@ def test_a_window_that_ends_before_its_work_is_found(run: ForkServer) -> None:
     (actual,) = run("gpu.end_early", model_config=EMBEDDING, compiler=compiler)
     assert actual["seconds"] >= 2 * actual["work"]
     early = "synchronize() returned before the work was complete"
+    assert run.framework != "pytorch" or "wait() returned before" in actual["other_stream"]
     assert early in actual["not_synchronized"]
     assert (early if actual["blocking"] else "wait() returned before") in actual["not_waited"]
 
@@ -288,7 +336,8 @@ def test_pytorch_keeps_the_random_state_of_its_gpu(pytorch: ForkServer) -> None:
 
 def test_pytorch_says_why_the_driver_does_not_work(pytorch: ForkServer) -> None:
     (actual,) = pytorch("gpu.break_driver", model_config=MODEL)
-    assert "The NVIDIA driver on your system is too old (found version 12040)." in actual["reason"]
+    assert "The NVIDIA driver on your system is too old (found" in actual["Unsupported"]
+    assert "Error 802: system not yet initialized" in actual["Mismatch"], "no fault of PyTorch"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """Double of a GPU for PyTorch: a device of the type ``cuda`` whose tensors lie on the processor.
 
 Copies that the host does not wait for complete late: those to the host when the device is waited
-for, those of a stream of its own when another stream waits for it."""
+for, those of a stream of its own when another stream waits for it. Work is enqueued on the first
+stream; events of another do not wait for it. A rank may take the GPU of its own index alone."""
 
 import contextlib
 import importlib.util
@@ -33,8 +34,10 @@ class Device(str):
 
 class Devices(type):
     def __call__(cls, kind, *number):
-        # PyTorch's own code asks for devices without a number.
-        return Device("cpu") if kind == "cuda" and number else _DEVICE(kind, *number)
+        if kind != "cuda" or not number:  # as PyTorch's own code asks for devices
+            return _DEVICE(kind, *number)
+        assert number == (Device.index,), f"takes GPU {number[0]}, not {Device.index}"
+        return Device("cpu")
 
     def __instancecheck__(cls, value):
         return isinstance(value, _DEVICE)
@@ -44,8 +47,9 @@ class Event:
     def __init__(self, enable_timing=False):
         self.record()
 
-    def record(self):
-        QUEUE.note(self)
+    def record(self, stream=None):
+        if (stream or current[-1]) is current[0]:
+            QUEUE.note(self)
         self._at = max(QUEUE.done, time.monotonic())
 
     def elapsed_time(self, later):
@@ -62,7 +66,8 @@ class Stream:
         streams.append(self)
 
     def record_event(self):
-        return Event()
+        with _on_stream(self):
+            return Event()
 
     def synchronize(self):
         waits.append("stream")

@@ -2,6 +2,8 @@
 
 A copy to the host waits for all that is enqueued when it begins."""
 
+import os
+
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
@@ -9,7 +11,7 @@ from .running import QUEUE
 
 CAPABILITY, NAME, BUILT_FOR = (8, 0), "NVIDIA A100", ["sm_60", "sm_70", "sm_80", "compute_90"]
 _LISTED = tf.config.list_physical_devices
-_PROCESSOR = _LISTED("CPU")[0]
+GPUS = [tf.config.PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(2)]
 waits, peaks = [], []
 
 
@@ -24,6 +26,11 @@ def _synchronized():
     QUEUE.wait()
 
 
+def _set_visible(devices, kind=None):
+    own = GPUS[int(os.environ["LOCAL_RANK"])]
+    assert devices == own, f"takes {devices.name}, not {own.name}"
+
+
 def _numpy(tensor):
     QUEUE.wait()
     return _NUMPY(tensor)
@@ -33,11 +40,9 @@ def _memory(device):
     return {"current": 2**20, "peak": 2**21} if _existing(device) else {}
 
 
-tf.config.list_physical_devices = lambda kind=None: (
-    [_PROCESSOR] * 2 if kind == "GPU" else _LISTED(kind)
-)
+tf.config.list_physical_devices = lambda kind=None: GPUS if kind == "GPU" else _LISTED(kind)
 tf.test.is_built_with_cuda = lambda: True
-tf.config.set_visible_devices = lambda devices, kind=None: None
+tf.config.set_visible_devices = _set_visible
 tf.config.experimental.set_memory_growth = lambda device, enable: None
 tf.config.experimental.get_device_details = lambda device: {
     "compute_capability": CAPABILITY,

@@ -1,5 +1,6 @@
 """Double of a GPU for TensorFlow 1: the processor, where graphs name ``gpu:0``."""
 
+import os
 from types import SimpleNamespace
 
 import tensorflow as tf
@@ -8,12 +9,20 @@ from tensorflow.python.ops import collective_ops
 
 NAME = "NVIDIA A100"
 _DEVICE, _ALL_REDUCE = tf.device, collective_ops.all_reduce
+_SESSION = tf.Session
 devices = []
 
 
 def _device(name):
     devices.append(name)
     return _DEVICE(name.replace("gpu:0", "cpu:0"))
+
+
+def _session(target="", graph=None, config=None):
+    taken = config.gpu_options.visible_device_list
+    has_gpus = "GPU" not in config.device_count  # that of the input has none
+    assert not has_gpus or taken == os.environ["LOCAL_RANK"], f"takes GPU {taken}"
+    return _SESSION(target, graph, config)
 
 
 def _all_reduce(*arguments, communication_hint, **options):
@@ -24,6 +33,7 @@ def _all_reduce(*arguments, communication_hint, **options):
 tf.test.is_built_with_cuda = lambda: True
 tf.config.experimental.list_physical_devices = lambda kind=None: ["GPU:0", "GPU:1"]
 tf.device = _device
+tf.Session = _session
 collective_ops.all_reduce = _all_reduce
 device_lib.list_local_devices = lambda config=None: [
     SimpleNamespace(

@@ -1,10 +1,12 @@
 """Programs on the double of a GPU of ``FRAMEWORK``."""
 
+import contextlib
 import importlib
 import os
 import sys
 import time
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, List
 
@@ -44,7 +46,8 @@ def measure(benchmark, tf32=False, **parameters):
     # blocks of this size are too short to tell whether both together take longer than one
     overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
     sustained.device_meter = lambda context: meters.cpu_meter([0])
-    return {**measured(benchmark, **parameters), "observed": observed()}
+    fields = measured(benchmark, **parameters)
+    return {**fields, "observed": observed(), "variables": {**os.environ}}
 
 
 def measure_all(benchmarks, **options):
@@ -150,6 +153,10 @@ def end_early(model_config, compiler):
 
     adapter.read = read_late
     seconds, blocking = timed(2).seconds, complete
+    mark, other_stream = adapter.mark, ""
+    if FRAMEWORK == "pytorch":
+        adapter.mark = lambda handle: double.Stream().record_event()
+        other_stream, adapter.mark = raised(Mismatch, timed), mark
     adapter.wait, complete = lambda mark: None, False
     not_waited = raised(Mismatch, timed)
     adapter.synchronize = lambda: None
@@ -157,9 +164,56 @@ def end_early(model_config, compiler):
         "seconds": seconds,
         "work": work,
         "blocking": blocking,
+        "other_stream": other_stream,
         "not_waited": not_waited,
         "not_synchronized": raised(Mismatch, timed),
     }
+
+
+def take_another(model_config, compiler):
+    """Let a rank take the GPU of another."""
+    other = replace(CUDA, local_rank=1 - CUDA.local_rank)
+
+    def run():
+        built(model_config, compiler=compiler, rank_context=other)
+        observed()
+
+    return {"refused": raised(AssertionError, run)}
+
+
+def train_with_mistake(mistake, model_config, precision, compiler):
+    """Train with a mistake planted in PyTorch's adapter; tell the error, if any, and settings."""
+    torch, settings = double.torch, {}
+    adapter, devices = started(model_config, rank_context=CUDA), module_of("devices")
+    take, set_precision = devices.take, devices.set_precision
+
+    def search_no_kernels(rank_context):
+        device = take(rank_context)
+        torch.backends.cudnn.benchmark = False
+        return device
+
+    def leave_tf32_on(*given):
+        dtype = set_precision(*given)
+        torch.backends.cuda.matmul.allow_tf32 = True
+        return dtype
+
+    def bits(adapter):  # of a GPU that does as it is told
+        on = torch.backends.cuda.matmul.allow_tf32
+        return dict.fromkeys(("matrix product", "convolution"), 11 if on else 24)
+
+    torch._inductor.config.compile_threads = 1
+    rounding.observe = bits
+    if mistake == "no_autocast":
+        type(adapter)._autocast = lambda adapter: contextlib.nullcontext()
+    devices.take = search_no_kernels if mistake == "search_no_kernels" else take
+    devices.set_precision = leave_tf32_on if mistake == "leave_tf32_on" else set_precision
+    if mistake == "keep_scale":
+        double._SCALER.update = lambda scaler: None
+
+    def run():
+        settings.update(measured("train", model_config, precision, compiler)["settings"])
+
+    return {"error": raised((Mismatch, RuntimeError), run), "settings": settings}
 
 
 def copy_ahead(model_config):
@@ -308,8 +362,16 @@ def break_driver(model_config):
     def old():
         raise RuntimeError("The NVIDIA driver on your system is too old (found version 12040).")
 
-    double.torch.cuda.init = old
-    return {"reason": raised(Unsupported, lambda: started(model_config, rank_context=CUDA))}
+    def without_fabric():
+        raise RuntimeError(
+            "Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized"
+        )
+
+    reasons = {}
+    for error, double.torch.cuda.init in ((Unsupported, old), (Mismatch, without_fabric)):
+        start = raised(error, lambda: started(model_config, rank_context=CUDA))
+        reasons[error.__name__] = start
+    return reasons
 
 
 def tell_kernels(model_config):
