@@ -65,10 +65,10 @@ class Axis:
     words : text for lists of cases, such as ``accumulation 4``; by default name and value
     observed : a condition of the measurement, which no suite sets as an axis
     setting : of a condition, its key in ``settings`` of a record
-    of_variant : whether the variants of an A/B test may differ in it
+    in_variants : whether the variants of an A/B test may differ in it
     verified_at : value at which verifications of training cover every value but the default; None
         for an axis without verifications of its own
-    of_own_model : whether a case with a user's own model, which makes its batch itself, may have
+    in_own_models : whether a case with a user's own model, which makes its batch itself, may have
         another value than the default
     """
 
@@ -86,9 +86,9 @@ class Axis:
     pattern: str = ""
     observed: bool = False
     setting: str = ""
-    of_variant: bool = False
+    in_variants: bool = False
     verified_at: Any = None
-    of_own_model: bool = True
+    in_own_models: bool = True
 
     @property
     def option(self) -> str:
@@ -143,7 +143,7 @@ _OPTIONAL = (
         applies_to=(TRAIN,),
         label=_with("a"),
         verified_at=2,
-        of_own_model=False,
+        in_own_models=False,
     ),
     Axis(
         "parallelism",
@@ -160,7 +160,7 @@ _OPTIONAL = (
         choice(*inputs.NAMES),
         default=inputs.SYNTHETIC,
         allowed=inputs.NAMES,
-        of_own_model=False,
+        in_own_models=False,
     ),
 )
 

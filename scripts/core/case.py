@@ -183,7 +183,7 @@ class Case(_Values):
         found.update(node=self.node, variant=self.variant)
         return {name: label for name, label in found.items() if label}
 
-    def words(self) -> Dict[str, str]:
+    def value_texts(self) -> Dict[str, str]:
         """Return texts of all values but framework and model, by axis or parameter.
 
         The text is "" for a value that is absent or the default.
@@ -210,7 +210,7 @@ class Case(_Values):
         }
 
     def __str__(self) -> str:
-        words = self.words()
+        words = self.value_texts()
         if words["total"]:
             words["total"] = f"({words['total']})"
         return " ".join(filter(None, [self.framework, self.model, *words.values()]))

@@ -69,14 +69,14 @@ _SETTINGS = (
         "variant of the suite, in an A/B test",
         title="variant",
         setting="variant",
-        of_variant=True,
+        in_variants=True,
     ),
     _condition(
         "model_source",
         "whose code the model is, where not ours",
         title="code by",
         setting="source",
-        of_variant=True,
+        in_variants=True,
     ),
     _condition(
         "node",

@@ -90,7 +90,7 @@ def variables() -> List[str]:
     return sorted({variable for precision in known().values() for variable in precision.variables})
 
 
-def of_ranks() -> List[List[Any]]:
+def known_to_ranks() -> List[List[Any]]:
     """Return what a rank knows of each precision, sorted by name, as in JSON."""
     return [
         [name, precision.dtypes, precision.share, precision.gradient_floor, precision.updates]

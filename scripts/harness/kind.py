@@ -90,7 +90,7 @@ def above_zero(text: str) -> float:
 
 
 class Metric(NamedTuple):
-    """A figure of a run. ``of_rank`` computes a rank's contribution from its raw values, or None
+    """A figure of a run. ``rank_value`` computes a rank's contribution from its raw values, or None
     where it has none; ``combine`` makes the run's figure from the contributions of all ranks: one
     of sum, max, min, mean, first, or a function of their list. For a search, attempts take the role
     of ranks.
@@ -102,7 +102,7 @@ class Metric(NamedTuple):
     unit: str
     better: str  # higher, lower
     combine: Union[str, Callable[[Sequence[Any]], float]]
-    of_rank: Callable[[Mapping[str, Any]], Any]
+    rank_value: Callable[[Mapping[str, Any]], Any]
     quantity: str = ""
     at: Mapping[str, Any] = {}
     optional: bool = False
@@ -125,9 +125,9 @@ _COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {
 
 def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[float]:
     """Return the metric of a run, from the raw values of its ranks; None where one of them has
-    none. ``first`` asks no other rank than that. Raises what ``of_rank`` raises."""
+    none. ``first`` asks no other rank than that. Raises what ``rank_value`` raises."""
     asked = ranks[:1] if metric.combine == "first" else ranks
-    values = [value for value in map(metric.of_rank, asked) if value is not None]
+    values = [value for value in map(metric.rank_value, asked) if value is not None]
     if len(values) < len(asked) or not values:
         return None
     combine = metric.combine
@@ -245,7 +245,7 @@ class Kind(ABC):
     #: where the spread over seeds is what repeats are for.
     seed_of_each_repeat = False
     #: True if it prepares or verifies runs of another benchmark, and so has all axes of a user.
-    stands_in = False
+    proxies_other_kind = False
 
     @property
     def name(self) -> str:

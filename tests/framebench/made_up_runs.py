@@ -104,7 +104,7 @@ def build(runs: Iterable[Run], **more: Any) -> dict[str, pd.DataFrame]:
 
 def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
     """Return one table of runs."""
-    return inputs_of(runs, **more).made(frames.known_tables()[name])
+    return inputs_of(runs, **more).frame_of(frames.known_tables()[name])
 
 
 def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
@@ -125,7 +125,7 @@ def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
 def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
     """Return the table of runs of one micro-benchmark, and its rows."""
     (table,) = measured_tables.tables(grouping.group(list(runs), None))
-    return table, Inputs({}).made(table)
+    return table, Inputs({}).frame_of(table)
 
 
 def measured_rows(*runs: Run) -> pd.DataFrame:

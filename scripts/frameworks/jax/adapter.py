@@ -222,7 +222,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         masks = state._replace(key=jax.random.fold_in(state.key, self._drawn))  # drawn anew
         arguments = (parameters, masks, batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
-            shardings = self._sharding.of_batch if self._sharding else None
+            shardings = self._sharding.output_sharding if self._sharding else None
             compiled = compiler.compiled(self._logits, arguments, shardings=shardings)
             self._compiled_logits = compiled
         outputs = (self._compiled_logits or self._logits)(*arguments)

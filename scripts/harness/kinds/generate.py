@@ -126,8 +126,8 @@ def _percentile(percent: int) -> Callable[[Mapping[str, Any]], float]:
     """Return a function for the percentile, by nearest rank, over all tokens after the first of all
     requests."""
 
-    def of_rank(rank: Mapping[str, Any]) -> float:
+    def rank_value(rank: Mapping[str, Any]) -> float:
         every = sorted(second for request in rank["token_seconds"] for second in request[1:])
         return float(every[-(-percent * len(every) // 100) - 1])
 
-    return of_rank
+    return rank_value

@@ -30,7 +30,7 @@ class LargestBatch(Kind):
         Parameter("at_most", at_least(1), "samples", "the bound of the search", 4096),
     )
     counts_steps = True
-    stands_in = True
+    proxies_other_kind = True
 
     @property
     def axes(self) -> Sequence[str]:

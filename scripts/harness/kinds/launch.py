@@ -41,7 +41,7 @@ class Launch(Sweep):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         whole = super().metrics(workload)
-        of_device = whole["time"]._replace(of_rank=_event_time, optional=True)
+        of_device = whole["time"]._replace(rank_value=_event_time, optional=True)
         return {**whole, "event_time": of_device}
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:

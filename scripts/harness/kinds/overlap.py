@@ -80,7 +80,7 @@ class Overlap(Sweep):
         times = super().metrics(workload)
         hidden = Metric(
             "%", "higher", hidden_percent,
-            lambda rank: [metric.of_rank(rank) for metric in times.values()],
+            lambda rank: [metric.rank_value(rank) for metric in times.values()],
         )  # fmt: skip
         return {"hidden_share": hidden, **times}
 

@@ -72,8 +72,8 @@ class Storage(Kind):
         for name in (name for job in JOBS for name in named(job)):
             for figure, (unit, _) in UNITS.items():
                 better = "lower" if unit == "us" else "higher"
-                of_rank = partial(_figure, name, figure)
-                metric = Metric(unit, better, "first", of_rank, optional=unit == "us")
+                rank_value = partial(_figure, name, figure)
+                metric = Metric(unit, better, "first", rank_value, optional=unit == "us")
                 metrics[f"{name}_{shown.get(figure, 'latency_' + figure)}"] = metric
         return metrics
 

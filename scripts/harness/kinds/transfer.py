@@ -75,7 +75,7 @@ class Transfer(Sweep):
                 of_device = metrics[way]._replace(combine=itemgetter(number))
                 metrics.update([point(way, {"device": f"gpu-{number}"}, of_device)])
         for name, unit in nvml.LINK_UNITS.items():
-            metrics[name] = Metric(unit, "higher", "min", partial(_of_link, name))
+            metrics[name] = Metric(unit, "higher", "min", partial(_link_value, name))
         return metrics
 
     def measure(self, context: Context) -> None:
@@ -107,5 +107,5 @@ class Transfer(Sweep):
             yield {"part": {"direction": direction}, **taken}
 
 
-def _of_link(name: str, rank: Mapping[str, Any]) -> Any:
+def _link_value(name: str, rank: Mapping[str, Any]) -> Any:
     return rank["link"][name]

@@ -65,7 +65,7 @@ class ReferenceVerification(Kind):
 
     needs = Numerics
     axes = TRAINING_AXES
-    stands_in = True
+    proxies_other_kind = True
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return axes.TRAIN if parameters["mode"] == axes.TRAIN else axes.INFERENCE
@@ -228,7 +228,7 @@ class Comparison:
                 for _ in range(dropout.STEPS):
                     adapter.load_weights(weights)
                     losses.append(adapter.read(adapter.step()))
-                off["losses of steps"] = dropout.of_losses(
+                off["losses of steps"] = dropout.loss_error(
                     losses, known, bounds["loss"], case.accumulation
                 )
             errors += [measured("dropout", of, f"{name}, {where}") for where, of in off.items()]

@@ -28,7 +28,7 @@ def amounts(
     are those of its token files. Raises :class:`tasks.TaskError` and
     :class:`folder.BadData` for an incomplete folder."""
     if source not in READING:
-        return _of_task(model_config, length, root)
+        return _task_amounts(model_config, length, root)
     if root is None:
         return None
     if masking.form_of(model_config["inputs"]) == masking.ELECTRA:
@@ -40,7 +40,7 @@ def amounts(
     return Amounts(*(len(images.paths) for images in both))
 
 
-def _of_task(
+def _task_amounts(
     model_config: Mapping[str, Any], length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
     reads = model_config.get("reads_files", False)

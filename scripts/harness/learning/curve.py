@@ -55,12 +55,12 @@ def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, M
     principal, losses = scoring.names[0], scoring.losses
 
     def at_target(figure: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
-        def of_rank(rank: Rank) -> Optional[float]:
+        def rank_value(rank: Rank) -> Optional[float]:
             assert target is not None
             count = reached(rank["curve"], principal, target)
             return None if count is None else figure(rank["curve"][:count])
 
-        return of_rank
+        return rank_value
 
     def last(name: str) -> Callable[[Rank], Optional[float]]:
         return lambda rank: _number(rank["curve"][-1]["held_out"][name])

@@ -41,13 +41,13 @@ _HELD_OUT = 0
 class TrainingData(NamedTuple):
     """Training data of a rank.
 
-    ``samples``: of all ranks in an epoch. ``first``: a batch to build with. ``of_epoch``: returns
-    this rank's batches of an epoch, numbered from 0. ``evaluator``: makes the evaluator, before the
-    model is built. ``steps``: of an epoch, by :func:`in_steps`."""
+    ``samples``: of all ranks in an epoch. ``first``: a batch to build with. ``batches_in_epoch``:
+    returns this rank's batches of an epoch, numbered from 0. ``evaluator``: makes the evaluator,
+    before the model is built. ``steps``: of an epoch, by :func:`in_steps`."""
 
     samples: int
     first: Arrays
-    of_epoch: Callable[[int], Iterator[Arrays]]
+    batches_in_epoch: Callable[[int], Iterator[Arrays]]
     evaluator: Callable[[], Evaluator]
     steps: int = 0
 
@@ -118,7 +118,7 @@ def _arrays_of_task(context: Context) -> TrainingData:
     def masked(batch: Arrays, *seed: int) -> Arrays:
         return masked_batch(batch, length or 0, *seed) if is_pretrained(model_config) else batch
 
-    def of_epoch(epoch: int) -> Iterator[Arrays]:
+    def batches_in_epoch(epoch: int) -> Iterator[Arrays]:
         seed, rank = rank_context.seed, rank_context.rank
         of_rank = (case.samples_of_replica, rank, case.devices, seed * 100003 + epoch)
         for number, batch in enumerate(epoch_batches(data.train, *of_rank)):
@@ -130,7 +130,7 @@ def _arrays_of_task(context: Context) -> TrainingData:
     return TrainingData(
         counts[0],
         first,
-        of_epoch,
+        batches_in_epoch,
         lambda: Evaluator(adapter, task.scoring, first, held_out, data.total),
     )
 
@@ -198,7 +198,7 @@ def _images(context: Context) -> TrainingData:
         held_out.images, train.rank, train.ranks, case.batch_per_device, train.size, workers
     )
     counts = len(train.images.paths), len(held_out.images.paths)
-    return _of_folder(context, "images", train, held_out, mine, counts)
+    return _folder_data(context, "images", train, held_out, mine, counts)
 
 
 def _sentences(context: Context) -> TrainingData:
@@ -207,10 +207,10 @@ def _sentences(context: Context) -> TrainingData:
     train = TokenSource(context, folder.TRAIN, workers)
     mine = held_out.epoch(0, case.batch_per_device)
     ours, theirs = (len(request.starts) * train.ranks for request in (train.epoch(0), mine))
-    return _of_folder(context, "words", train, held_out, mine, (ours, theirs))
+    return _folder_data(context, "words", train, held_out, mine, (ours, theirs))
 
 
-def _of_folder(
+def _folder_data(
     context: Context,
     name: str,
     train: FileSource,
@@ -300,4 +300,6 @@ def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData
         )
     if not steps:
         return source._replace(steps=whole)
-    return source._replace(steps=steps, of_epoch=EpochsOfSteps(source.of_epoch, whole, steps))
+    return source._replace(
+        steps=steps, batches_in_epoch=EpochsOfSteps(source.batches_in_epoch, whole, steps)
+    )

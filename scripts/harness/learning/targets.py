@@ -73,9 +73,9 @@ def with_soft_targets(
         return source
     softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank
 
-    def of_epoch(epoch: int) -> Iterator[Arrays]:
-        for number, batch in enumerate(source.of_epoch(epoch)):
+    def batches_in_epoch(epoch: int) -> Iterator[Arrays]:
+        for number, batch in enumerate(source.batches_in_epoch(epoch)):
             yield softened(batch, softer, (seed, epoch, number, rank))
 
     first = softened(source.first, softer, (seed, 0, 0, rank))
-    return source._replace(first=first, of_epoch=of_epoch)
+    return source._replace(first=first, batches_in_epoch=batches_in_epoch)

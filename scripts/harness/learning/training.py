@@ -124,7 +124,7 @@ def train(
     for epoch in range(len(curve), recipe.epochs):
         context.report.enter(f"epoch {epoch + 1}")  # with the curve so far
         begin, losses = clock(), []
-        for number, batch in enumerate(source.of_epoch(epoch)):
+        for number, batch in enumerate(source.batches_in_epoch(epoch)):
             step = epoch * each + number
             scheduled = rate_at(
                 recipe.schedule, recipe.peak, recipe.warmup, step, recipe.epochs * each

@@ -61,7 +61,7 @@ def dataset(loads: Request, parts: Arrays) -> Any:
 
     def sample(part: Arrays) -> Tuple[Any, ...]:
         if not isinstance(loads, TokenLoads):
-            return _of_file(loads, part)
+            return _image_and_label(loads, part)
         ids = parts["tokens"][part["start"] : part["start"] + loads.length]
         return (tf.ensure_shape(tf.cast(ids, tf.int64), (loads.length,)),)
 
@@ -88,7 +88,7 @@ def settings(accelerator: str) -> Dict[str, Any]:
     }
 
 
-def _of_file(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any]:
+def _image_and_label(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any]:
     """Return image and label of a sample."""
     size, content = loads.size, tf.io.read_file(part["path"])
     # exactly like Pillow and others; TensorFlow's default decoder is faster and slightly off

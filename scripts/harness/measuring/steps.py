@@ -38,7 +38,7 @@ def throughput(workload: Workload) -> Metric:
         unit=workload.model_config["unit"],
         better="higher",
         combine="min",
-        of_rank=lambda rank: samples(workload, rank) / rank["window_seconds"],
+        rank_value=lambda rank: samples(workload, rank) / rank["window_seconds"],
     )
 
 

@@ -66,7 +66,7 @@ class Sweep(Kind):
 
     @abstractmethod
     def figures(self, workload: Workload, subject: Any) -> Dict[str, Metric]:
-        """Return the figures of a point by name, whose ``of_rank`` is of a rank's block there.
+        """Return the figures of a point by name, whose ``rank_value`` is of a rank's block there.
         ``at``: names the block among those of the point."""
 
     @abstractmethod
@@ -79,12 +79,12 @@ class Sweep(Kind):
         of_name: Dict[str, List[Metric]] = {}
         for at, subject in self.grid(workload):
             for name, figure in self.figures(workload, subject).items():
-                of_rank = partial(_value, {**at, **figure.at}, figure.of_rank)
-                metric = figure._replace(of_rank=of_rank, at={})
+                rank_value = partial(_value, {**at, **figure.at}, figure.rank_value)
+                metric = figure._replace(rank_value=rank_value, at={})
                 of_name.setdefault(name, []).append(metric)
                 named.update([point(name, at, metric) if self.names_points else (name, metric)])
         whole = {
-            name: of_name[of][0]._replace(of_rank=partial(_over_points, of_name[of], total))
+            name: of_name[of][0]._replace(rank_value=partial(_over_points, of_name[of], total))
             for name, of, total in self.summaries
         }
         return {**whole, **named}
@@ -110,4 +110,4 @@ def _value(
 def _over_points(
     metrics: Sequence[Metric], total: Callable[[List[float]], float], rank: Mapping[str, Any]
 ) -> float:
-    return total([metric.of_rank(rank) for metric in metrics])
+    return total([metric.rank_value(rank) for metric in metrics])

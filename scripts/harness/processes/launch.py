@@ -250,7 +250,7 @@ class Meeting:
         self._folder, self._seconds = folder, seconds
         self._remedy = _NCCL if accelerator == "cuda" else ""
 
-    def look(self, ranks: Sequence[RankProcess]) -> Optional[Stop]:
+    def reason_to_end(self, ranks: Sequence[RankProcess]) -> Optional[Stop]:
         """Return why the run must end, or None. After the meeting nothing is read any more."""
         if self._seconds is None:
             return None
@@ -302,9 +302,9 @@ def watch(
             elif asked or now >= grace_end:
                 _stop(ranks, OTHER_RANK, apart)
             elif now >= memory.next_look:
-                too_much = memory.look()
+                too_much = memory.reason_to_end()
                 stop = Stop("oom", too_much) if too_much else _too_long(ranks)
-                stop = stop or meeting.look(ranks)
+                stop = stop or meeting.reason_to_end(ranks)
                 if stop:
                     _stop(ranks, stop, apart)
             stopped = any(rank.stopped for rank in ranks)

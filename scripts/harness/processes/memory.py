@@ -77,7 +77,7 @@ class HeldMemory:
         self._descendants = Descendants(os.getpid(), apart, proc)
         self._proc = proc
 
-    def look(self) -> Optional[str]:
+    def reason_to_end(self) -> Optional[str]:
         """Return why the run must end, or None."""
         processes = self._descendants.find()
         held = sum(_private_bytes(self._proc, process) for process in processes)

@@ -68,7 +68,7 @@ def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:
     of one framework run the same code, ``scripts/core``, ``scripts/harness`` and
     ``scripts/networks``.
     ``model_config``: of timing or of verification, which gives the same."""
-    about = [_compared(model_config), precisions.of_ranks()]
+    about = [_compared(model_config), precisions.known_to_ranks()]
     sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     rooms = (os.path.join(SCRIPTS, room) for room in ("core", "harness", "networks"))
     for folder in (framework, *rooms):

@@ -273,7 +273,7 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
         options.seed += options.repeat - 1
     framework = declaration.read_framework(options.framework) if options.framework else None
     model_config = declaration.read_model(options.model) if options.model else {}
-    model_config = declaration.of_length(model_config, options.sequence_length)
+    model_config = declaration.at_sequence_length(model_config, options.sequence_length)
     case = declaration.case_of(kind, parameters, options, framework, model_config)
     if case.nodes > 1 and options.node is not None:
         raise ValueError("--node is of runs on one node")

@@ -75,7 +75,9 @@ def definition_of(model_config: Dict[str, Any]) -> str:
     return str(model_config.get("definition", model_config["name"].replace(".", "_")))
 
 
-def of_length(model_config: Dict[str, Any], sequence_length: Optional[int]) -> Dict[str, Any]:
+def at_sequence_length(
+    model_config: Dict[str, Any], sequence_length: Optional[int]
+) -> Dict[str, Any]:
     """Return the model config with the hyper-parameters for this sequence length.
 
     ``of_sequence_length`` has them by length, for example for a phase of a training. Raises
@@ -173,7 +175,7 @@ def unsupported(
     if own != framework["name"]:
         return f"{case.model} is a model of {own}, not of {framework['name']}"
     for axis in case.differing():
-        if "own" in model_config and not axis.of_own_model:
+        if "own" in model_config and not axis.in_own_models:
             value = axis.text(getattr(case, axis.name))
             return f"a model of one's own makes its batch itself, on the device: no {value}"
     inputs = model_config.get("inputs", [])

@@ -61,10 +61,10 @@ def model_config(text: str) -> Dict[str, Any]:
     Raises :class:`NotAModel`.
     """
     if library(text):
-        return _model_config(text, _of_library(text))
+        return _model_config(text, _library_declaration(text))
     if not text.endswith(".py"):
         raise NotAModel(repr(text))
-    name, declaration = _of_file(text)
+    name, declaration = _file_declaration(text)
     return _model_config(f"{name}@{declaration['sha256'][:8]}", declaration)
 
 
@@ -84,7 +84,7 @@ def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
-def _of_library(text: str) -> Dict[str, Any]:
+def _library_declaration(text: str) -> Dict[str, Any]:
     name, _, model = text.partition(":")
     if not _NAME.fullmatch(model):
         raise NotAModel(repr(text), f"{name}:NAME, of letters, digits, '_', '-' and '.'")
@@ -137,7 +137,7 @@ def _content(path: str, stem: str) -> str:
         raise NotAModel(f"{path!r}: {error}") from None
 
 
-def _of_file(path: str) -> Tuple[str, Dict[str, Any]]:
+def _file_declaration(path: str) -> Tuple[str, Dict[str, Any]]:
     name = os.path.splitext(os.path.basename(path))[0]
     text = _content(path, name)
     try:

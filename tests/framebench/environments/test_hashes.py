@@ -294,7 +294,7 @@ def test_whoever_goes_without_is_reported_and_obeyed(tmp_path: Path) -> None:
     names = [made.software["pytorch"].folder.name for made in (usual, without)]
     assert names[0] != names[1]
     for made in (usual, without):
-        (job,) = JobTable(made, CATALOG).of_kind("environment")
+        (job,) = JobTable(made, CATALOG).jobs_of_kind("environment")
         assert ("--without-hashes" in job.arguments()) == (made is without)
     assert "pytorch.yaml (without hashes)" in plan_text.describe(without)
     assert "(without hashes)" not in plan_text.describe(usual)

@@ -72,7 +72,7 @@ def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
     software = made.software["pytorch"]
     assert software.image
     assert (software.image.name, software.python, software.file) == (str(image), ("python3",), None)
-    assert not JobTable(made, CATALOG).of_kind("environment")
+    assert not JobTable(made, CATALOG).jobs_of_kind("environment")
     origin = commands.origin(made, CATALOG, "pytorch").split()
     assert origin[:4] == ["--install-method", "container", "--image", str(image)]
     assert f"pytorch: image {image}" in plan_text.describe(made)
@@ -85,7 +85,7 @@ def test_the_command_with_modules(tmp_path: Path) -> None:
     assert words[2:] == ("gcc/12 pytorch", "python3")
     origin = commands.origin(made, CATALOG, "pytorch")
     assert origin == "--install-method modules --module gcc/12 --module pytorch"
-    assert not JobTable(made, CATALOG).of_kind("environment")
+    assert not JobTable(made, CATALOG).jobs_of_kind("environment")
     assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
 
 
@@ -131,7 +131,7 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     name = usual.software["pytorch"].file.name
     assert usual.software["pytorch"].marker == Path(".venvs", name, MARKER)
     marker = f"{folder}/{name}/{MARKER}"
-    (job,) = JobTable(shared, CATALOG).of_kind("environment")
+    (job,) = JobTable(shared, CATALOG).jobs_of_kind("environment")
     assert not job.status
     assert str(shared.software["pytorch"].marker) == marker
     assert shared.software["pytorch"].python == (f"{folder}/{name}/bin/python",)

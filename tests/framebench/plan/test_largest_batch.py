@@ -106,7 +106,7 @@ def test_a_pattern_excludes_max(tmp_path: Path) -> None:
 
 def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
     inputs = Inputs({}, searches=results)
-    return {LARGEST.name: inputs.made(LARGEST)}
+    return {LARGEST.name: inputs.frame_of(LARGEST)}
 
 
 def test_tables_and_curves_of_results(tmp_path: Path) -> None:

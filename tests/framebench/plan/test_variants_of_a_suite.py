@@ -35,13 +35,13 @@ def test_the_runs_of_that_variant_are_reported_and_are_others(tmp_path: Path) ->
 
 def test_they_are_conditions_that_tables_show() -> None:
     settings = {"accelerator": "cpu", "cores_per_device": 1}
-    usual = conditions.of_settings(settings)
-    before = conditions.of_settings({**settings, "preload": "jemalloc"})
+    usual = conditions.conditions_from_settings(settings)
+    before = conditions.conditions_from_settings({**settings, "preload": "jemalloc"})
     assert usual != before, "an allocator in a record of before"
-    theirs = conditions.of_settings({**settings, "source": "torchvision"})
+    theirs = conditions.conditions_from_settings({**settings, "source": "torchvision"})
     assert (usual.model_source, theirs.model_source) == ("", "torchvision")
     runs = [*repeats(100.0), *repeats(99.0, model_source="torchvision")]
-    table = Inputs(group(runs, {})).made(WEAK)
+    table = Inputs(group(runs, {})).frame_of(WEAK)
     assert len(table) == 2, "repeats of one code and of another share no median"
     text = in_markdown("weak_scaling", table)
     assert "| code by |" in text
@@ -52,5 +52,5 @@ def test_variants_are_compared_whatever_they_have_of_their_own(tmp_path: Path) -
     own = {"suite_variant": "other", "model_source": "torchvision"}
     runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, **own))
     actual = record_sets.RecordSet(runs, (), tmp_path)
-    base, candidate = (record_sets.of_variant(actual, name) for name in ("default", "other"))
+    base, candidate = (record_sets.runs_of_variant(actual, name) for name in ("default", "other"))
     assert {run.key for run in base} == {run.key for run in candidate}

@@ -46,7 +46,7 @@ def test_a_record_of_this_machine_is_done(tmp_path: Path) -> None:
     left(tmp_path, "r1", "here", processor={"family": "6", "logical_cores": 2})
     plan = planned(tmp_path)
     assert names(plan) == [("r1", "ok")]
-    assert plan_text.of_other_machines(plan) == []
+    assert plan_text.other_machine_lines(plan) == []
     several = HERE.identity._replace(hardware="NVIDIA H200, Example CPU")
     assert names(planned(tmp_path, Machine(2, 0, identity=several))) == [("r1", "ok")]
 
@@ -68,7 +68,7 @@ def test_a_record_of_another_machine_is_left_alone_and_measured_anew(
     plan = planned(tmp_path)
     assert names(plan) == [("r1-retry1", "")], "another machine's record counts as done"
     assert plan.cached == 0, "its seconds say nothing of this machine"
-    (line,) = plan_text.of_other_machines(plan)
+    (line,) = plan_text.other_machine_lines(plan)
     assert "1 record(s) are of another machine" in line
     assert str(plan.elsewhere[0].machine) in line
     assert line in plan_text.describe(plan)

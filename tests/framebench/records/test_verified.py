@@ -304,7 +304,7 @@ def test_what_cannot_be_compared_says_so(
         "there is no reference of toy to compare it with",
     )
     assert cli.main(["report", "--records", f"{tmp_path}/runs", "--results", str(tmp_path)]) == 0
-    assert verified.HOW not in capsys.readouterr().out, "the command cannot help"
+    assert verified.VERIFY_COMMAND not in capsys.readouterr().out, "the command cannot help"
 
 
 def test_report_tells_how_many_figures_are_unverified(

@@ -126,7 +126,9 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
     (covered,) = coverage(inputs)
     assert covered.startswith("15 of 16 cases")
     assert covered.endswith("not yet: tensorflow (1 of 8)")
-    open_, *others = sorted(view.records(inputs.made(FASTEST)), key=lambda row: not row["missing"])
+    open_, *others = sorted(
+        view.records(inputs.frame_of(FASTEST)), key=lambda row: not row["missing"]
+    )
     assert (open_["precision"], open_["devices_per_node"]) == ("fp32", 1)
     assert (open_["framework"], open_["reason"]) == ("", "not measured yet: tensorflow")
     assert len(others) == 3

@@ -204,7 +204,7 @@ def with_peaks() -> Inputs:
 
 def test_a_figure_has_its_part_of_both_peaks() -> None:
     inputs = with_peaks()
-    (row,) = view.records(inputs.made(efficiency.EFFICIENCY))
+    (row,) = view.records(inputs.frame_of(efficiency.EFFICIENCY))
     assert row["mfu"] == pytest.approx(2.02 * 6e9 / 0.08e12)
     assert row["of_own_peak"] == pytest.approx(2.02 * 6e9 / 0.02e12)
     assert (row["own_peak_tflops"], row["own_peak_library"]) == (0.02, "MKL 1")

@@ -44,7 +44,7 @@ def measured(*sides: list[Run], settings: int = 1) -> Inputs:
 
 def fastest(*sides: list[Run], settings: int = 1) -> Row:
     """Return the row of a setting, one of ``settings`` of a suite."""
-    (row,) = view.records(measured(*sides, settings=settings).made(FASTEST))
+    (row,) = view.records(measured(*sides, settings=settings).frame_of(FASTEST))
     return row
 
 
@@ -55,7 +55,7 @@ def test_a_row_says_who_is_faster_with_the_batch_that_checks_it() -> None:
         runs = [replace(run, case=run.case._replace(batch_per_device=128)) for run in sides]
         every = [*(run for case in inputs.cases.values() for run in case.runs), *runs]
         inputs = replace(inputs, cases=grouping.group(every, None))
-        (row,) = view.records(inputs.made(FASTEST))
+        (row,) = view.records(inputs.frame_of(FASTEST))
         assert (row["framework"], row["verdict"]) == ("jax", FASTER)
         return row
 
@@ -82,7 +82,7 @@ def test_a_third_framework_that_is_near_keeps_the_winner_open() -> None:
 
 def test_a_framework_may_be_slower_while_the_winner_is_open() -> None:
     inputs = measured(by("jax", 1.2), by("pytorch", 1.1), by("mxnet", 1.19, SEVEN[:2]))
-    (behind,) = slower(inputs.once(find_contests))
+    (behind,) = slower(inputs.cached(find_contests))
     assert [result.case.framework for result in behind] == ["pytorch"]
 
 
@@ -146,7 +146,7 @@ def test_a_faster_variant_with_few_repeats_leaves_the_order_that_was_shown(
 ) -> None:
     inputs = measured(*SETTLED, later)
     inputs = inputs if budgeted else replace(inputs, expected=())
-    (row,) = view.records(inputs.made(FASTEST))
+    (row,) = view.records(inputs.frame_of(FASTEST))
     assert row["certainty"] == certainty
     assert (row["verdict"] == FASTER) == (verdict == FASTER)
 
@@ -168,5 +168,5 @@ def test_a_compiler_that_may_follow_keeps_no_winner_back() -> None:
         for run in runs
         for folder, compiler in (("", "none"), ("later", "native"))
     ]  # fmt: skip
-    (row,) = view.records(Inputs(grouping.group(runs, None), expected=asked).made(FASTEST))
+    (row,) = view.records(Inputs(grouping.group(runs, None), expected=asked).frame_of(FASTEST))
     assert (row["framework"], row["verdict"], row["missing"]) == ("jax", FASTER, "")

@@ -67,6 +67,6 @@ def measured(benchmark, model_config=None, precision="fp32", compiler="none", st
     kind.measure(context)
     kind.afterwards(context, 1.0)
     for metric in kind.metrics(workload).values():
-        metric.of_rank(context.fields)
+        metric.rank_value(context.fields)
     context.adapter.stop()
     return encodable(context.fields)

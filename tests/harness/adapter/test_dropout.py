@@ -128,7 +128,7 @@ LOSSES = {"losses": [10.0, 0.01], "passes": 256}
 
 
 def test_losses_of_steps_with_other_masks_are_off_by_few_standard_errors() -> None:
-    errors = [dropout.of_losses(losses(seed), LOSSES, 1e-4) for seed in range(200)]
+    errors = [dropout.loss_error(losses(seed), LOSSES, 1e-4) for seed in range(200)]
     assert max(errors) < 4.5
 
 
@@ -142,10 +142,10 @@ def test_losses_of_steps_with_other_masks_are_off_by_few_standard_errors() -> No
     ids=["others", "less dropout", "the same masks in each step"],
 )
 def test_a_mistake_in_training_steps_is_off_by_many(found: Any) -> None:
-    assert dropout.of_losses(found, LOSSES, 1e-4) > BOUND
+    assert dropout.loss_error(found, LOSSES, 1e-4) > BOUND
 
 
 def test_losses_without_a_variance_are_of_no_dropout() -> None:
     """Fail if a dropout that moves no loss, or a loss by its rounding, is an error."""
     unmoved = {"losses": [10.0, 0.0], "passes": 256}
-    assert dropout.of_losses([10.0001] * dropout.STEPS, unmoved, 1e-4) < 1
+    assert dropout.loss_error([10.0001] * dropout.STEPS, unmoved, 1e-4) < 1

@@ -61,7 +61,7 @@ def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> Non
     workload: Any = type("Workload", (), {"parameters": {"size": 10}})
     metrics = sustained.Sustained().metrics(workload)
     blocks = {"blocks": [{"at": {}, "operations": 5, "seconds": [1.0, 3.0]}]}
-    assert metrics["rate"].of_rank(blocks) == pytest.approx(1e-12 * 2000 * 10 / 4)
+    assert metrics["rate"].rank_value(blocks) == pytest.approx(1e-12 * 2000 * 10 / 4)
 
 
 def test_what_this_machine_tells(toy: Bench) -> None:

@@ -82,12 +82,12 @@ def test_bandwidth_is_what_arrives_over_the_time_that_it_takes(tmp_path: Path) -
     metrics = kind.metrics(workload)
     assert list(metrics)[:3] == [*transfer.DIRECTIONS]
     for size in (2**16, 2**17):
-        value = metrics[f"device_to_host_bandwidth at bytes {size}"].of_rank(fields)
+        value = metrics[f"device_to_host_bandwidth at bytes {size}"].rank_value(fields)
         assert value == pytest.approx(size / COPY_SECONDS * 1e-9, rel=0.01)
-    assert metrics["host_to_device"].of_rank(fields) == pytest.approx(
-        metrics[f"host_to_device_bandwidth at bytes {2**17}"].of_rank(fields)
+    assert metrics["host_to_device"].rank_value(fields) == pytest.approx(
+        metrics[f"host_to_device_bandwidth at bytes {2**17}"].rank_value(fields)
     )
-    assert metrics["pcie_lanes"].of_rank(fields) is None
+    assert metrics["pcie_lanes"].rank_value(fields) is None
     assert "nvidia-ml-py" in fields["absent"]["gpu-0 pcie_lanes"]
 
 
@@ -118,12 +118,14 @@ def test_the_link_to_the_host_is_what_nvml_reports_it(
     monkeypatch.setattr(nvml, "find", lambda variables, n: nvml.Gpus(library, VARIABLES, n))
     kind, workload, fields = copied(tmp_path)
     metrics = kind.metrics(workload)
-    reported = {name: metrics[name].of_rank(fields) for name in ("pcie_generation", "pcie_lanes")}
+    reported = {
+        name: metrics[name].rank_value(fields) for name in ("pcie_generation", "pcie_lanes")
+    }
     assert reported == {"pcie_generation": 5, "pcie_lanes": 8}
     assert fields["absent"] == {}
     del library.devices[0]["lanes"]
     _, _, fields = copied(tmp_path)
-    assert metrics["pcie_lanes"].of_rank(fields) is None, "not told is no zero"
+    assert metrics["pcie_lanes"].rank_value(fields) is None, "not told is no zero"
     assert fields["absent"] == {"gpu-0 pcie_lanes": "Not Supported"}
 
 

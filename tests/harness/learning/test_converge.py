@@ -106,7 +106,7 @@ def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
         adapter=adapter, rank_context=SimpleNamespace(rank=0), fields={},
         report=SimpleNamespace(enter=len), workload=SimpleNamespace(case=Case(*CASE_OF_RATES)),
     )  # fmt: skip
-    source: Any = SimpleNamespace(steps=4, of_epoch=lambda epoch: [[]] * 4)
+    source: Any = SimpleNamespace(steps=4, batches_in_epoch=lambda epoch: [[]] * 4)
     train(context, source, Recipe(2, SCORE, None, "linear", 1.0, 0.25), lambda: {SCORE: 0.0})
     assert used == [rate_at("linear", 1.0, 0.25, step, 8) for step in range(8)]
 

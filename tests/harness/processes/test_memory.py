@@ -67,10 +67,10 @@ def processes(tmp_path: Path) -> Processes:
 def test_what_processes_share_counts_once(processes: Processes) -> None:
     processes.hold(17 * GIB, 9 * GIB)
     held = processes.memory()
-    assert held.look() is None
+    assert held.reason_to_end() is None
     assert held.peak == 9 * GIB
     (processes.folder / "20" / "smaps_rollup").unlink()  # some kernels lack it
-    assert "17.0 GiB" in str(held.look())
+    assert "17.0 GiB" in str(held.reason_to_end())
 
 
 def test_what_others_hold_is_recorded(processes: Processes) -> None:
@@ -79,7 +79,7 @@ def test_what_others_hold_is_recorded(processes: Processes) -> None:
         f"MemTotal: {24 * 2**20} kB\nMemAvailable: {GIB // 2048} kB\n"
     )
     held = processes.memory()
-    assert held.look() is None, "it is the kernel's to end a run that others leave nothing"
+    assert held.reason_to_end() is None, "it is the kernel's to end a run that others leave nothing"
     assert held.fields()["others_bytes"] == 24 * GIB - GIB // 2 - GIB // 4
 
 

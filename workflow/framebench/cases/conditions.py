@@ -93,11 +93,11 @@ CASE = (
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 CONDITIONS = tuple(axis.name for axis in observed.CONDITIONS)
 #: Conditions in which the variants of an A/B test may differ.
-OF_VARIANT = tuple(axis.name for axis in observed.CONDITIONS if axis.of_variant)
+OF_VARIANT = tuple(axis.name for axis in observed.CONDITIONS if axis.in_variants)
 _OF_VARIANT = {
     axis.name: axis.default
     for axis in observed.CONDITIONS
-    if axis.of_variant and axis.name not in observed.IN_CASE
+    if axis.in_variants and axis.name not in observed.IN_CASE
 }
 #: Columns that identify the figures of a row.
 KEYS = (*CASE, *CONDITIONS)
@@ -174,7 +174,9 @@ class Key(NamedTuple):
         return self._replace(case=self.case._replace(**other))
 
 
-def of_settings(settings: Mapping[str, Any], source: str = inputs.SYNTHETIC) -> Conditions:
+def conditions_from_settings(
+    settings: Mapping[str, Any], source: str = inputs.SYNTHETIC
+) -> Conditions:
     """Return the conditions in the settings of a record or a plan; ``source``: its input."""
     found = {
         axis.name: settings.get(axis.setting) or axis.default
@@ -190,12 +192,12 @@ def of_settings(settings: Mapping[str, Any], source: str = inputs.SYNTHETIC) -> 
     return Conditions(**found)
 
 
-def of_record(record: Mapping[str, Any], mode: str) -> tuple[Case, Conditions]:
+def case_and_conditions(record: Mapping[str, Any], mode: str) -> tuple[Case, Conditions]:
     """Return case and conditions of a record; ``mode``: the benchmark that the case has.
 
     Raises ValueError for an unknown axis."""
     case, settings = record["case"], record["settings"]
-    conditions = of_settings(settings, case.get("input") or inputs.SYNTHETIC)
+    conditions = conditions_from_settings(settings, case.get("input") or inputs.SYNTHETIC)
     found = Case.from_record(
         case,
         mode,

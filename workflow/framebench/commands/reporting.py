@@ -50,7 +50,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = record_sets.load(source)
     inputs, _ = inputs_of(record_set, source)
-    made = {tables[name]: inputs.made(tables[name]) for name in names}
+    made = {tables[name]: inputs.frame_of(tables[name]) for name in names}
     caption = origin.describe_origin(
         record_set.runs, sidecars.load(source.parent, CallEntry)[0]
     ).caption

@@ -128,7 +128,7 @@ def _row(judged: Judged) -> Row:
 def side_cells(matched: Matched, estimate: Estimate | None) -> dict[str, Any]:
     """Return the cells of a case that every table of a base and a candidate has."""
     case = matched.either
-    models = {side.case.model for side in matched.both or ()}
+    models = {side.case.model for side in matched.comparable_sides or ()}
     return {
         **case.key.row,
         # versions of a user's own model are compared under the name that they share
@@ -240,9 +240,9 @@ def _repeats(inputs: Inputs, others: Inputs) -> Iterator[bool]:
     """Yield whether each significant order has the same direction in ``others``."""
     ranks = {
         contest.setting: [entrant.case.framework for entrant in contest.entrants]
-        for contest in others.once(contests.find_contests)
+        for contest in others.cached(contests.find_contests)
     }
-    found = inputs.once(contests.find_contests)
+    found = inputs.cached(contests.find_contests)
     for contest, slower in zip(found, fastest.slower(found), strict=True):
         names = ranks.get(contest.setting, [])
         for other in slower:
@@ -255,6 +255,6 @@ def _covers(inputs: Inputs, others: Inputs) -> Iterator[bool]:
     """Yield whether the interval of each median covers the median in ``others``."""
     sets = ({**both.cases, **both.others} for both in (inputs, others))
     for matched in match(*sets):
-        for own, other in [matched.both] if matched.both else ():
+        for own, other in [matched.comparable_sides] if matched.comparable_sides else ():
             if own.interval and other.throughput is not None:
                 yield own.interval[0] <= other.throughput <= own.interval[1]

@@ -165,7 +165,7 @@ class Cluster(KeysFromTexts):
         return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
 
 
-def of_kind(data: Any) -> Any:
+def merge_node_kind(data: Any) -> Any:
     """Return the written cluster, with the keys that differ for the kind of nodes that it names."""
     if not isinstance(data, Mapping) or not isinstance(data.get("node_kinds"), Mapping):
         return data

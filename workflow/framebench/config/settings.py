@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from . import values
 from .catalog import Catalog
-from .cluster import Cluster, of_kind
+from .cluster import Cluster, merge_node_kind
 from .keys import (
     MILLION,
     Count,
@@ -121,7 +121,7 @@ class Configuration(KeysFromTexts):
         if own_model.framework not in self.frameworks:
             allowed = f"all, or {own_model.framework}, which {own_model.source} is one of"
             raise NotAllowed(allowed, show(self.frameworks), "frameworks")
-        suite = _of_own_model(self.suite, own_model)
+        suite = _with_own_model(self.suite, own_model)
         return self.model_copy(update={"suite": suite, "models": [one.name for one in models]})
 
 
@@ -171,12 +171,12 @@ def load_settings(
             "env-modules"
         )
     if "cluster" in config:
-        config = {**config, "cluster": of_kind(config["cluster"])}
+        config = {**config, "cluster": merge_node_kind(config["cluster"])}
     checked = validated(Configuration, config, SOURCE, catalog, {"cluster": CLUSTER_SOURCE})
     return Settings.model_construct(deployment="".join(methods), **dict(checked))
 
 
-def _of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
+def _with_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     """Return the suite with a user's model instead of all models and frameworks.
 
     The suite keeps its axes and, of other benchmarks, the control of scaling and the bandwidth of
@@ -190,7 +190,9 @@ def _of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     names: Axes = {"framework": [own_model.framework], "model": [own_model.name]}
 
     def replaced(block: Axes) -> Axes:
-        return {axis: names.get(axis, _of_any_model(entry)) for axis, entry in block.items()}
+        return {
+            axis: names.get(axis, _values_of_all_models(entry)) for axis, entry in block.items()
+        }
 
     further = [
         replaced(block)
@@ -208,12 +210,12 @@ def _of_own_model(suite: Suite, own_model: OwnModel) -> Suite:
             if kind in (INDEPENDENT, *BANDWIDTHS)
         },
         "own_model": own_model.name,
-        "on_gpus": suite.on_gpus and _of_own_model(suite.on_gpus, own_model),
+        "on_gpus": suite.on_gpus and _with_own_model(suite.on_gpus, own_model),
     }
     return suite.model_copy(update=of_model)
 
 
-def _of_any_model(values: Any) -> Any:
+def _values_of_all_models(values: Any) -> Any:
     """Return the values of an axis; batches by model become the batches of all."""
     if not isinstance(values, dict):
         return values

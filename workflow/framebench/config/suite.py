@@ -162,10 +162,10 @@ else:
         _Number | Literal["auto"] | GateRepeats | None, AfterValidator(_number_of_repeats)
     ]
     _Matrix = Annotated[MatrixKeys, AfterValidator(lambda block: block.every)]
-    _Block = Annotated[AxesKeys, AfterValidator(lambda block: block.given)]
-    _Pattern = Annotated[PatternKeys, AfterValidator(lambda block: block.given)]
+    _Block = Annotated[AxesKeys, AfterValidator(lambda block: block.named_axes)]
+    _Pattern = Annotated[PatternKeys, AfterValidator(lambda block: block.named_axes)]
     _Measurements = Annotated[
-        dict[str, Annotated[MeasurementKeys, AfterValidator(lambda block: block.given)]],
+        dict[str, Annotated[MeasurementKeys, AfterValidator(lambda block: block.named_axes)]],
         AfterValidator(_declared),
     ]
 

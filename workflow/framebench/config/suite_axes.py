@@ -94,7 +94,7 @@ class _Axes(Keys):
         return self
 
     @property
-    def given(self) -> Axes:
+    def named_axes(self) -> Axes:
         """Values of the axes that the block names."""
         return {name: values for name, values in self if name in self.model_fields_set}
 

@@ -85,7 +85,7 @@ TunedKey = Annotated[TunedFile | None, read_as(_load, bool | Literal["nvidia", "
 
 def applies(cases: PatternKeys | None, case: Case) -> bool:
     """Return whether a case has one of the values of each axis in ``cases``."""
-    given = cases.given if cases else {}
+    given = cases.named_axes if cases else {}
     return all(getattr(case, axis) in values for axis, values in given.items())
 
 

@@ -100,14 +100,14 @@ def _lines(
             is_key = error["loc"][-1:] == ("[key]",)  # the mapping's key is wrong, not its value
             yield cause.line(_key(path[:-1]) if is_key else key, error["input"])
         else:
-            allowed.append(_of_type(error))
+            allowed.append(_allowed_by_pydantic(error))
     if len(allowed) == len(errors):  # else a branch of a union got further than to the type
         shown = next((fault.shown for fault in allowed if fault.shown), "")
         words = ", or ".join(dict.fromkeys(fault.allowed for fault in allowed))
         yield NotAllowed(words, shown).line(key, errors[0]["input"])
 
 
-def _of_type(error: ErrorDetails) -> NotAllowed:
+def _allowed_by_pydantic(error: ErrorDetails) -> NotAllowed:
     """Return what pydantic allows in its own words, such as ``greater than 0``."""
     if error["type"] == "literal_error":
         return NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))

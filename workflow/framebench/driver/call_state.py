@@ -81,7 +81,7 @@ class CallState:
         self.clock: Callable[[], float] = lambda: time.monotonic() - started
         # Runs and searches of the first round: of a call that shows files, with their records.
         self._first = self.plan.runs if self.shows else self.plan.pending
-        self._searches = [job.output for job in self.table.of_kind("search")]
+        self._searches = [job.output for job in self.table.jobs_of_kind("search")]
         self._added: dict[int, list[Job]] = {}
         #: Whether rounds follow; None until the largest batches are found.
         self._may_go_on: bool | None = None

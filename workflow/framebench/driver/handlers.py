@@ -77,7 +77,7 @@ class Handlers:
                 "with such an executor: a description of the cluster, as in --workflow-profile "
                 "profiles/slurm. docs/cluster.md says which executors run what"
             )
-        for line in plan_text.of_other_machines(plan):
+        for line in plan_text.other_machine_lines(plan):
             warn(line)
         # On a cluster the budget is node time, which no clock shows.
         budget = None if plan.settings.cluster else plan.settings.budget

@@ -29,7 +29,7 @@ class BatchSearch(NamedTuple):
     result: Result | None
 
     @property
-    def found(self) -> Case | None:
+    def largest(self) -> Case | None:
         """The case with the largest batch; None while the search is pending.
 
         A failed search gives the case at which it ended, so that its status appears in the tables.

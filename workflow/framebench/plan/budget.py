@@ -120,7 +120,7 @@ def _round_in_time(cases: Sequence[MeasuredCase], left: float, at_most: int) -> 
         ]
 
 
-def least(cases: Iterable[MeasuredCase]) -> float:
+def seconds_of_shortest_case(cases: Iterable[MeasuredCase]) -> float:
     """Return the seconds that must be left for a first repeat of the shortest case."""
     return min(next(_at_most([case], 0)) for case in cases)
 
@@ -226,7 +226,7 @@ def _next_round(
     for stage in sorted({case.stage for some in settings for case in some}):
         reached = [[case for case in some if case.stage <= stage] for some in settings]
         reached = [some for some in reached if some]
-        for some in (_first_repeats(reached), _of_contenders(reached, left, at_most)):
+        for some in (_first_repeats(reached), _contender_repeats(reached, left, at_most)):
             if some:
                 return some
     open_ = [contender for some in settings for contender in contenders(some, _sharing(settings))]
@@ -248,7 +248,7 @@ def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int
     return {case.case: 1 for case in cheapest}
 
 
-def _of_contenders(
+def _contender_repeats(
     settings: Sequence[Sequence[MeasuredCase]], left: float, at_most: int
 ) -> dict[Case, int]:
     """Return the repeats of contenders at their next look, of the cheapest settings that fit.

@@ -76,7 +76,7 @@ def is_beside(devices: int, settings: Settings) -> bool:
     return settings.side_by_side and devices == 1
 
 
-def of_case(
+def settings_of_case(
     case: Case, settings: Settings, capacity: Capacity, known: Mapping[str, Software]
 ) -> dict[str, Any]:
     """Return all settings besides the case itself that decide its measurement."""
@@ -92,7 +92,7 @@ def of_case(
 
 def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> conditions.Conditions:
     """Return the conditions that a plan requests for a case."""
-    return conditions.of_settings(
+    return conditions.conditions_from_settings(
         {
             **_measuring(case.devices, settings, capacity),
             **steps_of(case, settings.suite),

@@ -52,7 +52,7 @@ VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
 #: Seconds per parameter to make initial weights.
 BUILD_PARAMETER = 3e-8
 #: Second window, with a wait after each step, over the first, for frameworks that run ahead.
-WAITED = 0.3
+SECOND_WINDOW_SHARE = 0.3
 _TRAINING = ("train", INDEPENDENT)
 
 
@@ -213,7 +213,7 @@ def _run_seconds(
     if _has_steps(case):
         window = step_seconds(case, suite.timed_steps, capacity, catalog)
         if suite.timed_seconds and case.is_step:
-            window = max(window, suite.timed_seconds) * (1 + WAITED)
+            window = max(window, suite.timed_seconds) * (1 + SECOND_WINDOW_SHARE)
         begun = _begin_seconds(case, capacity, catalog)
         return begun + step_seconds(case, suite.warmup_steps, capacity, catalog) + window
     start = start_seconds(case.framework, case.mode, case.compiler, capacity)

@@ -129,7 +129,7 @@ def label_cases(cases: Iterable[Case], larger: Mapping[Case, Case]) -> dict[Case
 
 def _further_words(case: Case) -> dict[str, str]:
     """Return the words of all further axes; those of the total batch follow from others."""
-    words = {**case.words(), "topology": names.devices(case) if case.devices else ""}
+    words = {**case.value_texts(), "topology": names.devices(case) if case.devices else ""}
     words["compiler"] = "" if case.compiler == "none" else case.compiler
     return {
         name: text for name, text in words.items() if name not in ("mode", "precision", "total")

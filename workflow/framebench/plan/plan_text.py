@@ -48,13 +48,13 @@ def describe(plan: Plan) -> str:
         f"  {counted(cases, 'case')} x {suite.repeats} repeats{until} = "
         f"{counted(len(plan.runs), 'run')}{steps}",
         *(f"  {line}" for line in _machine(plan)),
-        *(f"  {line}" for line in [*of_other_machines(plan), *left_as_they_are(plan)]),
+        *(f"  {line}" for line in [*other_machine_lines(plan), *left_as_they_are(plan)]),
         *_provided(plan),
         *_to_find(plan),
     ]
     if plan.runs:
         named = {kind: measurement.chosen for kind, measurement in suite.measurements.items()}
-        lines += ["", *table(of_runs(plan.runs, plan.folders, named))]
+        lines += ["", *table(run_table(plan.runs, plan.folders, named))]
         lines += _names(plan)
     lines += ["", *call_text.left_out(plan), *call_text.processor(plan)]
     known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
@@ -140,7 +140,7 @@ def left_as_they_are(plan: Plan) -> list[str]:
     ]
 
 
-def of_other_machines(plan: Plan) -> list[str]:
+def other_machine_lines(plan: Plan) -> list[str]:
     """Return lines on records of other machines, which are ignored."""
     counted = Counter(str(run.machine) for run in plan.elsewhere)
     return [
@@ -245,7 +245,7 @@ _MOST = 4
 _HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
 
 
-def of_runs(
+def run_table(
     runs: Sequence[Job], cases: Iterable[Case], named: Mapping[str, frozenset[str]]
 ) -> list[list[str]]:
     """Return header and rows of a table of runs, in the order of the ``cases``.
@@ -296,7 +296,7 @@ def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
     columns: dict[str, list[str]] = defaultdict(list)
     for case in cases:
         default = dict(case.parameters).keys() - named.get(case.mode, frozenset())
-        for name, text in case.words().items():
+        for name, text in case.value_texts().items():
             if name not in default:
                 columns[name].append(text)
     values = [list(dict.fromkeys(filter(None, column))) for column in columns.values()]

@@ -151,13 +151,15 @@ def make_plan(
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
     runs_in = choose(dict.fromkeys(names), settings, catalog, capacity.accelerator, capacity.gpus)
-    requests = {case: case_settings.of_case(case, settings, capacity, runs_in) for case in cases}
+    requests = {
+        case: case_settings.settings_of_case(case, settings, capacity, runs_in) for case in cases
+    }
     memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
     needs = batch_searches.needed(
         requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
         () if before else settings.retry,
     )  # fmt: skip
-    known = {case: needs[case].found if case in needs else case for case in cases}
+    known = {case: needs[case].largest if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
     plan = Plan(
         settings, capacity, folders, [], [], left_out, runs_in, 0, [*needs.values()],
@@ -183,7 +185,7 @@ def make_plan(
     needed, leads = _needed(plan, runs, spent)
     # A single run is enough to record why a case is not measured.
     failed = (each for each in needs.values() if each.result and each.result.status != "ok")
-    once = {search.found for search in failed}.difference(cases)
+    once = {search.largest for search in failed}.difference(cases)
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}

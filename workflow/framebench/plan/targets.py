@@ -115,7 +115,7 @@ def check_runs(plan: Plan) -> None:
     if plan.cases and plan.settings.budget and not plan.runs:
         left, around = costs.time_left(plan, NOTHING_SPENT)
         shortest = plan.settings.budget - left
-        shortest += budget.least(costs.measured_cases(plan, {}, around))
+        shortest += budget.seconds_of_shortest_case(costs.measured_cases(plan, {}, around))
         raise ConfigError(
             f"time_budget: found {plan.settings.budget:g} s, which is too short for any run; "
             f"allowed: more than the {math.ceil(shortest)} s of the shortest, "

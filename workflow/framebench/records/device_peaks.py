@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cases.conditions import OURS, of_settings
+from ..cases.conditions import OURS, conditions_from_settings
 from ..machine.identities import UNKNOWN, Identity, identity, same
 from .record_files import read_below
 from .run import Problem, Run
@@ -90,7 +90,7 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         framework=case["framework"],
         hardware=machine.hardware,
         accelerator=settings["accelerator"],
-        cores=of_settings(settings).cores_per_device,
+        cores=conditions_from_settings(settings).cores_per_device,
         precision=case["precision"],
         tflops=record["metrics"]["peak"]["value"] if record["status"] == "ok" else None,
         by=" ".join(by),

@@ -18,7 +18,7 @@ import jsonschema_rs
 from core import RECORD_FORMAT, bounded, parallelism
 from core.text import shorten
 
-from ..cases.conditions import MODES, THROUGHPUT, of_record
+from ..cases.conditions import MODES, THROUGHPUT, case_and_conditions
 from ..config.validation import show
 from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
@@ -151,7 +151,7 @@ def _validator() -> jsonschema_rs.Validator:
 
 def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     """Return the run of a valid record. Raises ValueError as :func:`_metrics` does."""
-    case, conditions = of_record(record, record["kind"])
+    case, conditions = case_and_conditions(record, record["kind"])
     is_ok, is_step = record["status"] == "ok", record["kind"] in MODES
     environment = record["environment"]
     _, attempt = repeat_and_attempt(file.stem) or (0, 0)

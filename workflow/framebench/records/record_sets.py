@@ -78,7 +78,7 @@ def load_results(results: Path) -> RecordSet | None:
     return load(folder) if folder.is_dir() else None
 
 
-def of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
+def runs_of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
     """Return the runs of one variant of an A/B test, without the variant in their conditions.
 
     They can then be compared with another variant's. Raises RecordsError for an unknown variant.

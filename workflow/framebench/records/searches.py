@@ -47,7 +47,7 @@ def parse(content: bytes) -> Result:
     if not ended:
         raise ValueError(f"is {status}, but tried no batch of which that holds")
     batch = record["metrics"][KIND]["value"] if is_ok else ended[-1]
-    tried = conditions.of_record(record, record["parameters"]["mode"])
+    tried = conditions.case_and_conditions(record, record["parameters"]["mode"])
     return Result(*tried, status, record["reason"], int(batch), record)
 
 

@@ -53,7 +53,7 @@ class VerificationKey(NamedTuple):
     axis: str = ""
     dropout: bool = False
 
-    def words(self, suffix: str) -> str:
+    def coverage_text(self, suffix: str) -> str:
         """Return what is covered beyond one device, one micro-step and no dropout; "" for nothing.
         ``suffix``: end of the text."""
         parts = [
@@ -75,7 +75,7 @@ def key_of(case: Case, accelerator: str, labels: str, dropout: bool) -> Verifica
     return VerificationKey(subject, case.precision, by, next(apart, ""), dropout)
 
 
-HOW = "snakemake --cores all verification"
+VERIFY_COMMAND = "snakemake --cores all verification"
 
 
 class VerificationFlags:
@@ -168,7 +168,7 @@ class VerificationFlags:
         """Explain why the nearest verification does not count; "" if there is none at all."""
         suffix = _suffix(key, run)
         if key not in self._of:
-            words = key.words(suffix)
+            words = key.coverage_text(suffix)
             return f"it was not compared {words}" if words else ""
         nearest = min((_others(result, run) for result in self._of[key]), key=len)
         return f"the verification{suffix} is of {' and '.join(nearest)}"

@@ -65,7 +65,7 @@ class PlotRow:
         return self.is_ratio and self.interval is None
 
     @property
-    def said(self) -> str:
+    def tooltip(self) -> str:
         """Tooltip of the row."""
         if not self.values:
             return f"{self.label}: {self.note}"
@@ -139,7 +139,7 @@ def strips(
             elif row.note:
                 _write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
             if name and row.framework:
-                parts.row(name, TOP + ROW * (label - 0.5), WIDTH, ROW * _HIGH, row.said)
+                parts.row(name, TOP + ROW * (label - 0.5), WIDTH, ROW * _HIGH, row.tooltip)
 
     return svg(draw, WIDTH, height, parts)
 

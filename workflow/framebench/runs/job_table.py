@@ -88,7 +88,7 @@ class JobTable:
         """Return the jobs that make these: one for checks that share a process."""
         return [*dict.fromkeys(self._shared.get(job.name, job) for job in jobs)]
 
-    def of_kind(self, kind: str) -> list[Job]:
+    def jobs_of_kind(self, kind: str) -> list[Job]:
         """Return all jobs of a kind."""
         return [job for job in self._rows.values() if job.kind == kind]
 
@@ -96,7 +96,7 @@ class JobTable:
     def to_do(self) -> list[Job]:
         """Jobs of a call for the plan, but for runs that depend on a pending search; [] if nothing
         is to be measured."""
-        jobs = [*self.of_kind("search"), *self.rows(self.plan.pending)]
+        jobs = [*self.jobs_of_kind("search"), *self.rows(self.plan.pending)]
         jobs += [job for job in self.checks if not job.status]
         files = {file for job in jobs for file in job.waits_for}
         first = [job for job in self._rows.values() if job.output in files and not job.status]

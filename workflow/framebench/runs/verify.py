@@ -210,7 +210,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
             verification.software, case.devices, plan.settings, plan.capacity, plan.software
         )
         keys = ("accelerator", "cores_per_device", "environment", "seed")
-        about = [verification, *(asked[key] for key in keys), precisions.of_ranks()]
+        about = [verification, *(asked[key] for key in keys), precisions.known_to_ranks()]
         about += [catalog.models[case.model]]
         about += _codes(catalog, *_REFERENCE_CODE, f"frameworks/{case.framework}")
         parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]

@@ -4,9 +4,9 @@ The noise is a normal first-order autoregressive process; its correlation is est
 
 1. Welch's statistic of a step, which lets both levels have noise of their own size, is computed at
    every possible position; the largest counts. Its null distribution is simulated for noise that is
-   LOUDER at one end, and for every correlation up to a standard error above the estimate; the least
-   favourable one counts (a test that assumes independent noise reports changes where there are
-   none: Lund et al.; Robbins et al.).
+   NOISE_FACTOR times as large at one end, and for every correlation up to a standard error above
+   the estimate; the least favourable one counts (a test that assumes independent noise reports
+   changes where there are none: Lund et al.; Robbins et al.).
 2. A change is a drift if a straight line fits better than two levels, else a jump.
 3. Both sides of a jump are tested again (binary segmentation, Scott & Knott).
 
@@ -35,13 +35,13 @@ from numpy.typing import NDArray
 #: False-positive rate: fraction of unchanged series in which a change is reported.
 LEVEL = 0.05
 #: Smallest number of points in a series, and on either side of a change.
-FEWEST, BESIDE = 10, 3
+FEWEST, MIN_SEGMENT = 10, 3
 #: Number of latest points that are tested; the cost of the test grows with it.
 MOST = 250
 JUMP, DRIFT = "jump", "drift"
-#: Noise for which the statistic is calibrated: LOUDER times as large in the last 1 / LAST of the
-#: points, at least BESIDE. Equal noise has smaller statistics.
-LOUDER, LAST = 5, 5
+#: Noise for which the statistic is calibrated: NOISE_FACTOR times as large in the last 1 / LAST of
+#: the points, at least MIN_SEGMENT. Equal noise has smaller statistics.
+NOISE_FACTOR, LAST = 5, 5
 #: Smallest number of draws of a simulation.
 DRAWS = 4000
 _CORRELATIONS = tuple(step / 10 for step in range(10))
@@ -89,7 +89,7 @@ def _within(values: Series, start: int, end: int, level: float) -> list[ChangePo
 def _step(values: Series, others: list[int], line: bool) -> tuple[int, Series]:
     """Return the position of the step that fits best next to steps at ``others`` and, with
     ``line``, a slope, and the residuals of that fit."""
-    places = [at for at in range(BESIDE, len(values) - BESIDE + 1) if at not in others]
+    places = [at for at in range(MIN_SEGMENT, len(values) - MIN_SEGMENT + 1) if at not in others]
     fits = ((at, _rest(values, [*others, at], line)) for at in places)
     return min(fits, key=lambda fit: _squares(fit[1]))
 
@@ -136,10 +136,10 @@ def squares_of_step(values: Series) -> Series:
     """Return Welch's squared statistic of a step at each point of each row.
 
     The shorter side's variance counts as at least that of the longer one: three points that happen
-    to agree are no quiet level. It is 0 where fewer than BESIDE points lie on one side."""
+    to agree are no quiet level. It is 0 where fewer than MIN_SEGMENT points lie on one side."""
     points = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
-    before = np.arange(BESIDE, points - BESIDE + 1)
+    before = np.arange(MIN_SEGMENT, points - MIN_SEGMENT + 1)
     after = points - before
     sums, squares = (np.cumsum(part, axis=1)[:, before - 1] for part in (centred, centred**2))
     all_squares = np.sum(centred**2, axis=1, keepdims=True)
@@ -161,7 +161,7 @@ def without_change(points: int, correlation: float, draws: int) -> Series:
     The statistic does not depend on level or size of the noise."""
     random = np.random.default_rng(points)
     loud = np.ones(points)
-    loud[points - max(BESIDE, points // LAST) :] = LOUDER
+    loud[points - max(MIN_SEGMENT, points // LAST) :] = NOISE_FACTOR
     found = [
         squares_of_step(loud * noise(random, min(_CHUNK, draws - first), points, correlation))
         for first in range(0, draws, _CHUNK)

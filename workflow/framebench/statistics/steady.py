@@ -76,7 +76,7 @@ class StepTimeChange:
         """Return whether the change is large enough to be relevant."""
         return abs(self.factor - 1) >= RELEVANT
 
-    def words(self, count: int) -> str:
+    def text(self, count: int) -> str:
         """Describe the change in a timed region of ``count`` steps."""
         size = f"{self.factor - 1:+.1%}"
         sure = f"(p = {self.p_value:.1g})"
@@ -177,7 +177,7 @@ def unsteady(seconds: Sequence[float]) -> str:
     reasons = []
     largest = change(seconds)
     if largest is not None and largest.matters:
-        reasons.append(largest.words(len(seconds)))
+        reasons.append(largest.text(len(seconds)))
     elif first := slow_start(seconds):
         reasons.append(f"the first {first} of {len(seconds)} steps took longer than all others")
     if (step := stall(seconds)) is not None:

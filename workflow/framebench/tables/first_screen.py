@@ -80,7 +80,7 @@ def first_screen(
     page
         Path of the report, "" if there is none.
     """
-    found = _in_order_of_suites(inputs.once(contests.find_contests), inputs)
+    found = _in_order_of_suites(inputs.cached(contests.find_contests), inputs)
     cannot, why_not, lacking = _cannot(found)
     shown = _shown(found)
     rows = judge([contest for contest, _ in shown])
@@ -413,7 +413,9 @@ def _careful(results: Iterable[CaseResult]) -> list[str]:
         lines.append(f"Other programs used this machine during {count} of {len(figures)} figures.")
     counts.pop(verified.UNVERIFIED, 0)
     if unverified := sum(result.verifiable for result in figures):
-        lines.append(f"{unverified} of {len(figures)} figures are unverified: {verified.HOW}")
+        lines.append(
+            f"{unverified} of {len(figures)} figures are unverified: {verified.VERIFY_COMMAND}"
+        )
     for flag in (*verified.EXCLUDING.values(), "own"):
         counts.pop(flag, None)
     if counts:

@@ -58,7 +58,7 @@ def tables_of(inputs: Inputs) -> list[Table]:
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     """Return all tables in page order: those always present, and others that have rows."""
-    built = {table: inputs.made(table) for table in tables_of(inputs)}
+    built = {table: inputs.frame_of(table) for table in tables_of(inputs)}
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 

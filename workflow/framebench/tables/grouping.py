@@ -45,7 +45,11 @@ def grouped(source: RecordSource) -> CaseResults:
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    runs = record_sets.of_variant(record_set, source.variant) if source.variant else record_set.runs
+    runs = (
+        record_sets.runs_of_variant(record_set, source.variant)
+        if source.variant
+        else record_set.runs
+    )
     models = catalog.project_catalog().models
     return group(runs, VerificationFlags(verification_results, models))
 

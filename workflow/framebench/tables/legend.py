@@ -41,7 +41,7 @@ FLAGS = {
     "mixed precision: the figure is excluded from all comparisons",
     verified.UNVERIFIED: "no verification against the reference passed for this code, environment "
     "and variables, or it could not be made, which the next call repeats; a figure in another "
-    f"precision than fp32 needs those in fp32, too: run {verified.HOW}",
+    f"precision than fp32 needs those in fp32, too: run {verified.VERIFY_COMMAND}",
 }
 
 

@@ -99,7 +99,7 @@ class Matched:
         return case
 
     @property
-    def both(self) -> tuple[CaseResult, CaseResult] | None:
+    def comparable_sides(self) -> tuple[CaseResult, CaseResult] | None:
         """Return both results if both have positive figures to compare, else None."""
         if self.base is None or self.candidate is None or self.base.unit != self.candidate.unit:
             return None
@@ -135,8 +135,11 @@ def judge(cases: Sequence[Matched], names: Sequence[tuple[str, str]]) -> list[Ju
     """Return the verdict on each case; nothing is rounded.
 
     ``names``: of base and candidate of each case, for reasons."""
-    count = sum(matched.both is not None for matched in cases)
-    estimates = [_estimate(*matched.both, count) if matched.both else None for matched in cases]
+    count = sum(matched.comparable_sides is not None for matched in cases)
+    estimates = [
+        _estimate(*matched.comparable_sides, count) if matched.comparable_sides else None
+        for matched in cases
+    ]
     return [
         Judged(matched, one, p_adjusted, *_verdict(matched, one, p_adjusted, sides))
         for matched, sides, one, p_adjusted in zip(

@@ -159,7 +159,7 @@ def _on_devices_of(inputs: Inputs, run: Run, kind: str, nodes: int = 1) -> Itera
     """Yield the results of a benchmark on as many devices as those of ``run`` on each of ``nodes``
     of the same machine."""
     if run.case.source == OURS and run.hardware:
-        for result in inputs.once(_by_devices).get(_devices(run, kind, nodes), ()):
+        for result in inputs.cached(_by_devices).get(_devices(run, kind, nodes), ()):
             if same(result.ok[0].machine, run.machine):
                 yield result
 

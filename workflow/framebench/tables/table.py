@@ -75,21 +75,21 @@ class Inputs:
         return with_cells(self.frame, map(cells, self.results))
 
     @cached_property
-    def _made(self) -> dict[Any, Any]:
+    def _computed(self) -> dict[Any, Any]:
         return {}
 
-    def once(self, compute: Callable[[Inputs], T]) -> T:
+    def cached(self, compute: Callable[[Inputs], T]) -> T:
         """Return what a function makes of these inputs. It is computed once."""
-        if compute not in self._made:
-            self._made[compute] = compute(self)
-        result: T = self._made[compute]
+        if compute not in self._computed:
+            self._computed[compute] = compute(self)
+        result: T = self._computed[compute]
         return result
 
-    def made(self, table: Table) -> pd.DataFrame:
+    def frame_of(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table. It is computed once."""
-        if table.name not in self._made:
-            self._made[table.name] = table.frame(table.rows(self))
-        made: pd.DataFrame = self._made[table.name]
+        if table.name not in self._computed:
+            self._computed[table.name] = table.frame(table.rows(self))
+        made: pd.DataFrame = self._computed[table.name]
         return made
 
 

@@ -123,9 +123,9 @@ def _parts(model: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
     # What the user's file has imported: some versions of Flax break where both are.
     linen, nnx = (sys.modules.get(f"flax.{name}") for name in ("linen", "nnx"))
     if linen and isinstance(model, linen.Module):
-        return _of_linen(linen, model, inputs, seed, dropout)
+        return _linen_parts(linen, model, inputs, seed, dropout)
     if nnx and isinstance(model, nnx.Module):
-        return _of_nnx(nnx, model, dropout)
+        return _nnx_parts(nnx, model, dropout)
     raise TypeError(
         f"make returned {type(model).__name__} as the model, not (parameters, function) or a "
         "module of Flax"
@@ -139,7 +139,7 @@ def _arguments(inputs: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
 
 
-def _of_linen(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
+def _linen_parts(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
     taken = inspect.signature(type(module).__call__).parameters
 
     def call(function: Any, variables: Any, some: Any, train: bool, **how: Any) -> Any:
@@ -171,7 +171,7 @@ def _of_linen(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool) ->
     return drawn.get("params", {}), statistics, apply
 
 
-def _of_nnx(nnx: Any, model: Any, dropout: bool) -> Parts:
+def _nnx_parts(nnx: Any, model: Any, dropout: bool) -> Parts:
     if not dropout:
         for _, node in nnx.iter_graph(model):
             if isinstance(node, nnx.Dropout):

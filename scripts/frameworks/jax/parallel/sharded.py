@@ -144,7 +144,7 @@ class Sharding(Arrangement):
         return jax.tree_util.tree_map_with_path(placed, jax.eval_shape(function, *arguments))
 
     @property
-    def of_batch(self) -> NamedSharding:
+    def output_sharding(self) -> NamedSharding:
         """Return the sharding of outputs: each replica has those of its samples."""
         return NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 

@@ -21,9 +21,9 @@ class Classifier:
 
     def __init__(self, declaration: Dict[str, Any]) -> None:
         library, _, self._name = declaration["source"].partition(":")
-        self._new = partial(_of_torchvision, torchvision_models())
+        self._new = partial(_torchvision_model, torchvision_models())
         if library == "timm":  # which imports torchvision, too
-            self._new = partial(_of_timm, _imported("timm"))
+            self._new = partial(_timm_model, _imported("timm"))
 
     def make(self, batch_size: int) -> Any:
         model, shape, classes = self._new(self._name)
@@ -37,7 +37,7 @@ class Classifier:
         return nn.functional.cross_entropy(outputs, labels)
 
 
-def _of_torchvision(models: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
+def _torchvision_model(models: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
     weights = models.get_model_weights(name).DEFAULT
     size = getattr(weights.transforms(), "crop_size", None)
     if "categories" not in weights.meta or not size:
@@ -46,7 +46,7 @@ def _of_torchvision(models: Any, name: str) -> Tuple[nn.Module, Sequence[int], i
     return models.get_model(name, weights=None), (3, size[0], size[-1]), classes
 
 
-def _of_timm(timm: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
+def _timm_model(timm: Any, name: str) -> Tuple[nn.Module, Sequence[int], int]:
     model = timm.create_model(name, pretrained=False)
     return model, model.pretrained_cfg["input_size"], model.num_classes
 

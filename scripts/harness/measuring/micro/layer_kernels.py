@@ -117,8 +117,8 @@ class ModelKernels(Sweep, Generic[Shape]):
             )
         }
         for direction in COST:
-            of_rank = partial(milliseconds, direction)
-            named[f"model_{direction}_time"] = Metric("ms", "lower", "max", of_rank)
+            rank_value = partial(milliseconds, direction)
+            named[f"model_{direction}_time"] = Metric("ms", "lower", "max", rank_value)
         return {**named, **super().metrics(workload)}
 
     def measure(self, context: Context) -> None:

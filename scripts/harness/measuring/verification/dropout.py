@@ -101,7 +101,7 @@ def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[s
     return dict(zip(names, normal.tolist()))
 
 
-def of_losses(
+def loss_error(
     losses: Sequence[float], expected: Mapping[str, Any], finest: float, micro_steps: int = 1
 ) -> float:
     """Return by how many standard errors the mean of the losses of training steps with the same

@@ -117,7 +117,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    known = {_key_of(row): row for row in view.records(Inputs(cases).made(WEAK))}
+    known = {_key_of(row): row for row in view.records(Inputs(cases).frame_of(WEAK))}
     rows = [_compared(cell, known, causes) for cell in cells]
     return TABLE.frame(rows)
 

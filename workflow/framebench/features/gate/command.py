@@ -75,7 +75,7 @@ def run_gate(options: argparse.Namespace) -> int:
     """Measure or read both sides, decide about every case and return the exit status."""
     known = catalog.project_catalog()
     settings, suite = settings_of(options.config, known, RESERVED)
-    base, candidate = sides.both(
+    base, candidate = sides.load_sides(
         options.base, options.candidate, suite.get("variants") or {}, known
     )
     if isinstance(base, RecordSource) or isinstance(candidate, RecordSource):

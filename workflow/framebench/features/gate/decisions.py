@@ -62,9 +62,9 @@ class Decision:
     @property
     def estimate(self) -> Estimate | None:
         """Estimate of the ratio as a comparison has it; None if nothing is compared."""
-        if self.bounds is None or self.matched.both is None:
+        if self.bounds is None or self.matched.comparable_sides is None:
             return None
-        order = pairs.order(*(side.ok for side in self.matched.both))
+        order = pairs.order(*(side.ok for side in self.matched.comparable_sides))
         return Estimate(self.bounds.ratio, self.bounds.interval, None, self.bounds.pairs, order)
 
 
@@ -77,15 +77,15 @@ def decide(
     a fixed number.
     """
     cases = [(matched, _broken(matched)) for matched in compare.match(base, candidate)]
-    count = sum(matched.both is not None and not wrong for matched, wrong in cases)
+    count = sum(matched.comparable_sides is not None and not wrong for matched, wrong in cases)
     decisions = []
     for matched, wrong in cases:
         if wrong:
             decisions.append(Decision(matched, None, BROKEN, wrong))
-        elif matched.both is None:
+        elif matched.comparable_sides is None:
             decisions.append(Decision(matched, None, NOT_COMPARED, _why_not(matched)))
         else:
-            decisions.append(_decision(matched, *matched.both, margin, count, at_looks))
+            decisions.append(_decision(matched, *matched.comparable_sides, margin, count, at_looks))
     return decisions
 
 

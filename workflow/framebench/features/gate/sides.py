@@ -57,7 +57,7 @@ class MeasuredSide:
 Side = MeasuredSide | RecordSource
 
 
-def both(
+def load_sides(
     base: str, candidate: str, variants: Mapping[str, Any], catalog: Catalog
 ) -> tuple[Side, Side]:
     """Return both sides, of one kind.

@@ -161,7 +161,7 @@ def _step_times(decision: Decision) -> str:
     """Return the median step times of base and candidate in milliseconds; "" without steps."""
     times = [
         median([1000 * median(run.step_seconds) for run in side.ok])
-        for side in decision.matched.both or ()
+        for side in decision.matched.comparable_sides or ()
         if side.ok and all(run.step_seconds for run in side.ok)
     ]
     return f" ({times[0]:.4g} ms -> {times[1]:.4g} ms per step)" if len(times) == 2 else ""
@@ -169,7 +169,7 @@ def _step_times(decision: Decision) -> str:
 
 def _ratio(decision: Decision) -> str:
     """Return the ratio with what it is of; "" if nothing is compared."""
-    estimate, both = decision.estimate, decision.matched.both
+    estimate, both = decision.estimate, decision.matched.comparable_sides
     if estimate is None or both is None:
         return ""
     text = f"{both[0].key.metric} ratio {estimate.ratio:.3f}"

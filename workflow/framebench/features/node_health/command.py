@@ -59,8 +59,8 @@ def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -
     nodes = judging.judge(_figures(source), rules, kept)
     folder = results / "tables"
     made = {
-        NODES: NODES.frame(_of_nodes(nodes)),
-        FIGURES: FIGURES.frame(_of_figures(nodes)),
+        NODES: NODES.frame(_node_rows(nodes)),
+        FIGURES: FIGURES.frame(_figure_rows(nodes)),
     }
     write_together(frames.files(made, folder))
     print("\n".join(lines(nodes)))
@@ -81,7 +81,7 @@ def _figures(source: Path) -> list[NodeMeasurement]:
     return figures.measured(grouping.group(record_set.runs, None))
 
 
-def _of_nodes(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
+def _node_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per node, most urgent first."""
     for node in nodes:
         undecided = sum(entry.verdict == CANNOT_TELL for entry in node.judged)
@@ -99,7 +99,7 @@ def _of_nodes(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
         }
 
 
-def _of_figures(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
+def _figure_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per figure of a node and side that it is compared with."""
     for node in nodes:
         for entry in node.judged:

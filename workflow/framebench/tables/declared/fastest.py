@@ -41,7 +41,7 @@ def rows(inputs: Inputs) -> list[Row]:
 
     Where a time budget decided the repeats, the fastest is compared with every other framework, and
     the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
-    return judge(inputs.once(contests.find_contests))
+    return judge(inputs.cached(contests.find_contests))
 
 
 def judge(found: Sequence[Contest]) -> list[Row]:

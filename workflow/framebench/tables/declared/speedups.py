@@ -94,7 +94,7 @@ def _why_no_ratio(case: CaseResult, other: CaseResult | None, base: CaseBaseline
 # ---- precisions and compilers -------------------------------------------------------------------
 
 
-def of_precisions(inputs: Inputs) -> pd.DataFrame:
+def precision_speedups(inputs: Inputs) -> pd.DataFrame:
     """Return the cases in a precision with a baseline, with the ratio of their medians."""
 
     def baseline(result: CaseResult) -> CaseBaseline:
@@ -106,7 +106,7 @@ def of_precisions(inputs: Inputs) -> pd.DataFrame:
     return ratio_table(cases, inputs, baseline)
 
 
-def of_compilers(inputs: Inputs) -> pd.DataFrame:
+def compiler_speedups(inputs: Inputs) -> pd.DataFrame:
     """Return the compiled cases, with the ratio to the uncompiled case.
 
     Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
@@ -247,10 +247,10 @@ def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
     }
 
 
-PRECISIONS = declared_table("precision_speedup", of_precisions, behind=_both_precisions)
+PRECISIONS = declared_table("precision_speedup", precision_speedups, behind=_both_precisions)
 COMPILERS = declared_table(
     "compiler_speedup",
-    of_compilers,
+    compiler_speedups,
     behind=lambda row: [(str(name), {"compiler": name}) for name in (UNCOMPILED, row["compiler"])],
 )
 WEAK = declared_table("weak_scaling", weak, lead=shared_hardware)

@@ -90,11 +90,13 @@ def _pipeline(case: CaseResult) -> Row | None:
     if not any(run.input_pipeline for run in case.ok):
         return None
 
-    def of_pipeline(name: str, reduce: Callable[[Sequence[Any]], Any] = descriptive.median) -> Any:
+    def pipeline_value(
+        name: str, reduce: Callable[[Sequence[Any]], Any] = descriptive.median
+    ) -> Any:
         return over_runs(lambda run: getattr(run.input_pipeline, name, None), reduce)(case)
 
     total = over_runs(lambda run: run.throughput if run.input_pipeline else None)(case)
-    compute, loader, wait, copy = map(of_pipeline, ("compute", "loader", "wait", "copy"))
+    compute, loader, wait, copy = map(pipeline_value, ("compute", "loader", "wait", "copy"))
     return {
         "total_throughput": total,
         "compute_throughput": compute,
@@ -103,7 +105,7 @@ def _pipeline(case: CaseResult) -> Row | None:
         "wait_ms": 1e3 * wait,
         "copy_ms": 1e3 * copy,
         "of_compute": total / compute,
-        "skipped_images": of_pipeline("skipped", max),
+        "skipped_images": pipeline_value("skipped", max),
     }
 
 
