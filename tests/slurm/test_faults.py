@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from ..csv_rows import read_rows
+from ..commands import read_rows
 from ..processes import PATIENCE, wait_for
 from ..workflow.snakemake_server import SnakemakeCall
 from . import isolation
 from .cluster import Job
-from .project import OnCluster, hosts, overlap
+from .conftest import OnCluster, hosts, overlap
 
 WORDS = ("--until", "benchmark")
 

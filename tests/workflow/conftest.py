@@ -20,7 +20,6 @@ from ..processes import wait_for
 from .snakemake_server import SnakemakeCall, snakemake_server
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = Path(__file__).parent / "programs"
 PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
 CASES, RUNS = 2, 4
 SUITE = {
@@ -168,7 +167,7 @@ def make_project(folder: Path) -> Project:
 def held_call(project: Project, name: str, results: str, **variables: str) -> SnakemakeCall:
     """Start a call that waits before its first job; the file NAME shows that it does."""
     # A separate one: another call may be reading its own.
-    snakefile = shutil.copy(PROGRAMS / "held.smk", project.folder / f"{name}.smk")
+    snakefile = shutil.copy(Path(__file__).with_name("held.smk"), project.folder / f"{name}.smk")
     variables |= {"HELD": str(project.folder / name)}
     arguments = ("--snakefile", str(snakefile), "--until", "benchmark")
     return project.start(*arguments, "--config", f"results={results}", **variables)

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ..commands import framebench
-from ..csv_rows import read_rows
+from ..commands import framebench, read_rows
 from ..framebench.made_up_records import COMPILERS, record_of
 from ..framebench.page_rows import PageRow, page_rows
 from ..framebench.table_rows import shown

@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-from ..csv_rows import read_rows
+from ..commands import read_rows
 from ..processes import wait_for
 from .conftest import SUITE, Project
 

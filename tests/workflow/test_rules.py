@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 
-from ..csv_rows import read_rows
+from ..commands import read_rows
 from .conftest import CASES, SUITE, Project
 
 FAMILIES = ("medians", "speedups", "weak_scaling", "strong_scaling")
@@ -111,3 +111,23 @@ def test_tables_of_other_records_are_made_anew_from_those_of_the_results(measure
     assert ran.returncode == 0, ran.stdout
     assert summary.read_text() == whole
     assert len(whole.splitlines()) == CASES + 1
+
+
+def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: Project) -> None:
+    results = measured.folder / "results"
+    runs = results / "logs" / "files" / "read_files.csv"
+    runs.write_text("of other records\n")
+    assert measured.run("plan").returncode == 0
+    assert runs.read_text() == "of other records\n", "plan has changed it"
+    made = [results / "report.html", *(results / "tables").glob("*.[cm][sd]*")]
+    before = {path: path.read_text() for path in made}
+    assert len(before) > 10
+    (results / "runs" / "published.csv").write_text("of,somebody,else\n")
+    failed = measured.all()
+    assert failed.returncode == 1
+    assert "published.csv: found columns of,somebody,else" in failed.stdout
+    assert {path: path.read_text() for path in made if path.exists()} == before
+    (results / "runs" / "published.csv").unlink()
+    again = measured.medians()
+    assert again.returncode == 0, again.stdout
+    assert "of other records" not in runs.read_text(), "the tables were not made"

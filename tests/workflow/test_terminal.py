@@ -11,10 +11,26 @@ import sys
 import threading
 from pathlib import Path
 
-from ..terminal_lines import visible_lines
-from .conftest import CASES, ONE_RUN, PROGRAMS, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
 
 LINE = re.compile(r"^\d+:\d\d  toy  Toy: .* \w+  fp32  .*$", re.MULTILINE)
+
+
+def visible_lines(written: str) -> list[str]:
+    """Return the lines that a terminal shows, which must not wrap."""
+    lines, column = [""], 0
+    for part in written.replace("\r\n", "\n").replace("\033[K", "\0"):
+        if part == "\n":
+            lines.append("")
+            column = 0
+        elif part == "\r":
+            column = 0
+        elif part == "\0":
+            lines[-1] = lines[-1][:column]
+        else:
+            lines[-1] = lines[-1][:column] + part + lines[-1][column + 1 :]
+            column += 1
+    return lines
 
 
 def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project: Project) -> None:
@@ -98,7 +114,9 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
 
 def test_other_lines_where_ours_are_not_to_be_had(project: Project) -> None:
     project.write_suite(ONE_RUN)
-    start = [str(PROGRAMS / "snakemake_elsewhere.py"), "--cores", "all", "--until", "benchmark"]
+    without_plugin = "import sys; from snakemake.cli import main; "
+    without_plugin += "sys.path[:] = [p for p in sys.path if not p.endswith('logger')]; main()"
+    start = ["-c", without_plugin, "--cores", "all", "--until", "benchmark"]
     ran = subprocess.run(
         [sys.executable, *start],
         cwd=project.folder,

@@ -8,8 +8,8 @@ import shutil
 import sys
 from typing import Any
 
-from ..csv_rows import read_rows
-from .conftest import PROGRAMS, Project
+from ..commands import read_rows
+from .conftest import Project
 
 AXES = {
     "framework": ["toy", "slower", "slowest"],
@@ -25,11 +25,27 @@ SUITE: dict[str, Any] = {
 }
 
 
+#: Adapter of a framework that is the toy, with slower steps.
+SLOWER = """
+import os
+
+os.environ["FRAMEBENCH_TOY"] = "exact,sleep={}"
+
+from frameworks.toy.adapter import ToyAdapter
+
+
+class Other(ToyAdapter):
+    pass
+"""
+#: Seconds of a step, by the folder of the framework.
+SECONDS = {"slower": 0.025, "slowest": 0.1}
+
+
 def add_framework(project: Project, name: str) -> None:
     """Add the toy once more, under another name and with slower steps."""
     frameworks = project.folder / "scripts" / "frameworks"
     shutil.copytree(frameworks / "toy", frameworks / name)
-    shutil.copy(PROGRAMS / "slower_adapter.py", frameworks / name / "adapter.py")
+    (frameworks / name / "adapter.py").write_text(SLOWER.format(SECONDS[name]))
     declaration = json.loads((frameworks / name / "framework.json").read_text())
     declaration |= {"name": name, "title": name.title()}
     (frameworks / name / "framework.json").write_text(json.dumps(declaration))

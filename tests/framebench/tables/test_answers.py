@@ -24,7 +24,7 @@ from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, set_verdicts
 
-from ...csv_rows import read_rows
+from ...commands import read_rows
 from ..chartless import without_charts
 from ..made_up_records import write_records
 from ..made_up_runs import build, in_markdown, measured, repeats, run, table_of

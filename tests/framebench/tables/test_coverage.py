@@ -17,7 +17,7 @@ from framebench.tables.grouping import group
 from framebench.tables.origin import coverage
 from framebench.tables.table import Inputs
 
-from ...csv_rows import read_rows
+from ...commands import read_rows
 from ..chartless import without_charts
 from ..made_up_records import write_records
 

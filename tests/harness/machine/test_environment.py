@@ -17,6 +17,7 @@ from harness.provenance import code, software
 from harness.request import command_line
 
 from ...bench import ROOT, Bench
+from ...commands import git
 from ...frameworks.models import BERT, model_config_of
 from ...interpreters import find_interpreter
 
@@ -181,20 +182,6 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
     assert processor("/nowhere") == {}
 
 
-def git(folder: Path, *command: str) -> str:
-    """Run git with its own identity, and only the repository in ``folder``."""
-    options = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    ran = subprocess.run(
-        ["git", "-C", str(folder), *options, *command],
-        env=clean,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return ran.stdout.strip()
-
-
 def copied(folder: Path) -> Path:
     """Copy the parts of the project that tell its commit."""
     ours = shutil.ignore_patterns("__pycache__")
@@ -231,7 +218,7 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     git(inner, "init", "--quiet")
     git(inner, "add", ".")
     git(inner, "commit", "--quiet", "--message", "ours")
-    ours = git(inner, "rev-parse", "HEAD")
+    ours = git(inner, "rev-parse", "HEAD").strip()
     assert commit_of(inner) == (ours, False)
     assert commit_of(inner, GIT_DIR=str(outer / ".git")) == (ours, False), "another is set"
     (inner / "scripts/harness/new.py").write_text("")

@@ -16,7 +16,7 @@ from framebench.tables import frames
 from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults
 
-from ....csv_rows import read_rows
+from ....commands import read_rows
 from ...figures import DLPERF
 
 

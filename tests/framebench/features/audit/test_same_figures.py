@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ....csv_rows import read_rows
+from ....commands import read_rows
 from ...figures import COMMANDS, made, unpacked
 
 FRACTION = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")

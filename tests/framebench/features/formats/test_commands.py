@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from framebench import cli
 
-from ....csv_rows import read_rows
+from ....commands import read_rows
 from . import samples
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +29,7 @@ from framebench.runs import snakemake_calls
 from framebench.statistics.sequential import LEVEL
 from framebench.tables.grouping import group
 
+from ....commands import git
 from ....conftest import ROOT
 from ....packages import write_wheel
 from ...comparison.made_up_sides import paired_sides
@@ -163,11 +163,6 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
         bisection.judge("2", group(dead, None), group(good, None), 0.05, None)
     with pytest.raises(RecordsError, match="has no run"):
         bisection.judge("2", {}, group(good, None), 0.05, None)
-
-
-def git(folder: Path, *arguments: str) -> None:
-    options = ("-c", "user.name=a", "-c", "user.email=a@b")
-    subprocess.run(["git", *options, *arguments], cwd=folder, check=True, capture_output=True)
 
 
 MODEL = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'

@@ -22,6 +22,7 @@ from framebench.records.run import Flag, Run
 from framebench.runs import snakemake_calls
 from framebench.tables.grouping import group
 
+from ....commands import git
 from ...comparison.made_up_sides import PAIR_NOISE, SEVEN_THROUGHPUTS, paired_sides, write_set
 from ...made_up_runs import changed, repeats
 from ...settings import CATALOG
@@ -283,13 +284,7 @@ def test_a_folder_is_of_one_gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_model_of_a_commit_is_what_git_has_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def git(*arguments: str) -> str:
-        options = ("-c", "user.name=a", "-c", "user.email=a@b")
-        command = ["git", *options, *arguments]
-        ended = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-        return ended.stdout
-
-    git("init", "-q")
+    git(tmp_path, "init", "-q")
     folder, library = tmp_path / "nets", tmp_path / "parts"
     for path in (folder, library):
         path.mkdir()
@@ -299,8 +294,8 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
         'FRAMEWORK = "pytorch"\nfrom parts.layers import Stack\ndef make(batch_size): ...\n'
     )
     beside.write_text("Stack = 'old'\n")
-    git("add", ".")
-    git("commit", "-qm", "one")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "one")
     beside.write_text("Stack = 'new'\n")
     monkeypatch.chdir(folder)
     base, candidate, again = (
@@ -316,7 +311,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     assert base.model == again.model
     written = candidate.written(tmp_path / "copy")["model"]
     assert own_model(written, CATALOG).name == candidate.model
-    assert git("diff", "--cached", "--name-only") == "", "the user's index is changed"
+    assert git(tmp_path, "diff", "--cached", "--name-only") == "", "the user's index is changed"
 
 
 def test_suites_are_found_by_name_and_in_the_current_folder(

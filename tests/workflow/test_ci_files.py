@@ -1,4 +1,4 @@
-"""The shipped files for GitHub and GitLab, step by step, against a local clone."""
+"""The shipped files for GitHub and GitLab: valid, and run step by step against a local clone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from typing import Any
 
 import pytest
 import yaml
+from framebench.features.gate import command, decisions
 
-from ...conftest import ROOT
+from ..commands import git
+from ..conftest import ROOT
 
-MODEL = (ROOT / "tests/workflow/programs/linear_model.py").read_text()
+#: Own model of a repository with CI.
+MODEL = """
+import torch
+
+FRAMEWORK = "pytorch"
+
+
+def make(batch_size):
+    batch = torch.randn(batch_size, 4), torch.randint(2, (batch_size,))
+    return torch.nn.Linear(4, 2), batch, torch.nn.CrossEntropyLoss()
+"""
 SUITE = {
     "steps": {"warmup": 1, "timed": 2},
     "repeats": 1,
@@ -29,14 +41,6 @@ BASE = "main"
 PAIRS = ("--pairs 40", "--pairs 1")
 
 
-def git(folder: Path, *arguments: str) -> str:
-    options = ("-c", "user.name=a", "-c", "user.email=a@b")
-    ended = subprocess.run(
-        ["git", *options, *arguments], cwd=folder, check=True, capture_output=True, text=True
-    )
-    return ended.stdout
-
-
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make a repository whose branch ``change`` is to be merged into BASE."""
@@ -47,7 +51,7 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "model")
     git(folder, "checkout", "-qb", "change")
-    (folder / "my_model.py").write_text(MODEL.replace("Linear(4, 2)", "Linear(4, 2, bias=False)"))
+    (folder / "my_model.py").write_text(MODEL.replace("(4, 2)", "(4, 2, bias=False)"))
     git(folder, "commit", "-qam", "change")
     return folder
 
@@ -116,8 +120,35 @@ def test_the_job_of_gitlab_runs_as_it_stands(origin: Path, work: Path, pytorch_p
     if state.exists():  # written by the first job, which names the same base differently
         state.write_text(state.read_text().replace(f"origin/{BASE}:", f"{merge_base}:"))
     variables = {"FRAMEBENCH": str(ROOT), "CI_MERGE_REQUEST_DIFF_BASE_SHA": merge_base}
-    for command in job["script"]:
-        status, said = run_step(command, work, variables)
-        assert status in ((0, 3) if " gate " in command else (0,)), said
+    for step in job["script"]:
+        status, said = run_step(step, work, variables)
+        assert status in ((0, 3) if " gate " in step else (0,)), said
     assert (work / job["artifacts"]["reports"]["junit"]).is_file()
     assert not git(work, "status", "--porcelain", "--untracked-files=all"), "left behind"
+
+
+def test_what_the_gate_writes_is_kept_whatever_it_ends_with() -> None:
+    job = read("github.yml")["jobs"]["gate"]
+    behind = job["steps"][2:]
+    assert all(step["if"] == "always()" for step in behind)
+    assert command.NOTE in behind[0]["run"]
+    assert job["runs-on"] == ["self-hosted", "framebench"]
+    assert "head.repo.full_name == github.repository" in job["if"], "forks could run anything"
+    assert read("github.yml")["permissions"] == {"contents": "read"}
+    kept = read("gitlab.yml")["speed"]
+    assert kept["artifacts"]["when"] == "always"
+    assert kept["artifacts"]["reports"]["junit"] == f"results/gate/{command.JUNIT}"
+    assert kept["allow_failure"]["exit_codes"] == [str(decisions.OPEN)]
+
+
+def test_actions_are_pinned_and_leave_no_credentials() -> None:
+    steps = read("github.yml")["jobs"]["gate"]["steps"]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert all(re.fullmatch(r"[\w/-]+@[0-9a-f]{40}", action) for action in used)
+    assert steps[0]["with"]["persist-credentials"] == "false"
+
+
+def test_nothing_that_others_choose_is_pasted_into_a_shell() -> None:
+    """Fail if ``${{ .. }}`` stands in ``run``: a branch name could then inject a command."""
+    for step in read("github.yml")["jobs"]["gate"]["steps"]:
+        assert "${{" not in step.get("run", "")
