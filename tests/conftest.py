@@ -24,6 +24,7 @@ sys.dont_write_bytecode = False
 LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
+    *("test_cnn.py", "test_decoder.py"),
     "test_runs.py",  # of the harness
     "pages",
 )

@@ -1,8 +1,11 @@
-"""Convolutional networks in each framework, built from the same description.
-Their connections are compared in one made-up network, their layers in ``test_blocks.py``."""
+"""Convolutional networks in each framework, built from the same description. Their connections are
+compared in one made-up network, their layers in blocks, each alone; torchvision is an
+independent check of the descriptions."""
 
 from __future__ import annotations
 
+import json
+import subprocess
 from pathlib import Path
 
 import networks
@@ -11,9 +14,13 @@ from networks import schedule
 from networks.layers import IMAGES
 
 from ..conftest import ROOT
-from .cnns import CNNS
+from .blocks import BLOCKS, block_config, properties, properties_of_all, smallest
+from .cnns import CNNS, TORCHVISION, connected_config
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
+from .models import BLOCKS as ALL_BLOCKS
+from .models import model_config_of
+from .programs.small import SLOW
 
 FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
@@ -47,3 +54,49 @@ def test_fused_layers_take_the_place_of_normalisation_addition_and_relu(
     assert after.count("add") == 0
     names = {IMAGES, *(layer.name for layer in actual.layers)}
     assert {*actual.outputs} | {name for layer in actual.layers for name in layer.inputs} <= names
+
+
+#: Slow frameworks compare outputs and gradients of the blocks; their steps and inference are
+#: compared in the made-up networks.
+in_blocks = served(*FRAMEWORKS, before=["comparing.leave_out_steps"])
+
+
+def test_blocks_compute_what_the_reference_does(
+    in_blocks: ForkServer, block_references: Path
+) -> None:
+    modes = ("train",) if in_blocks.framework in SLOW else ("train", "inference")
+    folders = [block_references / name for name in BLOCKS]
+    assert not beyond(compared(in_blocks, folders, modes=modes))
+
+
+def test_every_framework_compares_every_kind_of_layer_and_connection() -> None:
+    """Fail if a layer or connection of a network is in no block and in no made-up network."""
+    configs = [model_config_of(ALL_BLOCKS), connected_config(), *map(block_config, BLOCKS)]
+    lacking = properties_of_all().difference(*map(properties, configs))
+    assert not lacking, sorted(map(str, lacking))
+
+
+SCRIPT = Path(__file__).with_name("torchvision_compared.py")
+#: Tolerance: both are float64, but sums have another order.
+RELATIVE = 1e-9
+
+#: Networks whose gradients take long; blocks compare those of their layers.
+WITHOUT_GRADIENTS = ("alexnet", "inception", "vgg")
+
+
+def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> None:
+    assert len(TORCHVISION) == 35
+    names = smallest(TORCHVISION)
+    command = [pytorch_python, str(SCRIPT), *names, "--weights", *TORCHVISION]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    actual = json.loads(printed)
+    for name in TORCHVISION:
+        one = actual[name]
+        assert one["rates"] == pytest.approx(one["their_rates"]), name
+        assert not one["initials"], f"{name} begins with other values: {one['initials'][:3]}"
+    for name in names:
+        one, keys = actual[name], {"inference", "train", "statistics", "gradients"}
+        keys -= {"gradients"} if name.startswith(WITHOUT_GRADIENTS) else set()
+        far = {key: one[key] for key in keys}
+        assert max(far.values()) < RELATIVE, f"{name}: {far}"
+        assert one["heads"] == {"googlenet": 3, "inception_v3": 2}.get(name, 1), name

@@ -302,7 +302,7 @@ def test_all_frameworks_run_ahead_alike(runs: Runs) -> None:
 
 def test_a_seed_settles_a_run(runs: Runs) -> None:
     """Fail if seed and rank do not determine weights, batch and masks of a process.
-    Later steps repeat themselves bit by bit in ``test_resuming.py``."""
+    Later steps repeat themselves bit by bit in ``test_learning.py``."""
     assert runs.pair()[0]["values"][0] == pytest.approx(runs.alone()["first"], rel=1e-5)
 
 

@@ -1,4 +1,5 @@
-"""Language models in each framework: one definition for all sizes agrees with the reference."""
+"""Language models in each framework: one definition for all sizes agrees with the reference.
+LSTMs in each framework's own layer."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from reference import compute
 from ..conftest import ROOT
 from .comparing import beyond, compared
 from .fork_server import ForkServer, served
+from .models import LSTM
 from .processors import NO_BFLOAT16, emulates, onednn_has_bfloat16
 from .transformers import DECODERS, ENCODERS, FULL, THOROUGH, compared_in
 
@@ -69,3 +71,32 @@ def test_the_reference_of_no_model_is_too_large(model: str) -> None:
     padding = 6 if hyper["vocabulary"] == 30528 else 0  # ELECTRA's, divisible by 8
     assert below["token_ids"] == hyper["vocabulary"] - padding
     assert below.get("labels") in (None, hyper.get("classes", hyper["vocabulary"]))
+
+
+lstms = served(
+    *sorted(path.parents[1].name for path in ROOT.glob(f"scripts/frameworks/*/models/{LSTM}.py"))
+)
+
+
+@pytest.mark.parametrize(
+    ("precision", "compiled"), [("fp32", False), ("fp32", True), ("amp", False)]
+)
+def test_an_lstm_computes_what_the_reference_does_or_says_why_not(
+    lstms: ForkServer, references: dict[str, Path], precision: str, compiled: bool
+) -> None:
+    if lstms.framework == "jax" and precision == "fp32" and not compiled:
+        pytest.skip("operation by operation, JAX compiles each for each shape")
+    declared = ROOT / "scripts/frameworks" / lstms.framework / "framework.json"
+    compiler = json.loads(declared.read_text())["native_compiler"] if compiled else "none"
+    if compiler is None:
+        pytest.skip("it has no compiler")
+    if lstms.framework == "jax":
+        compiler = "jit"
+    folder = str(references[LSTM])
+    (actual,) = lstms(
+        "comparing.compare_modes", folder=folder, precision=precision, compiler=compiler
+    )
+    assert not actual["refused"] or precision == "amp" or compiled, actual["refused"]
+    assert all(len(words.split()) >= 4 for words in actual["refused"].values())
+    assert len(actual["refused"]) + len(actual["errors"]) == 2
+    assert not beyond({mode: (precision, errors) for mode, errors in actual["errors"].items()})

@@ -1,4 +1,5 @@
-"""Optimizers of each framework: every branch of their formulas, and what they refuse."""
+"""Updates of each framework: every branch of its optimizers, what they refuse, and gradients added
+up over micro-steps, whose mean is that of the reference."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from harness.request.declaration import read_framework
 
 from ..conftest import ROOT
 from .comparing import beyond, compared
-from .fork_server import ForkServer, served
-from .models import model_config_of, small
+from .fork_server import ForkServer, ForkServers, served
+from .models import EMBEDDING, model_config_of, small
 from .optimizers import BRANCHES, UNCHANGED, ZERO
 
 ADAPTERS = ROOT / "scripts" / "frameworks"
@@ -103,3 +104,38 @@ def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServ
 @pytest.mark.parametrize("model", ["bert_base_squad", "electra_base_squad"])
 def test_models_that_are_fine_tuned_leave_out_what_their_authors_do(model: str) -> None:
     assert model_config_of(model)["hyperparameters"]["no_weight_decay"] == ["bias", "norm"]
+
+
+COMPILERS = {
+    "pytorch": ["none"],
+    "jax": ["jit"],
+    "tensorflow": ["none"],
+    "mindspore": ["none", "jit"],
+    "paddle": ["none", "to_static"],
+    "mxnet": ["none", "hybridize"],
+}
+
+
+accumulating = served(*COMPILERS)
+
+
+def test_the_mean_over_micro_steps_is_that_of_the_reference(
+    accumulating: ForkServer, references: dict[str, Path]
+) -> None:
+    """Fail if the mean over micro-steps, its loss, or an update with it differs from the
+    reference."""
+    folder, compilers = str(references[EMBEDDING]), COMPILERS[accumulating.framework]
+    (actual,) = accumulating("updates.compare_mean", folder=folder, compilers=compilers)
+    assert not beyond(actual["errors"])
+    for compiler in compilers:
+        quantities = {error["quantity"] for error in actual["errors"][compiler][1]}
+        assert {"gradients", "outputs", "loss", "two updates"} <= quantities
+
+
+@pytest.mark.parametrize("framework", COMPILERS)
+def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkServers) -> None:
+    """Fail if ranks differ after a step of several micro-steps, or PyTorch, which adds up the same
+    without `no_sync`, sends gradients more than once."""
+    run, compiler = fork_servers(framework), COMPILERS[framework][0]
+    first, second = run("updates.train_together", ranks=2, compiler=compiler)
+    assert first == {**second, "sent": 1}

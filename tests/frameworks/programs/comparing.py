@@ -1,9 +1,61 @@
-"""Comparisons of adapters with their references, several in one process."""
+"""Comparisons of adapters with their references, several in one process.
+Slow frameworks can leave out the training steps of blocks, which two whole networks compare."""
 
+import types
+
+from harness.adapter import Unsupported
+from harness.kinds import verification
 from harness.kinds.verification import ReferenceFolder, compare
+from harness.measuring.checks import check_matmuls, compiler_evidence
 
 from . import prelude
 from .prelude import FRAMEWORK, load_model_config, module_of
+from .small import SLOW
+
+
+def leave_out_steps():
+    """Let slow frameworks compare and compile no step of what is built from now on."""
+    if FRAMEWORK in SLOW:
+        verification.Comparison.training = lambda self: []
+        verification.Comparison.dropout = lambda self: []
+    start = prelude.started
+
+    def started(*arguments, **options):
+        adapter = start(*arguments, **options)
+        if FRAMEWORK == "jax":
+            ready = adapter._ready
+            adapter._ready = lambda *arguments, donated=(), **more: (
+                None if donated else ready(*arguments, **more)
+            )
+        elif FRAMEWORK == "tensorflow":
+            training = module_of("steps").training
+
+            def untraced(*arguments):
+                none = types.SimpleNamespace(get_concrete_function=lambda batch: None)
+                return training(*arguments)._replace(step=none)
+
+            module_of("steps").training = untraced
+        return adapter
+
+    prelude.started = started
+
+
+def compare_modes(folder, precision, compiler):
+    """Return the errors of both modes, or the reasons of refusals."""
+    reference = ReferenceFolder(folder)
+    errors, refused = {}, {}
+    for mode in ("train", "inference"):
+        try:
+            adapter = started(load_model_config(folder), mode, precision, compiler=compiler)
+            adapter.build(dict(reference.arrays("batch-0")))
+            check_matmuls(precision, adapter.matmul_dtypes())
+            errors[mode] = compare(adapter, reference, print)
+            compiler_evidence(adapter)
+            adapter.stop()
+        except Unsupported as reason:
+            refused[mode] = str(reason)
+    return {"errors": errors, "refused": refused}
+
 
 if FRAMEWORK == "tensorflow":
     import tensorflow

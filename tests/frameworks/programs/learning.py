@@ -1,13 +1,17 @@
-"""Programs of learning tests."""
+"""Training: of digits, killed and resumed, and of ELECTRA by the benchmark ``converge``."""
 
 import functools
+import hashlib
 import os
+import signal
 
 import numpy as np
 import tasks
 from harness.kind import Context, Workload
+from harness.kinds.converge import Converge
 from harness.learning import sources
 from harness.learning import weights as files
+from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Evaluator
 from harness.learning.sources import TrainingData
 from harness.learning.targets import Softening, softened
@@ -15,8 +19,62 @@ from harness.learning.training import Recipe, train
 from harness.measuring.synthetic import make_batch
 from harness.messages.report import Report
 
-from .prelude import FRAMEWORK, started
+from .prelude import FRAMEWORK, RANK, WORLD, started
+from .ranks import answer, await_ranks
 from .small import model_config_of
+
+
+def pretrain(length, batch, micro_steps, parameters):
+    model_config = model_config_of("topics_electra")
+    adapter = started(model_config, batch=batch, steps=micro_steps, sequence=length)
+    given = {parameter.name: parameter.default for parameter in Converge.parameters}
+    given.update(parameters)
+    workload = Workload(adapter.case, adapter.model_config, given, 1, None, 1)
+    context = Context(workload, adapter.rank_context, adapter, [], SilentReport("", 0, ""))
+    context.fields["framework_version"] = context.fields["device"] = ""
+    Converge().measure(context)
+    return {"curve": context.fields["curve"]}
+
+
+def train_and_die(compiler, folder, epochs, kept, dropout):
+    model_config = model_config_of("digits_resnet")
+    model_config["hyperparameters"]["dropout"] = dropout
+    model_config["hyperparameters"]["layers"] = [
+        {"op": "convolution", "name": "conv1", "channels": 4, "kernel": 3},
+        {"op": "batch_norm", "name": "bn1"},
+        {"op": "relu", "name": "relu1"},
+        {"op": "global_average_pool", "name": "pool"},
+        {"op": "dropout", "name": "drop"},
+        {"op": "linear", "name": "fc", "features": 10},
+    ]
+
+    def drawn(seed):
+        return make_batch(model_config["inputs"], 4, None, seed, RANK)
+
+    def digest(arrays):
+        whole = hashlib.sha256()
+        for name in sorted(arrays):
+            whole.update(arrays[name].tobytes())
+        return whole.hexdigest()
+
+    adapter = started(model_config, compiler=compiler, batch=4)
+    adapter.require_resumable()
+    adapter.build(drawn(0))
+    checkpoint = Checkpoint(folder, {}, RANK, WORLD)
+    curve = checkpoint.load(adapter)
+    resumed, seen = len(curve), []
+    for number in range(resumed, epochs):
+        for step in range(2):
+            adapter.set_learning_rate(0.01 * (number + step + 1))
+            adapter.feed(drawn(2 * number + step))
+            adapter.step()
+        curve.append({"epoch": number + 1})
+        seen.append([digest(adapter.weights()), digest(adapter.statistics())])
+        if number < kept:
+            checkpoint.save(adapter, curve)
+    answer(resumed=resumed, seen=seen)
+    await_ranks()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 class SilentReport(Report):
