@@ -260,15 +260,3 @@ def test_within_a_budget_the_status_is_a_clock_and_what_comes_next(tmp_path: Pat
     status = "4:10 of 10:00 \N{MIDDLE DOT} leads settled: 1 of 3 \N{MIDDLE DOT} next: repeats of"
     assert call.view.status().startswith(status)
     assert call.lines[0].startswith(status), "a log has it at each round"
-
-
-def test_a_failed_run_shows_its_log(tmp_path: Path) -> None:
-    call = Call(tmp_path)
-    (tmp_path / "r1.log").write_text("Traceback\nError: no\n")
-    call.measure(1, status="failed", reason="no", metrics={})
-    assert call.lines == [
-        "0:10  toy  training  failed: no",
-        "    Traceback",
-        "    Error: no",
-        f"    log: {tmp_path}/r1.log",
-    ]

@@ -24,6 +24,7 @@ import pytest
 
 from ..bench import Bench
 from ..conftest import ROOT, build_environment
+from ..harness.test_runs import RANK_KEYS_OF_A_MEASURED_RANK
 from ..processes import take_own_core
 from .comparing import Errors, beyond, compared
 from .fork_server import ForkServer, ForkServers, compiling_quickly
@@ -242,39 +243,8 @@ def is_refused(answer: dict[str, Any]) -> bool:
 def test_a_run_is_ok_and_its_record_complete(runs: Runs) -> None:
     record = runs.trained
     (rank,) = record["ranks"]
-    known = set(SCHEMA["properties"])
-    # of several nodes or devices, of earlier versions, of a search, and of a user's model
-    assert known - set(record) == {"nodes", "lease", "attempts", "own_model", "network"}
-    known = set(SCHEMA["properties"]["ranks"]["items"]["properties"])
-    elsewhere = {"traceback", "processes", "preflight", "verification", "matmuls", "sustained"}
-    elsewhere |= {"gradient_all_reduce", "micro_steps", "step_all_reduces"}
-    elsewhere |= {"preloaded", "huge_page_bytes", "step_breakdown"}  # of records of before
-    elsewhere |= {"held_parameters", "collectives"}  # where devices share a step
-    elsewhere |= {"blocks", "threads", "last_cache_bytes", "fio", "network"}  # of micro-benchmarks
-    elsewhere |= {"link", "links"}  # of copies
-    elsewhere |= {"library"}  # of peak-FLOPS benchmarks
-    elsewhere |= {"sample_work"}  # of a user's model
-    elsewhere |= {
-        "input_pipeline",
-        "loader_output",
-        "loaded",
-        "loader",
-        "decoded",
-        "decoded_alone",
-        "data_set",
-    }
-    elsewhere |= {"curve", "task", "untrained", "resumed_after"}  # of training
-    elsewhere |= {"started_from", "weights_file", "other_checkpoint"}
-    elsewhere |= {"listens", "batch_checksum"}  # of several ranks
-    elsewhere |= {
-        "significant_bits",
-        "allocated_memory_bytes",
-        "peak_reserved_memory_bytes",
-        "libraries",
-        "numa_nodes",
-    } - set(rank)
-    elsewhere |= set() if rank["run_ahead"] else {"waited_step_seconds"}
-    assert known - set(rank) == elsewhere, "a field"
+    assert {*rank} >= RANK_KEYS_OF_A_MEASURED_RANK - ({"waited_step_seconds"} - {*rank})
+    assert ("waited_step_seconds" in rank) == bool(rank["run_ahead"])
     assert record["framework_version"] == rank["framework_version"] != ""
     assert rank["device"] == "cpu"
     assert len(rank["cores"]) == 1

@@ -16,9 +16,6 @@ from ..harness.loader import images as made
 from ..harness.loader import token_folder
 from .models import model_config_of, trained_parameters
 
-#: Frameworks whose loaders decode in processes and in a graph; ``test_loaders.py`` compares the
-#: images of all frameworks, and ``test_images.py`` trains with them.
-LOADERS = ("pytorch", "tensorflow")
 SMALL = ROOT / "scripts/models/shufflenet_v2_x0_5.json"
 
 
@@ -102,18 +99,6 @@ def test_steps_are_fed_from_tokens(tmp_path: Path) -> None:
     (run,) = record_files.read_folder(bench.output.parent)[0]
     assert run.input_pipeline is not None
     assert run.input_pipeline.skipped == 0
-
-
-@pytest.mark.parametrize("framework", LOADERS)
-def test_every_image_comes_once(framework: str, data: Path, tmp_path: Path) -> None:
-    bench = Bench(tmp_path, build_environment(framework))
-    record = measured(bench, framework, data, parameters={"workers": 1})
-    assert record["status"] == "ok", record["reason"]
-    (rank,) = record["ranks"]
-    for name, metric in record["metrics"].items():
-        assert metric["value"] > 0, name
-    assert [rank[name]["images"] for name in ("loader_output", "loaded")] == [13, 13]
-    assert abs(rank["loader_output"]["mean"]) < 2, "normalised"
 
 
 def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@ others."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,12 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from framebench.config import catalog
-from framebench.records import verifications, verified
 from reference import compute, operations
 
-from ..conftest import ROOT
-from ..framebench.made_up_runs import changed, run
-from ..processes import take_own_core
 from . import comparing
 from .comparing import DROPOUT, beyond
 from .fork_server import ForkServer, served
@@ -36,48 +31,6 @@ from .models import (
 )
 from .planting import errors_of, plant
 
-
-class Compare:
-    """Comparison of PyTorch's adapter, unchanged or with a mistake."""
-
-    def __init__(self, folder: Path, python: str, references: dict[str, Path]) -> None:
-        self.folder, self.python, self.references = folder, python, references
-
-    def __call__(
-        self,
-        model: str,
-        *mistake: tuple[str, str, str],
-        mode: str = "train",
-        **case: object,
-    ) -> verifications.VerificationResult:
-        """Compare; ``mistake``: (file, text, replacement) in the adapter's folder."""
-        adapter = plant(self.folder, mistake)
-        reference, length = self.references[model], sequence_of(model_config_of(model))
-        options = {
-            "framework": adapter,
-            "model": reference / "model_config.json",
-            "kind": "verification",
-            "batch-per-device": 2,
-            "accelerator": "cpu",
-            "output": self.folder / "verification" / "record.json",
-            "log": self.folder / "record.log",
-            **({"sequence-length": length} if length else {}),
-            **case,
-        }
-        arguments = [str(word) for key, value in options.items() for word in (f"--{key}", value)]
-        arguments += ["--parameter", f"mode={mode}", "--parameter", f"reference={reference}"]
-        command = [self.python, str(ROOT / "scripts" / "harness"), *arguments]
-        subprocess.run(command, check=False, capture_output=True, preexec_fn=take_own_core)
-        (verification,), problems = verifications.load(self.folder / "verification")
-        assert not problems
-        return verification
-
-
-@pytest.fixture
-def compare(tmp_path: Path, pytorch_python: str, references: dict[str, Path]) -> Compare:
-    return Compare(tmp_path, pytorch_python, references)
-
-
 forked = served("pytorch")
 
 
@@ -89,14 +42,6 @@ def test_what_is_right_passes(forked: ForkServer, references: dict[str, Path]) -
         for precision in ("fp32", "amp"):
             _, actual = errors[f"{RESNET}, model_config, {mode}, {precision}"]
             assert {entry["quantity"] for entry in actual} == quantities(mode, precision)
-
-
-def test_a_run_of_what_is_right_passes(compare: Compare) -> None:
-    verification = compare(RESNET, precision="amp")
-    assert verification.status == "ok", verification.reason
-    assert verification.outcome == "passed", verification.errors
-    compared = {error.quantity for error in verification.errors}
-    assert compared == quantities("train", "amp") | {"matmul_dtypes"}
 
 
 def quantities(mode: str, precision: str) -> set[str]:
@@ -119,49 +64,6 @@ def test_finds_a_missing_activation(
     adapter = plant(tmp_path, [("models/cnn.py", relu, without)])
     errors = errors_of(forked, references[RESNET], adapter)
     assert beyond(errors), errors
-
-
-def test_another_number_of_parameters_never_runs(compare: Compare) -> None:
-    untied = [
-        ("models/bert.py", "F.linear(masked, self.embeddings.token.weight, ",
-         "F.linear(masked, self.decoder, "),
-        ("models/bert.py", "        self.pooler",
-         "        self.decoder = nn.Parameter(torch.zeros(50, 32))\n        self.pooler"),
-    ]  # fmt: skip
-    verification = compare(BERT, *untied)
-    assert (verification.status, verification.outcome) == ("failed", verifications.NOT_MADE)
-    assert "trainable parameters" in verification.reason
-
-
-def test_finds_amp_without_effect(compare: Compare) -> None:
-    off = ("adapter.py", "dtype=dtype, enabled=self._amp)", "dtype=dtype, enabled=False)")
-    verification = compare(RESNET, off, precision="amp")
-    assert (verification.status, verification.outcome) == ("failed", verifications.NOT_MADE)
-    assert "float32" in verification.reason
-
-
-def test_a_failed_certificate_marks_what_was_timed(compare: Compare) -> None:
-    wrong = compare(RESNET, ("models/cnn.py", "layer.epsilon", "1e-5"))
-    timed = run(
-        framework=wrong.case.framework,
-        framework_version=wrong.case.framework_version,
-        environment=wrong.environment,
-        variables=wrong.variables,
-        computation=wrong.computation,
-        machine=wrong.machine,
-        source="framebench",
-        model=wrong.case.model,
-        mode="train",
-        precision="fp32",
-        compiler="none",
-        cores_per_device=1,
-    )
-    flags = verified.VerificationFlags([wrong], {RESNET: model_config_of(RESNET)})
-    assert flags.flag(timed) == ("incorrect", wrong.difference)
-    inference = flags.flag(changed(timed, mode="inference"))
-    assert inference is not None
-    assert inference.name == "unverified"
-    assert flags.flag(changed(timed, source="dlperf-v1.0")) is None
 
 
 @pytest.mark.parametrize("definition", sorted({*DEFINITIONS.values()}))

@@ -16,28 +16,10 @@ from ..bench import ROOT, Bench
 from .validity import assert_valid
 
 RANK_KEYS_OF_A_MEASURED_RANK = {
-    "rank",
-    "host",
-    "status",
-    "reason",
-    "device",
-    "cores",
-    "framework_version",
-    "settings",
-    "trainable_parameters",
-    "matmul_dtypes",
-    "compiled",
-    "phases",
-    "warmup_step_seconds",
-    "settled_after",
-    "step_seconds",
-    "run_ahead",
-    "waited_step_seconds",
-    "window_seconds",
-    "first_value",
-    "last_value",
-    "peak_device_memory_bytes",
-    "peak_host_memory_bytes",
+    *("rank", "host", "status", "reason", "device", "cores", "framework_version", "settings"),
+    *("trainable_parameters", "matmul_dtypes", "compiled", "phases", "warmup_step_seconds"),
+    *("settled_after", "step_seconds", "run_ahead", "waited_step_seconds", "window_seconds"),
+    *("first_value", "last_value", "peak_device_memory_bytes", "peak_host_memory_bytes"),
     "weights_checksum",
 }
 

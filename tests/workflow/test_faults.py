@@ -57,14 +57,6 @@ def repeats_in_the_summary(project: Project) -> list[str]:
         return sorted(row["repeats"] for row in csv.DictReader(file))
 
 
-def test_kill_of_the_workflow(project: Project) -> None:
-    workflow = started_after_first_record(project)
-    os.kill(workflow.pid, signal.SIGKILL)
-    workflow.wait()
-    project.assert_nothing_left()
-    assert_continues(project, project.records())
-
-
 @pytest.mark.parametrize(
     ("number", "times", "to_all", "words"),
     [
@@ -205,17 +197,6 @@ def test_linked_folders_and_dates_in_the_future_are_no_reason_to_measure_again(
         again = measured.run("--cores", "all", "--until", "benchmark", "peak_flops")
         assert again.returncode == 0, again.stdout
         assert sorted(elsewhere.rglob("*.json")) == before, "what is linked was measured again"
-
-
-def test_two_workflows_in_one_folder(project: Project) -> None:
-    workflow = started_after_first_record(project, *ALONE)
-    second = project.all()
-    held(project).unlink()
-    assert second.returncode != 0
-    assert "another Framebench is measuring into this folder" in second.stdout
-    output, _ = workflow.communicate(timeout=600)
-    assert workflow.returncode == 0, f"the first workflow was disturbed: {output}"
-    assert project.statuses() == ["ok"] * RUNS
 
 
 def in_mount(project: Project, options: str, before: str) -> subprocess.CompletedProcess[str]:

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-from pathlib import Path
 from typing import Any
 
 from ..commands import read_rows
-from ..processes import wait_for
 from .conftest import SUITE, Project
 
 LIMIT = 160  # MiB
@@ -124,40 +120,3 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert (second["status"], largest(second)) == ("ok", 16)
     (row,) = table(project, "summary")
     assert (row["status"], row["batch_per_device"]) == ("ok", "16")
-
-
-def test_a_kill_in_the_middle_of_a_search(project: Project) -> None:
-    project.write_suite({**MAX, "axes": {**MAX["axes"], "batch_per_device": [1, "max"]}})
-    limited(project)
-    folder = project.folder / "results" / "largest_batch"
-
-    arguments = ("--cores", "all", "medians")
-
-    def tried() -> dict[Path, str]:
-        return {path: path.read_text() for path in folder.glob("*/*/*/*.json")}
-
-    workflow = project.start(*arguments, toy=FILL)
-    wait_for(lambda: len(tried()) >= 2, "some batches to be tried")
-    os.kill(workflow.pid, signal.SIGKILL)
-    workflow.wait()
-    project.assert_nothing_left()
-    before = tried()
-    assert not found(project)
-
-    # Now kill the run that tries: without its record there is no result, but the others continue.
-    workflow = project.start(*arguments, toy=FILL)
-    wait_for(lambda: len(tried()) > len(before), "another batch to be tried")
-    launchers = wait_for(lambda: project.pids("scripts/harness", "largest_batch"), "a launcher")
-    os.kill(max(launchers), signal.SIGKILL)
-    output, _ = workflow.communicate(timeout=600)
-    assert workflow.returncode != 0, "a search without a result went unnoticed"
-    assert len(project.records()) == 1, f"the other run did not go on: {output}"
-
-    again = project.medians(toy=FILL)
-    assert again.returncode == 0, again.stdout
-    after = tried()
-    assert all(after[path] == text for path, text in before.items()), "tried again"
-    (result,) = found(project)
-    assert_largest(result)
-    assert len(project.records()) == 2
-    assert "Nothing to be done" in project.medians(toy=FILL).stdout

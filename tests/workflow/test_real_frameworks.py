@@ -8,43 +8,8 @@ import shutil
 import pandas as pd
 
 from ..conftest import build_environment
-from ..frameworks.models import RESNET, model_config_of, small
+from ..frameworks.models import RESNET, small
 from .conftest import ROOT, Project
-
-PINNED = {"pytorch": "2.13.0", "tensorflow": "2.21.0"}
-
-
-def test_resnet50(project: Project, pytorch_python: str, tensorflow_python: str) -> None:
-    """Fail if the whole ResNet-50 does not run, on small images."""
-    (project.folder / ".venvs").symlink_to(ROOT / ".venvs")
-    model_config = model_config_of(RESNET)
-    model_config["inputs"] = small(RESNET)["inputs"]
-    (project.folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(model_config))
-    project.write_suite(
-        {
-            "steps": {"warmup": 1, "timed": 2},
-            "repeats": 1,
-            "axes": {"framework": "pytorch", "model": RESNET, "batch_per_device": [2]},
-            "include": [{"framework": "tensorflow", "precision": "amp", "mode": "inference"}],
-        }
-    )
-    ran = project.measure("emulated=measure")
-    assert ran.returncode == 0, ran.stdout
-    ran_in: dict[tuple[str, str], set[str]] = {}
-    for record in project.parsed():
-        case = record["case"]
-        assert record["status"] == "ok", record["reason"]
-        assert record["environment"]["install_method"] == "venv"
-        assert record["framework_version"].partition("+")[0] == PINNED[case["framework"]]
-        rank = record["ranks"][0]
-        ran_in[case["framework"], case["precision"]] = set(rank["matmul_dtypes"])
-        assert rank["trainable_parameters"] == 25557032
-        assert len(rank["step_seconds"]) == 2
-        # Between its steps a busy machine may do something else.
-        assert 0.5 * rank["window_seconds"] < sum(rank["step_seconds"]) <= rank["window_seconds"]
-    dtypes = {"fp32": {"float32"}, "amp": {"bfloat16"}}
-    ran_as = [("pytorch", "fp32"), ("tensorflow", "amp")]
-    assert ran_in == {(name, asked): dtypes[asked] for name, asked in ran_as}
 
 
 def test_verification(project: Project) -> None:

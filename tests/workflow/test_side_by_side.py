@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from .. import fake_gpus
-from .conftest import ONE_RUN, SUITE, Project, make_project
+from .conftest import ONE_RUN, SUITE, Project
 
 ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
 
@@ -62,6 +62,9 @@ def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(project: Project
     for pair in pairs:
         assert {record["case"]["devices_per_node"] for record in pair} == {1}
         assert len({gpu[actual.index(record)] for record in pair}) == 2
+        threads = {record["ranks"][0]["settings"]["threads"] for record in pair}
+        assert threads == {max(1, len(os.sched_getaffinity(0)) // 2)}, "they shared cores"
+        assert {len(record["environment"]["hardware"]["gpus"]) for record in pair} == {1}
     with (project.folder / "results" / "tables" / "summary.csv").open(newline="") as file:
         rows = {(row["devices_per_node"], row["side_by_side"]) for row in csv.DictReader(file)}
     assert rows == {("1", "True"), ("2", "False")}
@@ -75,23 +78,6 @@ def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> Non
     assert not list(overlapping(measured(project)))
     assert "waiting for process" in done.stdout
     assert "--set-threads" in done.stdout
-
-
-def test_two_calls_of_one_machine_take_turns(project: Project, tmp_path: Path) -> None:
-    another = make_project(tmp_path / "another project")
-    both = (project, another)
-    locks = str(tmp_path / "locks")
-    calls = [one.start(*ONLY_RUNS, toy="sleep=0.2", FRAMEBENCH_LOCKS=locks) for one in both]
-    try:
-        outputs = [str(call.communicate(timeout=1200)[0]) for call in calls]
-    finally:
-        another.kill_all()
-    assert [call.returncode for call in calls] == [0, 0], outputs
-    assert not list(overlapping(measured(*both)))
-    assert any(
-        "waiting for process" in output and str(other.folder) in output
-        for output, other in zip(outputs, reversed(both), strict=True)
-    ), outputs
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

@@ -10,7 +10,6 @@ from framebench.config.validation import ConfigError
 from framebench.environments import venvs
 from framebench.environments.venvs import MARKER
 from framebench.machine.local import Machine
-from framebench.plan import plan_text
 from framebench.plan.planning import make_plan
 from framebench.runs import commands
 from framebench.runs.job_table import JobTable
@@ -65,28 +64,6 @@ def test_the_ends_of_an_image_tell_its_builds_apart(tmp_path: Path) -> None:
     actual = [digest(b"a", b"b"), digest(b"c", b"b"), digest(b"a", b"c"), digest(b"a", b"bb")]
     assert len(set(actual)) == 4
     assert digest(b"a", b"b") == actual[0]
-
-
-def test_the_command_of_a_container(tmp_path: Path, image: Path) -> None:
-    made = plan(tmp_path, methods=APPTAINER, images={"pytorch": str(image)})
-    software = made.software["pytorch"]
-    assert software.image
-    assert (software.image.name, software.python, software.file) == (str(image), ("python3",), None)
-    assert not JobTable(made, CATALOG).jobs_of_kind("environment")
-    origin = commands.origin(made, CATALOG, "pytorch").split()
-    assert origin[:4] == ["--install-method", "container", "--image", str(image)]
-    assert f"pytorch: image {image}" in plan_text.describe(made)
-
-
-def test_the_command_with_modules(tmp_path: Path) -> None:
-    made = plan(tmp_path, methods=MODULES, modules={"pytorch": ["gcc/12", "pytorch"]})
-    words = made.software["pytorch"].python
-    assert words[0] == "bash"
-    assert words[2:] == ("gcc/12 pytorch", "python3")
-    origin = commands.origin(made, CATALOG, "pytorch")
-    assert origin == "--install-method modules --module gcc/12 --module pytorch"
-    assert not JobTable(made, CATALOG).jobs_of_kind("environment")
-    assert "pytorch: modules gcc/12 pytorch" in plan_text.describe(made)
 
 
 VARIANT = {**SUITE, "variants": {"b": {"environments": {"pytorch": str(ROOT / "envs/jax.yaml")}}}}

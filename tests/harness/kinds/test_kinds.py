@@ -15,6 +15,7 @@ from harness.kinds.independent import Independent
 from harness.rank import Barrier
 
 from ...bench import ROOT, Bench
+from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
 
 #: Options of a benchmark without a framework and its axes.
@@ -77,6 +78,27 @@ def test_what_goes_wrong_in_a_kind_is_said(toy: Bench, fault: str, reason: str) 
     assert (record["status"], record["reason"]) == ("failed", reason)
     assert record["metrics"]["speed"] == {"value": None, "unit": "m/s", "better": "higher"}
     assert record["ranks"][0]["known"] == 7, "what was known before the error is lost"
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "variables", "install"),
+    [
+        ("memory", {}, {"CC": "no-such-cc"}, "gcc libc6-dev"),
+        ("network", {"devices_per_node": 2}, {"PATH": "/nowhere"}, "iperf3"),
+        ("rdma", {"devices_per_node": 2}, {"PATH": "/nowhere"}, "perftest"),
+        ("storage", {}, {"PATH": "/nowhere"}, "fio"),
+    ],
+)
+def test_without_its_program_a_kind_is_unsupported_with_what_to_install(
+    toy: Bench, kind: str, more: dict[str, Any], variables: dict[str, str], install: str
+) -> None:
+    loopback, folder = {"loopback": "yes"}, {"folder": toy.folder}
+    given = {"memory": {}, "storage": folder}.get(kind, loopback)
+    record = toy.run(
+        "", **WITHOUT_FRAMEWORK, **more, kind=kind, parameters=given, variables=variables
+    ).record
+    assert record["status"] == "unsupported", record["reason"]
+    assert f"apt-get install {install}" in record["reason"]
 
 
 def test_how_the_ranks_of_a_run_make_its_metric() -> None:

@@ -91,12 +91,6 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
     assert 0.7 < reads / (reads + writes) < 0.9, "four of five requests read"
 
 
-def test_without_fio_it_is_unsupported_with_what_to_install(toy: Bench, tmp_path: Path) -> None:
-    record = stored(toy, tmp_path, path="/nowhere")
-    assert record["status"] == "unsupported"
-    assert record["reason"] == "there is no fio here: install it (Debian: apt-get install fio)"
-
-
 @pytest.mark.parametrize(
     ("folder", "reason"),
     [

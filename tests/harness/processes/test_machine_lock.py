@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.machine import cores
 
 from ... import fake_gpus
 from ...bench import ROOT, Bench
@@ -151,40 +150,6 @@ def test_all_users_of_a_machine_share_its_lock() -> None:
         for path in folder.iterdir():
             path.unlink()
         folder.rmdir()
-
-
-@pytest.fixture
-def two_gpus(tmp_path: Path) -> dict[str, str]:
-    """Return variables with which ``nvidia-smi`` reports two GPUs."""
-    listed = fake_gpus.gpus(2, "Example", 40960, "580.95.05", "9.0")
-    return {"PATH": f"{fake_gpus.install(tmp_path / 'bin', listed)}:{os.environ['PATH']}"}
-
-
-def test_runs_of_one_gpu_go_side_by_side(
-    toy: Bench, other: Bench, two_gpus: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in two_gpus.items():
-        monkeypatch.setenv(name, value)
-    toy.hold.touch()
-    first = toy.start("hold=4", "--side-by-side", accelerator="cuda")
-    toy.wait_for_phase("timed window", 1)
-    second = other.run("", "--side-by-side", accelerator="cuda").record
-    alone = Neighbour(other.folder.parent / "alone")
-    alone.folder.mkdir()
-    third = alone.start("", accelerator="cuda")
-    assert "runs side by side, the latest of them process" in says_that_it_waits(third)
-    toy.hold.unlink()
-    actual, last = toy.finish(first).record, alone.finish(third).record
-    records = [actual, second, last]
-    assert [record["status"] for record in records] == ["ok"] * 3
-    seen = [record["ranks"][0]["settings"]["cuda_visible_devices"] for record in records]
-    assert seen[:2] == ["0", "1"]
-    assert [len(record["environment"]["hardware"]["gpus"]) for record in records] == [1, 1, 2]
-    assert [record["settings"]["side_by_side"] for record in records] == [True, True, False]
-    threads = [record["ranks"][0]["settings"]["threads"] for record in records]
-    assert threads[0] == max(1, len(cores.allowed()) // 2)
-    assert second["started"] < last["started"]
-    assert span(last)[0] > span(actual)[1], "it did not have the machine for itself"
 
 
 def test_a_run_asks_for_gpus_once_and_says_where_it_cannot(
