@@ -114,8 +114,3 @@ def build_environment(framework: str) -> str:
 @pytest.fixture(scope="session")
 def pytorch_python() -> str:
     return build_environment("pytorch")
-
-
-@pytest.fixture(scope="session")
-def tensorflow_python() -> str:
-    return build_environment("tensorflow")

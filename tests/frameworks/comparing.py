@@ -50,6 +50,13 @@ def _compared(folder: Path, modes: Sequence[str], training_only: bool) -> list[t
     return [*plain, *[(DROPOUT, "train")] * has_dropout]
 
 
+def compared_by_rank(run: ForkServer, reference: Path, ranks: int = 1, **options: object) -> Errors:
+    """Return the errors of training on ``ranks`` devices, by rank; ``options``: of the case."""
+    answers = run("comparing.compare_rank", ranks, reference=str(reference), options=options)
+    precision = str(options.get("precision", "fp32"))
+    return {f"rank {rank}": (precision, answer["errors"]) for rank, answer in enumerate(answers)}
+
+
 def beyond(errors: Errors, bounds: Mapping[str, float] | None = None) -> dict[Any, float]:
     """Return the errors above the bounds of their precision, or above ``bounds`` by quantity."""
     own = bounds or {}

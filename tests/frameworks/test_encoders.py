@@ -10,10 +10,9 @@ import pytest
 from reference import compute, electra
 from reference.operations import Jumps
 
-from .comparing import beyond
+from .comparing import beyond, compared_by_rank
 from .fork_server import ForkServer, served
 from .models import SEQUENCE, model_config_of
-from .planting import PYTORCH, Computation, errors_of
 
 
 @pytest.fixture(scope="module")
@@ -75,4 +74,4 @@ def test_a_half_precision_samples_the_same(
     """Fail if half precision samples other tokens.
     One more or less replaced token would change at least a tenth of the outputs."""
     reference = decoder_references / "electra_base"
-    assert not beyond(errors_of(run, reference, PYTORCH, Computation(precision=precision)))
+    assert not beyond(compared_by_rank(run, reference, precision=precision))

@@ -64,10 +64,6 @@ def learned(fork_servers: ForkServers, tmp_path_factory: pytest.TempPathFactory)
     return Answers(fork_servers, tmp_path_factory.mktemp("learned"))
 
 
-def test_the_teacher_learns_first() -> None:
-    assert next(iter(TRAINING_COMPILERS)) == TEACHER, "the others are given its weights"
-
-
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
     """Fail if a step computes with other data than those fed last, or with changed arrays."""

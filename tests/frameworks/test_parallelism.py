@@ -10,10 +10,9 @@ import pytest
 from core.parallelism import layout_of
 from reference import compute
 
-from .comparing import beyond
+from .comparing import beyond, compared_by_rank
 from .fork_server import ForkServer, served
 from .models import SEQUENCE, small
-from .planting import PYTORCH, Computation, errors_of
 
 #: Models with learned positions and a tied head; with rotary positions, grouped keys and a gate;
 #: with post-normalisation and segments.
@@ -116,8 +115,7 @@ def test_a_product_is_compared_with_the_mean_over_all_of_its_batches(
     pytorch: ForkServer, tmp_path: Path
 ) -> None:
     compute.write(small("gpt2_small", layers=1), SEQUENCE, 0, tmp_path / "four", parts=4)
-    on_four = Computation(ranks=4, parallelism="data2xfsdp2")
-    errors = errors_of(pytorch, tmp_path / "four", PYTORCH, on_four)
+    errors = compared_by_rank(pytorch, tmp_path / "four", 4, parallelism="data2xfsdp2")
     assert len(errors) == 4
     assert not beyond(errors)
 

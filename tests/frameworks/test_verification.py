@@ -29,7 +29,6 @@ from .models import (
     small,
     trained_parameters,
 )
-from .planting import errors_of, plant
 
 forked = served("pytorch")
 
@@ -53,17 +52,6 @@ def quantities(mode: str, precision: str) -> set[str]:
                 "two updates, total", "running statistics",
                 "running statistics, total"}  # fmt: skip
     return both | (training if mode == "train" else set())
-
-
-def test_finds_a_missing_activation(
-    forked: ForkServer, references: dict[str, Path], tmp_path: Path
-) -> None:
-    """Fail if missing activations behind sums are not found."""
-    relu = '"relu": lambda layer: nn.ReLU(),'
-    without = '"relu": lambda layer: nn.Identity() if layer.name.endswith(".relu") else nn.ReLU(),'
-    adapter = plant(tmp_path, [("models/cnn.py", relu, without)])
-    errors = errors_of(forked, references[RESNET], adapter)
-    assert beyond(errors), errors
 
 
 @pytest.mark.parametrize("definition", sorted({*DEFINITIONS.values()}))
@@ -153,6 +141,7 @@ OWN: dict[str, dict[str, Small]] = {
             EMBEDDING, **FOUR, micro_steps=True, options={"steps": 2, **DROPPING}
         ),
         "share_masks": Small(EMBEDDING, ranks=2, options=DROPPING),
+        "leave_out_activations_behind_sums": IMAGES,
         "lose_momentum": IMAGES._replace(ranks=2),
         "spoil_third_sample": IMAGES,
         "harden_labels": IMAGES._replace(soft_labels=True),

@@ -183,10 +183,6 @@ def test_modules_in_the_working_folder_are_not_imported(toy: Bench, tmp_path: Pa
         (trap / f"{name}.py").write_text("raise SystemExit('the trap was imported')\n")
     record = toy.run("", cwd=trap, devices_per_node=2).record
     assert record["status"] == "ok", record["reason"]
-    record = Bench(tmp_path / "second", toy.python, toy.marker)
-    record.folder.mkdir()
-    venv = record.run("", cwd=trap, install_method="venv", variables={"PYTHONPATH": ""}).record
-    assert venv["status"] == "ok", venv["reason"]
 
 
 def test_the_recorded_command_pasted_elsewhere_leaves_another_record(

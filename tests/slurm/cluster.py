@@ -1,9 +1,8 @@
 """A real SLURM cluster of four nodes on this host, started and stopped by a test session.
 
 It uses Debian's SLURM and munge without the host's configuration: all files are in the cluster's
-folder, and no service manager is used. If the host allows it, each node has its own network, host
-name and processes, so that killing a node acts like a power cut; else the nodes differ by port, and
-:attr:`Cluster.shared` says why.
+folder, and no service manager is used. Each node has its own network, host name and processes, so
+that killing a node acts like a power cut.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
@@ -59,7 +58,9 @@ class Job:
 
 
 def missing() -> str:
-    """Install missing programs; return why that failed and what to do, else ""."""
+    """Install missing programs; return why there can be no cluster here, else ""."""
+    if os.geteuid() != 0:
+        return "only root can make network namespaces and a bridge"
     lacking = [p for p in PROGRAMS if shutil.which(p, path=isolation.SEARCHED) is None]
     return install_debian_packages(*(PROGRAMS[p] for p in lacking)) if lacking else ""
 
@@ -69,7 +70,6 @@ class Cluster:
     Jobs run as the user who started it."""
 
     def __init__(self) -> None:
-        self.shared = ""
         self.place = Place(0)
         self._lock: int | None = None
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
@@ -88,7 +88,7 @@ class Cluster:
         try:
             began = time.time()
             configuration.make_folders(self.place)
-            self._isolate()
+            isolation.make_bridge(self.place.bridge, self.place.address())
             configuration.write(self.place)
             self._start_munged()
             self._start_controller()
@@ -113,14 +113,10 @@ class Cluster:
     @property
     def environment(self) -> dict[str, str]:
         """Return the variables of a client, besides the usual ones."""
-        needed = {
+        return {
             "SLURM_CONF": str(self.place.configuration),
             "FRAMEBENCH_LOCKS": str(self.place.folder / "locks"),  # on each node another folder
         }
-        if self.shared:
-            # Not everything in a job keeps SLURM_CONF: these commands do not need it.
-            needed["PATH"] = f"{self.place.folder / 'bin'}{os.pathsep}{isolation.SEARCHED}"
-        return needed
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command of SLURM on the host, whatever its exit status."""
@@ -201,15 +197,6 @@ class Cluster:
                 self.up(name)
         self._wait(lambda: set(self.nodes().values()) == {"idle"}, "all nodes to be idle")
 
-    def _isolate(self) -> None:
-        """Make the network, or find out why that is impossible."""
-        place = self.place
-        self.shared = isolation.why_not(place.bridge, place.folder)
-        if self.shared:
-            self.place = replace(place, isolated=False)
-        else:
-            isolation.make_bridge(place.bridge, place.address())
-
     def _start_munged(self) -> None:
         folder = self.place.folder / "munge"
         files = {"socket": "socket", "key-file": "key", "pid-file": "pid", "seed-file": "seed"}
@@ -223,14 +210,11 @@ class Cluster:
         self._wait(lambda: "is UP" in self.command("scontrol", "ping").stdout, "slurmctld to be up")
 
     def _start_daemon_of(self, name: str) -> None:
-        slurmd = ("slurmd", "-D", "-N", name)
-        if not self.place.isolated:
-            self._start_daemon(name, *slurmd)
-            return
-        place = self.place
-        script = isolation.BECOME + isolation.RUN
-        shell = ("sh", "-c", script, "sh", name, str(place.folder), place.address(name), *slurmd)
-        daemon = self._start_daemon(name, *isolation.UNSHARE, *shell, streams=subprocess.PIPE)
+        place, slurmd = self.place, ("slurmd", "-D", "-N", name)
+        shell = ("sh", "-c", isolation.RUN, "sh", name, str(place.folder), place.address(name))
+        daemon = self._start_daemon(
+            name, *isolation.UNSHARE, *shell, *slurmd, streams=subprocess.PIPE
+        )
         assert daemon.stdin
         output = daemon.stdout
         assert output

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import secrets
-import shutil
 import socket
 
 from .place import NODES, Place
@@ -67,13 +66,9 @@ NODE = (
 )
 
 
-#: Commands of SLURM that may be used in a job.
-CLIENTS = ("sacct", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun")
-
-
 def make_folders(place: Place) -> None:
     """Make the folders and files that are needed before nodes are isolated."""
-    for name in ("munge", "state", "log", "etc", "empty", "bin"):
+    for name in ("munge", "state", "log", "etc", "empty"):
         (place.folder / name).mkdir()
     for name in NODES:
         (place.folder / "spool" / name).mkdir(parents=True)
@@ -96,11 +91,6 @@ def write(place: Place) -> None:
         )
     (folder / "etc" / "gres.conf").write_text("".join(gpus))
     place.configuration.write_text(slurm_conf(place))
-    for name in CLIENTS:
-        file = folder / "bin" / name
-        program = shutil.which(name)
-        file.write_text(f'#!/bin/sh\nSLURM_CONF={place.configuration} exec {program} "$@"\n')
-        file.chmod(0o755)
 
 
 def slurm_conf(place: Place) -> str:
@@ -112,7 +102,7 @@ def slurm_conf(place: Place) -> str:
         NODE.format(
             name=name,
             address=place.address(name),
-            host=name if place.isolated else host,
+            host=name,
             port=place.port(name),
             cores=cores,
             memory=memory,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -89,8 +88,6 @@ def slurm() -> None:
 @pytest.fixture(scope="session")
 def shared_cluster(slurm: None) -> Iterator[Cluster]:
     with Cluster() as started:
-        if started.shared:
-            warnings.warn(f"the nodes of the SLURM cluster share {started.shared}", stacklevel=1)
         yield started
 
 

@@ -17,10 +17,12 @@ SEARCHED = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/s
 
 UNSHARE = ("unshare", "--net", "--uts", "--ipc", "--pid", "--fork", "--mount", "--mount-proc")
 
-# $1: host name, $2: the cluster's folder. SLURM's configuration is at its usual path, because not
-# everything in a job keeps SLURM_CONF. The file system that shows the network must be mounted anew;
-# the host's mounts in it are kept.
-BECOME = """\
+# Becomes a node and starts its program. $1: host name, $2: the cluster's folder, $3: own address;
+# then the program. It reports that the namespaces exist, and waits until the host has connected the
+# network. The shell stays as the process with which all others end and which adopts orphans.
+# SLURM's configuration is at its usual path, because not everything in a job keeps SLURM_CONF. The
+# file system that shows the network must be mounted anew; the host's mounts in it are kept.
+RUN = """\
 set -e
 echo "$1" > /proc/sys/kernel/hostname
 mount --bind "$2/hosts" /etc/hosts
@@ -31,12 +33,6 @@ mount --rbind /sys/fs/cgroup "$2/empty"
 mount -t sysfs sysfs /sys
 mount --move "$2/empty" /sys/fs/cgroup
 ip link set lo up
-"""
-
-# Reports that the namespaces exist, and waits until the host has connected the network. $3: own
-# address; then the program. The shell stays as the process with which all others end and which
-# adopts orphans.
-RUN = """\
 echo ready
 read -r plugged_in
 ip address add "$3"/24 dev eth0
@@ -51,25 +47,6 @@ def ip(*arguments: str) -> None:
     """Run ``ip``. Raises subprocess.CalledProcessError."""
     program = str(shutil.which("ip", path=SEARCHED))
     subprocess.run([program, *arguments], check=True, capture_output=True, text=True)
-
-
-def why_not(bridge: str, folder: Path) -> str:
-    """Return why this process cannot isolate others; "" if it can."""
-    if os.geteuid() != 0:
-        return "only root can make network namespaces and a bridge"
-    try:
-        ip("link", "add", bridge, "type", "bridge")
-        ip("link", "delete", bridge)
-        subprocess.run(
-            [*UNSHARE, "sh", "-c", BECOME, "sh", "tried", str(folder)],
-            check=True,
-            capture_output=True,
-            text=True,
-            env={"PATH": SEARCHED},
-        )
-    except subprocess.CalledProcessError as error:
-        return f"{error.cmd[0]} failed: {error.stderr.strip()}"
-    return ""
 
 
 def make_bridge(bridge: str, address: str) -> None:

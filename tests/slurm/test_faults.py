@@ -156,8 +156,6 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
 def test_results_that_no_node_sees_are_named_with_the_node(
     slurm_project: OnCluster, tmp_path: Path
 ) -> None:
-    if slurm_project.cluster.shared:
-        pytest.skip(f"the nodes share {slurm_project.cluster.shared}")
     slurm_project.suite(1)
     # Through a process of this machine, which the nodes lack.
     folder = os.open(tmp_path, os.O_RDONLY)

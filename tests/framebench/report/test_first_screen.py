@@ -77,21 +77,6 @@ def test_a_phone_has_the_answer_within_two_screens(
     assert browser.evaluate(cut) == 0
 
 
-def test_paper_has_the_bars_and_no_buttons(browser: Browser, quick: Path) -> None:
-    browser.open(quick, width=718, folded=True)  # A4 between its margins
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        assert browser.evaluate("document.documentElement.scrollWidth") <= 718
-        exact = "getComputedStyle(document.querySelector('.bar')).printColorAdjust"
-        assert browser.evaluate(exact) == "exact"
-        assert browser.evaluate("document.querySelector('.bar').offsetWidth") > 40
-        seen = """[...document.querySelectorAll("button, .part:not([open])")].filter((one) =>
-            one.offsetWidth).length"""
-        assert browser.evaluate(seen) == 0
-    finally:
-        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
 # ---- what it says -------------------------------------------------------------------------------
 
 

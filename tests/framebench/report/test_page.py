@@ -20,7 +20,6 @@ from ..browser import AXE, Browser, choose, make
 from ..made_up_records import write_records
 
 WIDTHS = (1440, 1024, 390)
-ROWS = "[...document.querySelectorAll(`#table-${arguments[0]} tbody tr[data-row]`)]"
 #: Number of columns of each table, and its overhang beyond the window.
 TABLES = """[...document.querySelectorAll("main table")].map((table) => ({
     name: table.closest("[id]").id,
@@ -261,16 +260,19 @@ def test_the_keyboard_alone_suffices(browser: Browser, called: Path) -> None:
     assert browser.evaluate("document.activeElement.matches('#table-summary .more a')")
 
 
-def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
+def test_paper_has_bars_and_tables_uncut_and_no_buttons(browser: Browser, quick: Path) -> None:
     browser.open(quick, width=718)  # A4 between its margins
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.evaluate("document.documentElement.scrollWidth") <= 718
         assert all(table["beyond"] <= 0 for table in browser.evaluate(TABLES))
         visible = "[...document.querySelectorAll(arguments[0])].some(one => one.offsetWidth)"
-        for gone in ("#ask", "nav", ".take", ".unfold", ".further", ".save"):
+        for gone in ("#ask", "nav", "button", ".take", ".unfold", ".further", ".save"):
             assert not browser.evaluate(visible, gone), gone
         assert browser.evaluate(visible, "#table-summary td")
+        exact = "getComputedStyle(document.querySelector('.bar')).printColorAdjust"
+        assert browser.evaluate(exact) == "exact"
+        assert browser.evaluate("document.querySelector('.bar').offsetWidth") > 40
         sizes = browser.evaluate(
             "['.what', 'main li', 'main p', '.about-table'].map((one) => parseFloat("
             "getComputedStyle(document.querySelector(one)).fontSize) * 72 / 96)"
@@ -278,6 +280,3 @@ def test_on_paper_nothing_is_cut(browser: Browser, quick: Path) -> None:
         assert max(sizes) <= 9.6, f"points of running text: {sizes}"
     finally:
         browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-# ---- picture ------------------------------------------------------------------------------------

@@ -99,9 +99,9 @@ def compare_all(computations):
     return {"errors": errors}
 
 
-def compare_copy(reference, copy, config_name, options):
-    """Compare a copy of the adapter."""
+def compare_rank(reference, options):
+    """Compare a rank of the adapter in a computation with these options."""
     actual = ReferenceFolder(reference)
-    adapter = started(load_model_config(reference, config_name), folder=copy, **options)
+    adapter = started(load_model_config(reference), **options)
     adapter.build(actual.prepare(adapter))
     return {"errors": compare(adapter, actual, print)}
