@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 PATIENCE = 600.0  # seconds; tests wait for events, not for times
@@ -35,3 +38,21 @@ def take_own_core() -> None:
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:])
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[number % len(cores)]})
+
+
+@contextmanager
+def hog(core: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Keep ``core`` busy until the end of the context."""
+    spin = "print(flush=True)\nwhile True: pass"
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", spin],
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: os.sched_setaffinity(0, [core]),
+    )
+    try:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

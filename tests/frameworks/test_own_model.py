@@ -11,6 +11,7 @@ import pytest
 from framebench.environments import uv
 
 from ..bench import Bench
+from ..commands import git
 from ..conftest import ROOT, build_environment
 from .comparing import beyond
 from .fork_server import ForkServer, served
@@ -174,8 +175,7 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     Path(path).write_text(text.replace("from torch import nn", "from far import nn"))
     bench = Bench(tmp_path, python)
     for arguments in (("init", "-q"), ("add", "far.py", "parts", path), ("commit", "-qm", "one")):
-        own = ("-c", "user.name=a", "-c", "user.email=a@b")
-        subprocess.run(["git", *own, *arguments], cwd=tmp_path, check=True)
+        git(tmp_path, *arguments)
     (tmp_path / "parts" / "near.py").write_text("from torch import nn  # near\n")
     record = bench.run(framework=framework, model=path, precision="amp").record
     assert record["status"] == "ok", record["reason"]

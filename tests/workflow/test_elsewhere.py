@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ..commands import git
 from .conftest import ONE_RUN, Project
 
 MODULE = """
@@ -111,15 +111,8 @@ def test_a_module_measures_into_no_folder_that_another_call_has(
 
 
 def test_files_fetched_one_by_one_say_what_to_do(project: Project, elsewhere: Project) -> None:
-    variables = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    identity = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "init.defaultBranch=main"]
-    for arguments in (["init", "-q"], ["add", "workflow"], ["commit", "-q", "-m", "x"]):
-        subprocess.run(
-            ["git", *identity, *arguments],
-            cwd=project.folder,
-            check=True,
-            env={**os.environ, **variables},
-        )
+    for arguments in (["init", "-q", "-b", "main"], ["add", "workflow"], ["commit", "-qm", "x"]):
+        git(project.folder, *arguments)
     fetched = f'gitfile({str(project.folder)!r}, path="workflow/Snakefile", ref="main")'
     (elsewhere.folder / "Snakefile").write_text(MODULE.format(snakefile=fetched, prefix=""))
     refused = elsewhere.run("--cores", "all", "-n")

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from ..hog import hog
-from ..processes import wait_for
+from ..processes import hog, wait_for
 from .conftest import ONE_RUN, RUNS, Project
 from .snakemake_server import SnakemakeCall
 

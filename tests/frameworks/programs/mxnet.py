@@ -51,10 +51,6 @@ def train_in_bfloat16(model_config, compiler, dtypes):
     assert adapter.settings()["amp_dtype"] == "bfloat16"
 
 
-def check_amp_runs_in_bfloat16():
-    train_in_bfloat16(small_images(), "none", {"bfloat16": RESNET_PRODUCTS})
-
-
 def check_amp_runs_in_bfloat16_in_a_graph():
     train_in_bfloat16(small_images(), "hybridize", {"bfloat16": RESNET_PRODUCTS})
 
@@ -65,10 +61,6 @@ ATTENTION_IN_FLOAT32 = {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}
 
 def check_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32():
     train_in_bfloat16(small_bert(), "none", ATTENTION_IN_FLOAT32)
-
-
-def check_a_product_that_mxnet_lacks_in_bfloat16_stays_in_float32_in_a_graph():
-    train_in_bfloat16(small_bert(), "hybridize", ATTENTION_IN_FLOAT32)
 
 
 def check_amp_without_effect_is_seen():

@@ -14,7 +14,7 @@ from harness.machine import cores
 from harness.telemetry import watcher
 
 from ...bench import Bench
-from ...hog import hog
+from ...processes import hog
 from ..validity import assert_valid
 
 
