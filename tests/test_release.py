@@ -1,4 +1,9 @@
-"""A tag becomes a release with its section of the changelog, and matches the records' version."""
+"""How others find the project: a tag becomes a release with its section of the changelog, and the
+catalog of Snakemake workflows finds everything that it looks for.
+
+The catalog's programs are scripts/generate-catalog.py and source/build_wf_pages.py of
+https://github.com/snakemake/snakemake-workflow-catalog. Its own checks, ``snakemake --lint`` and
+``snakefmt --check``, are in test_style.py."""
 
 from __future__ import annotations
 
@@ -7,14 +12,18 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import harness
 import pytest
 import yaml
+from framebench.config.settings import load_settings
+from framebench.config.validation import ConfigError
 
 from .conftest import ROOT
+from .framebench.settings import CATALOG
 
 WORKFLOWS = ROOT / ".github" / "workflows"
 #: Double of GitHub's command that notes its arguments.
@@ -106,3 +115,45 @@ def test_what_tests_a_change_is_what_the_readme_says() -> None:
     assert command
     assert f"    {command[0]}\n" in (ROOT / "README.md").read_text()
     assert job("tests.yml", "tests")["timeout-minutes"] == 90
+
+
+#: Deployment methods with instructions on a page, and their arguments of ``--sdm``.
+WAYS = {
+    "conda": ["conda"],
+    "apptainer": ["apptainer"],
+    "apptainer+conda": ["conda", "apptainer"],
+}
+
+
+def usage() -> dict[str, Any]:
+    file = ROOT / ".snakemake-workflow-catalog.yml"
+    return dict(yaml.safe_load(file.read_text())["usage"])
+
+
+def test_files_stand_where_it_looks_for_them() -> None:
+    listed = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
+    wanted = ("workflow/Snakefile", "config/README.md", "config/config.yaml", "CITATION.cff")
+    assert {*wanted} <= {*listed}, "of a project without them it has no page"
+    rules = [Path(name) for name in listed if name.startswith("workflow/rules/")]
+    assert rules
+    assert {path.suffix for path in rules} == {".smk"}
+    readme = (ROOT / "README.md").read_text().lower()
+    assert "snakemake workflow" in readme, "it searches for these words"
+
+
+def test_it_says_how_the_workflow_is_called() -> None:
+    assert {*usage()} == {"mandatory-flags", "software-stack-deployment", "report"}
+    flags = usage()["mandatory-flags"]
+    assert flags["flags"] == "", "a plain call measures"
+    assert "clone" in flags["desc"]
+    assert usage()["report"] is True
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_of_deployment_works_as_it_says(way: str) -> None:
+    """Fail if ``--sdm`` refuses a documented method; tests/workflow measures with them."""
+    offered = usage()["software-stack-deployment"]
+    assert {*offered} == {*WAYS}
+    refusal = nullcontext() if offered[way] else pytest.raises(ConfigError, match="--sdm: found")
+    with refusal:
+        load_settings({}, CATALOG, WAYS[way])
