@@ -260,14 +260,16 @@ def test_the_keyboard_alone_suffices(browser: Browser, called: Path) -> None:
     assert browser.evaluate("document.activeElement.matches('#table-summary .more a')")
 
 
-def test_paper_has_bars_and_tables_uncut_and_no_buttons(browser: Browser, quick: Path) -> None:
+def test_paper_has_bars_and_tables_uncut_and_nothing_to_press(
+    browser: Browser, quick: Path
+) -> None:
     browser.open(quick, width=718)  # A4 between its margins
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     try:
         assert browser.evaluate("document.documentElement.scrollWidth") <= 718
         assert all(table["beyond"] <= 0 for table in browser.evaluate(TABLES))
         visible = "[...document.querySelectorAll(arguments[0])].some(one => one.offsetWidth)"
-        for gone in ("#ask", "nav", "button", ".take", ".unfold", ".further", ".save"):
+        for gone in ("#ask", "nav", ".take", ".unfold", ".further", ".save"):
             assert not browser.evaluate(visible, gone), gone
         assert browser.evaluate(visible, "#table-summary td")
         exact = "getComputedStyle(document.querySelector('.bar')).printColorAdjust"
