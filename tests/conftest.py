@@ -97,11 +97,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def build_environment(framework: str) -> str:
     """Return the interpreter of a framework's environment for CPUs, building it if needed.
     It lies where the workflow looks for it, so that it is built once for tests and ``snakemake``.
+    ``FRAMEBENCH_TEST_ENVIRONMENTS``: names of files in ``envs`` to take instead, separated by
+    commas, such as ``pytorch-cuda``, whose packages run on CPUs, too.
     """
     from framebench.config.catalog import load_catalog
     from framebench.environments.venvs import MARKER, read_environment_file
 
     path, _ = load_catalog(ROOT).environment_file(framework, "cpu")
+    for name in filter(None, os.environ.get("FRAMEBENCH_TEST_ENVIRONMENTS", "").split(",")):
+        if name.startswith(f"{framework}-"):
+            path = ROOT / "envs" / f"{name}.yaml"
     assert path
     file = read_environment_file(path)
     marker = ROOT / ".venvs" / file.name / MARKER

@@ -10,7 +10,7 @@ from core.gpus import Gpu, profile_bytes
 from pydantic import Field, WithJsonSchema, model_validator
 
 from ..machine.local import Machine
-from .keys import MILLION, Count, KeysFromTexts, Text, default
+from .keys import MILLION, Count, KeysFromTexts, Text, default, matching
 from .validation import NotAllowed, NotAmong, show
 
 #: Seconds of a job besides its run's time limit; half of them are for a clean end.
@@ -22,13 +22,16 @@ _NOT_IN_GRES = "+-"
 
 _Gres = Annotated[
     str,
-    Field(pattern=r"^gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?$"),
+    matching(
+        r"gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?",
+        "gpu, gpu:TYPE or gpu:TYPE:COUNT",
+    ),
 ]
 _Gibibytes = Annotated[float, Field(gt=0, le=2**20)]
-#: Version as nvidia-smi writes it, such as 550.54.15 or 9.0.
 _Version = Annotated[
     str,
-    Field(pattern=r"^[0-9]{1,4}(\.[0-9]{1,4}){1,2}$", coerce_numbers_to_str=True),
+    Field(coerce_numbers_to_str=True),
+    matching(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}", "a version as nvidia-smi writes it: 550.54.15, 9.0"),
     WithJsonSchema({"type": ["string", "number"]}),
 ]
 

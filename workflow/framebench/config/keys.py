@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
@@ -94,6 +95,17 @@ def read_as(convert: Callable[..., Any], form: Any = str) -> BeforeValidator:
     return BeforeValidator(convert, json_schema_input_type=form)
 
 
+def matching(pattern: str, allowed: str) -> AfterValidator:
+    """Return a check that a whole text matches a regular expression; ``allowed``: it in words."""
+
+    def check(text: str) -> str:
+        if not re.fullmatch(pattern, text):
+            raise NotAllowed(allowed)
+        return text
+
+    return AfterValidator(check)
+
+
 def in_catalog(kind: str) -> AfterValidator:
     """Return a check for the catalog's names of a kind.
 
@@ -159,7 +171,9 @@ NodesNamed = Values[str]
 Folder = Annotated[Path, read_as(values.folder)]
 
 
-_VariableName = Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z0-9_]*$")]
+_VariableName = Annotated[
+    str, matching("[A-Za-z_][A-Za-z0-9_]*", "a name of letters, digits and _, no digit first")
+]
 _VariableValue = Annotated[
     str,
     Field(strict=False, coerce_numbers_to_str=True),
@@ -170,7 +184,7 @@ Variables = dict[_VariableName, _VariableValue]
 #: Default command of Python in an image and with modules loaded.
 PYTHON = "python3"
 #: Pattern of a pinned package, as pip writes it.
-PIN = r"^[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+$"
+PIN = r"[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+"
 
 
 #: URI schemes from which Apptainer can pull an image.
@@ -199,7 +213,7 @@ class Image(Keys):
 class Modules(Keys):
     """Environment modules. ``load``: names, in this order; ``python``: command of Python."""
 
-    load: Values[Annotated[str, Field(pattern=r"^[^\s-]\S*$")]]
+    load: Values[Annotated[str, matching(r"[^\s-]\S*", "the name of a module, without blanks")]]
     python: Text = PYTHON
 
 
@@ -218,4 +232,4 @@ ModulesEntry = Annotated[
     Modules,
     read_as(lambda some: some if isinstance(some, dict) else {"load": some}, list[str] | Modules),
 ]
-Pin = Annotated[str, Field(pattern=PIN)]
+Pin = Annotated[str, matching(PIN, "NAME==VERSION")]

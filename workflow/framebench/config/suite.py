@@ -23,6 +23,7 @@ from .keys import (
     Share,
     Variables,
     default,
+    matching,
     read_as,
     validated,
 )
@@ -114,7 +115,9 @@ class Variant(Keys):
     model: OwnModelKey | None = None
 
 
-_VariantName = Annotated[str, Field(pattern="^[A-Za-z0-9_.]{1,100}$")]
+_VariantName = Annotated[
+    str, matching("[A-Za-z0-9_.]{1,100}", "a name of at most 100 letters, digits, _ and .")
+]
 _Side = Annotated[Variant, read_as(lambda side: {} if side is None else side, Variant | None)]
 
 

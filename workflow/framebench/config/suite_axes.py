@@ -18,6 +18,7 @@ from .keys import (
     Models,
     Values,
     default,
+    matching,
     read_as,
 )
 from .validation import NotAllowed, show
@@ -40,7 +41,17 @@ else:
 #: A batch that is not a number; one for CPUs and one for GPUs are joined by OR_ON_GPUS.
 _NUMBER = "[1-9][0-9]{0,3}"
 _WORDS = f"{MAX}|{_NUMBER}{PER_CORE}|({_NUMBER}({PER_CORE})?{OR_ON_GPUS})?{_NUMBER}{PER_GIB}"
-_Batch = Count | Annotated[str, Field(pattern=f"^({_WORDS})$")]
+_Batch = (
+    Count
+    | Annotated[
+        str,
+        matching(
+            _WORDS,
+            f"a whole number of at least 1, one of at most 9999 with{PER_CORE} or{PER_GIB}, "
+            f"2{OR_ON_GPUS}8{PER_GIB}, {MAX}",
+        ),
+    ]
+)
 
 
 def _not_given() -> Any:

@@ -113,7 +113,8 @@ def _allowed_by_pydantic(error: ErrorDetails) -> NotAllowed:
         return NotAmong(error["input"], re.findall("'([^']*)'", error["ctx"]["expected"]))
     if error["type"] in ("dict_type", "model_type"):
         return NotAllowed("a mapping")
-    return NotAllowed(re.sub(r"^\w+ should (be|have|match) ", "", error["msg"]))
+    words = re.sub(r"^\w+ should (be|have|match) ", "", error["msg"])
+    return NotAllowed(words.partition(", unable to parse")[0])
 
 
 def _key(path: Iterable[Any]) -> str:
