@@ -16,6 +16,7 @@ from core import surroundings
 
 from .. import PROJECT
 from ..cases import fitting
+from ..plan.case_settings import is_beside
 from ..plan.job import FIRST
 from ..runs import commands
 from .call import Wildcards
@@ -134,8 +135,8 @@ class Lookups:
         """Return the cores of a job: all, or a GPU's share of them for a job side by side with
         others, of which as many run at a time as there are GPUs."""
         job, plan = self.state.job(wildcards), self.state.plan
-        beside = job.kind in ("run", "verification", "checks")
-        if not beside or not plan.is_beside(job.case.devices):
+        kinds = ("run", "verification", "checks")
+        if job.kind not in kinds or not is_beside(job.case.devices, plan.settings):
             return self.cores
         return -(-self._cores_here // plan.capacity.devices_per_node)
 

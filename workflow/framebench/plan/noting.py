@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..cases import conditions
-from ..cases.fitting import LeftOut
 from ..records import expected
 from ..records.expected import ExpectedCase
 from . import case_settings
@@ -15,11 +14,10 @@ def note(plan: Plan) -> None:
     at which others are measured. Raises OSError.
 
     Cases that check another batch are not expected: only those of the leaders are measured."""
-    folders = [
-        (case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger
-    ]
-    searched = [(search.case, "", "") for search in plan.unsearched]
-    left_out = [(left_out.case, "", left_out.reason) for left_out in _competing(plan)]
+    competing = {case.setting for case in plan.folders}
+    noted = [(case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger]
+    noted += [(search.case, "", "") for search in plan.unsearched]
+    noted += [(out.case, "", out.reason) for out in plan.left_out if out.case.setting in competing]
     cases = [
         ExpectedCase(
             plan.settings.suite.name,
@@ -32,12 +30,6 @@ def note(plan: Plan) -> None:
             plan.settings.budget is not None,
             why,
         )
-        for case, folder, why in (*folders, *searched, *left_out)
+        for case, folder, why in noted
     ]
     expected.note(plan.settings.results, plan.settings.suite.name, cases, plan.is_whole)
-
-
-def _competing(plan: Plan) -> list[LeftOut]:
-    """Return the cases left out whose setting another case of the plan has."""
-    settings = {case.setting for case in plan.folders} if plan.left_out else set()
-    return [left_out for left_out in plan.left_out if left_out.case.setting in settings]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
 from ..environments.software import Software, choose, misfit
 from ..environments.soundness import is_sound
-from ..files.attempt_names import attempt_name, repeat_and_attempt
+from ..files.attempt_names import newest_attempt
 from ..machine.identities import Identity, is_here
 from ..machine.local import Machine
 from ..records import verifications
@@ -76,10 +75,6 @@ class Plan:
     @property
     def pending(self) -> list[Job]:
         return [run for run in self.runs if not run.status]
-
-    def is_beside(self, devices: int) -> bool:
-        """Return whether a run of so many devices goes side by side with others."""
-        return case_settings.is_beside(devices, self.settings)
 
     @property
     def computed(self) -> list[Case]:
@@ -188,7 +183,6 @@ def make_plan(
     once = {search.largest for search in failed}.difference(cases)
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
-    present = {folder: _attempts(settings.results / "runs" / folder) for folder in folders.values()}
     done = {(run.case, run.repeat) for run in before.runs} if before else set()
     planned: dict[tuple[Case, int], Job] = {}
     reserve: dict[tuple[Case, int], Job] = {}
@@ -199,9 +193,8 @@ def make_plan(
         # The largest batch may also be a requested one: both share the same runs.
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
             continue
-        path, status = _record_of(
-            folders[case], repeat, present[folders[case]], latest, settings, (case, repeat) in done
-        )
+        is_done = (case, repeat) in done
+        path, status = _record_of(folders[case], repeat, latest, settings, is_done)
         output, log = files_of(settings.results, "run", path)
         run = Job(
             "run", path, plan.seconds[case], output, log, case, repeat, status,
@@ -275,7 +268,9 @@ def remaining(plan: Plan) -> float:
 def seconds_for(plan: Plan, runs: Iterable[Job]) -> float:
     """Return the expected seconds of ``runs``; for runs side by side a lower bound."""
     runs = list(runs)
-    beside = [run.seconds for run in runs if plan.is_beside(run.case.devices)]
+    beside = [
+        run.seconds for run in runs if case_settings.is_beside(run.case.devices, plan.settings)
+    ]
     alone = sum(run.seconds for run in runs) - sum(beside)
     return alone + max([sum(beside) / plan.capacity.devices_per_node, *beside])
 
@@ -325,30 +320,27 @@ def _needed(
 
 
 def _record_of(
-    folder: str,
-    repeat: int,
-    attempts: dict[int, list[int]],
-    latest: dict[str, Run],
-    settings: Settings,
-    is_done: bool,
+    folder: str, repeat: int, latest: dict[str, Run], settings: Settings, is_done: bool
 ) -> tuple[str, str]:
     """Return path and status of a repeat's valid record; else the first free path and "".
 
     ``is_done``: this call has measured the repeat. A record of it that cannot be read is a failure
     then, which the next call measures again.
     """
-    present = attempts.get(repeat, [])
-    for attempt in sorted(present, reverse=True):
-        path = f"{folder}/{attempt_name(f'r{repeat}', attempt)}"
-        run = latest.get(f"{path}.json")
-        again = _is_to_repeat if is_done else _run_again
-        if run and not again(run, settings):
-            return path, run.status
-        if run:
-            break
-        if is_done:
-            return path, "failed"
-    return f"{folder}/{attempt_name(f'r{repeat}', max(present, default=-1) + 1)}", ""
+    again = _is_to_repeat if is_done else _run_again
+    is_outdated = False
+
+    def read_status(path: Path) -> str | None:
+        nonlocal is_outdated
+        run = latest.get(f"{folder}/{path.name}")
+        is_outdated |= bool(run and again(run, settings))
+        if is_outdated or not (run or is_done):
+            return None
+        return run.status if run else "failed"
+
+    records = settings.results / "runs" / folder
+    name, status = newest_attempt(records, f"r{repeat}", read_status)
+    return f"{folder}/{name}", status or ""
 
 
 def _run_again(run: Run, settings: Settings) -> bool:
@@ -365,18 +357,3 @@ def _run_again(run: Run, settings: Settings) -> bool:
 def _is_to_repeat(run: Run, settings: Settings) -> bool:
     is_disturbed = any(flag.name == DISTURBED for flag in run.flags)
     return is_disturbed and run.attempt < settings.rerun_disturbed
-
-
-def _attempts(folder: Path) -> dict[int, list[int]]:
-    """Return the attempts of each repeat that have a record file in a case's folder."""
-    results: dict[int, list[int]] = defaultdict(list)
-    try:
-        names = os.listdir(folder)
-    except FileNotFoundError:
-        return {}
-    for name in names:
-        stem, suffix = os.path.splitext(name)
-        if suffix == ".json" and (named := repeat_and_attempt(stem)):
-            repeat, attempt = named
-            results[repeat].append(attempt)
-    return results

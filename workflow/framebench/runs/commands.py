@@ -10,7 +10,7 @@ from core.case import Case
 from ..config.catalog import Catalog
 from ..config.values import bytes_of
 from ..plan import batch_searches
-from ..plan.case_settings import data_of, steps_of
+from ..plan.case_settings import data_of, is_beside, steps_of
 from ..plan.case_settings import variables as variables_of
 from ..plan.estimates import run_limit
 from ..plan.job import Job
@@ -104,7 +104,7 @@ def harness_options(
         "time_limit": run_limit(settings),
         "memory_limit": memory,
         "cores": capacity.cores,
-        "side_by_side": plan.is_beside(case.devices) or None,
+        "side_by_side": is_beside(case.devices, settings) or None,
         "seed": settings.seed,
         **own,
     }
