@@ -34,13 +34,6 @@ class Wildcards(Protocol):
     def __getattr__(self, name: str) -> str: ...
 
 
-class SnakemakeJob(Protocol):
-    """A job of Snakemake."""
-
-    wildcards: Wildcards
-    rule: Any
-
-
 class SnakemakeCall:
     """One call of Snakemake. ``module``: name of the module that the rules are of another workflow,
     None for the main workflow."""
@@ -131,9 +124,10 @@ class SnakemakeCall:
         """Value of ``--slurm-array-jobs``; "" without one."""
         return str(getattr(self._workflow.executor_settings, "array_jobs", None) or "")
 
-    def jobs_to_run(self) -> list[SnakemakeJob]:
-        """Return the unfinished jobs."""
-        return list(self._workflow.dag.needrun_jobs())
+    def jobs_to_run(self) -> list[tuple[str, dict[str, str]]]:
+        """Return rule and wildcards of the unfinished jobs."""
+        jobs = self._workflow.dag.needrun_jobs()
+        return [(job.rule.name, dict(job.wildcards.items())) for job in jobs]
 
     def start_at_any_rate(self) -> None:
         """Set no limit to the jobs started per second: for it, Snakemake would look at all waiting

@@ -59,10 +59,10 @@ class Handlers:
         stop_starting = signal.getsignal(signal.SIGTERM)
         self._signals.watch(lambda: self._stop(stop_starting))
         waiting = self._call.jobs_to_run()
-        self._judges = any(job.rule.name == _OUTCOME for job in waiting)
+        self._judges = any(rule == _OUTCOME for rule, _ in waiting)
         state, plan = self._driver.state, self._driver.state.plan
-        named = (name_of(dict(job.wildcards.items()), job.rule.name) for job in waiting)
-        known = [job for name in named if (job := state.table.find(name))]
+        found = (state.table.find(name_of(wildcards, rule)) for rule, wildcards in waiting)
+        known = [job for job in found if job]
         submitted = [job for job in known if job.nodes]
         if not submitted:
             return
@@ -173,7 +173,7 @@ class Handlers:
     def _report(self, logged: str) -> bool:
         """Make tables and report of the existing records, if the call was to make them; return
         whether that succeeded."""
-        asked = _REPORTING & {job.rule.name for job in self._call.jobs_to_run()}
+        asked = _REPORTING & {rule for rule, _ in self._call.jobs_to_run()}
         if not self._signals.received:
             asked = {rule for rule in asked if f"Error in rule {rule}:" not in logged}
         results = self._driver.settings.results

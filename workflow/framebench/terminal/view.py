@@ -197,12 +197,10 @@ class ProgressView:
 
     def _ends(self, number: int, now: float) -> bool:
         job, started = self._running.get(number, (None, now))
-        if job is None:
-            return False
-        for part in job.parts or [job]:
+        for part in job.parts or [job] if job else []:
             outcome = outcome_of(Path(part.record)) if part.record else RunOutcome("ok")
             self._over(number, part, started, now, outcome)
-        return True
+        return job is not None
 
     def _breaks(self, number: int, now: float) -> bool:
         """Show a failed job, and return whether that is enough.
@@ -216,10 +214,9 @@ class ProgressView:
             self.say(f"{job.title}  interrupted")
             return True
         reason = "ended without a record" if job.record else "see above or its log"
-        failed = RunOutcome("failed", reason)
         for part in job.parts or [job]:
             is_made = part is not job and Path(part.record).exists()
-            outcome = outcome_of(Path(part.record)) if is_made else failed
+            outcome = outcome_of(Path(part.record)) if is_made else RunOutcome("failed", reason)
             self._over(number, part, started, now, outcome)
         return self._here
 
