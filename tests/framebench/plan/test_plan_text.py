@@ -24,8 +24,8 @@ H100 = Gpu("NVIDIA H100", 80 * 2**30, "580.95.05", "", "", "9.0")
 def test_runs_that_a_retry_might_let_through_are_named() -> None:
     statuses = ("ok", "", "unsupported", "timeout", "oom", "timeout")
     plan: Any = SimpleNamespace(runs=[SimpleNamespace(status=status) for status in statuses])
-    timed_out, no_memory = plan_text.left_as_they_are(plan)
-    assert no_memory.startswith("1 run(s) ran out of memory and count as done")
+    no_memory, timed_out = plan_text.left_as_they_are(plan)
+    assert no_memory.startswith("1 run(s) out of memory and count as done")
     assert timed_out == (
         "2 run(s) timed out and count as done; --config retry=timeout repeats them"
     )

@@ -12,9 +12,10 @@ from .. import PROJECT
 from ..cases import names
 from ..config import gpu_environments
 from ..config.repeats import FIRST_LOOK
+from ..config.statuses import FAILURES
 from ..environments.software import unbuilt
 from ..machine import local
-from . import budget, call_text, costs, estimates
+from . import budget, call_text, costs
 from .costs import NOTHING_SPENT
 from .estimates import ENVIRONMENT_SECONDS
 from .job import Job
@@ -30,54 +31,64 @@ MOST_NAMES, MOST_CALLS = 12, 3
 def describe(plan: Plan) -> str:
     """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
     suite = plan.settings.suite
-    limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
-    width, margin = suite.repeats.width, suite.repeats.margin
-    until = f" (as many as make the interval {width:.1%} wide)" if width else ""
-    until += f" (as many as decide a margin of {margin:.1%})" if margin else ""
-    if plan.settings.budget:
-        until = " (as the order of the frameworks needs)"
-    cases = len(plan.folders) - len(plan.larger)
-    filled = f" or {suite.timed_seconds:g} s of" if suite.timed_seconds else ""
-    steps = (
-        f", each {suite.warmup_steps}{limit} warm-up and {suite.timed_steps}{filled} timed steps"
-    )
-    if not any(case.is_step for case in plan.cases):
-        steps = ""
     lines = [
         f"Suite {suite.name} ({suite.path})",
-        f"  {counted(cases, 'case')} x {suite.repeats} repeats{until} = "
-        f"{counted(len(plan.runs), 'run')}{steps}",
+        f"  {counted(len(plan.folders) - len(plan.larger), 'case')} x {suite.repeats} repeats"
+        f"{_until(plan)} = {counted(len(plan.runs), 'run')}{_steps(plan)}",
         *(f"  {line}" for line in _machine(plan)),
         *(f"  {line}" for line in [*other_machine_lines(plan), *left_as_they_are(plan)]),
-        *_provided(plan),
-        *_to_find(plan),
     ]
+    provided = sorted((name, known) for name, known in plan.software.items() if not known.file)
+    lines += [f"  {name}: {software}" for name, software in provided if name]
+    if plan.searches:
+        to_do = names.frameworks(search.case for search in plan.unsearched)
+        which = f" ({names.listed(to_do)}), and then the runs with them" if to_do else ""
+        count = f"{len(plan.unsearched)} of {len(plan.searches)}"
+        lines += ["", f"Largest batches to find first: {count}{which}"]
     if plan.runs:
-        named = {kind: measurement.chosen for kind, measurement in suite.measurements.items()}
-        lines += ["", *table(run_table(plan.runs, plan.folders, named))]
-        lines += _names(plan)
+        lines += ["", *table(_rows(plan))]
+        found = [str(case) for case in plan.folders if case not in plan.larger]
+        if len(found) <= MOST_NAMES:
+            lines += ["", "Cases, as --config cases=.. takes them:", *(f"  {n}" for n in found)]
     lines += ["", *call_text.left_out(plan), *call_text.processor(plan)]
     known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
     lines += [
         "",
         f"To do: {counted(len(plan.pending), 'run')}, about {duration(remaining(plan))} ({known})",
         *(_answered(plan) if plan.settings.budget else _at_most(plan)),
-        *_over_limit(plan),
     ]
-    missing = unbuilt(plan.needed.values())
     files = [
         software.file.path.name
         + (" (then the driver compiles its kernels, up to 30 min, once)")
         * bool(gpu_environments.compiling(PROJECT, software.file.path, plan.capacity.gpus))
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
-        for software in missing
+        for software in unbuilt(plan.needed.values())
         if software.file and software.marker
     ]
     if files:
         time_for_it = duration(ENVIRONMENT_SECONDS * len(files))
         lines += [f"Environments to build first, about {time_for_it}: {', '.join(files)}"]
     return "\n".join(lines)
+
+
+def _until(plan: Plan) -> str:
+    """Return what decides the number of repeats; "" if the suite says it."""
+    repeats = plan.settings.suite.repeats
+    if plan.settings.budget:
+        return " (as the order of the frameworks needs)"
+    if repeats.margin:
+        return f" (as many as decide a margin of {repeats.margin:.1%})"
+    return f" (as many as make the interval {repeats.width:.1%} wide)" if repeats.width else ""
+
+
+def _steps(plan: Plan) -> str:
+    if not any(case.is_step for case in plan.cases):
+        return ""
+    suite = plan.settings.suite
+    limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
+    filled = f" or {suite.timed_seconds:g} s of" if suite.timed_seconds else ""
+    return f", each {suite.warmup_steps}{limit} warm-up and {suite.timed_steps}{filled} timed steps"
 
 
 def _machine(plan: Plan) -> list[str]:
@@ -127,16 +138,11 @@ def _gpus(plan: Plan) -> list[str]:
 def left_as_they_are(plan: Plan) -> list[str]:
     """Return lines on runs that are done but may succeed with a higher limit or another attempt."""
     ended = Counter(run.status for run in plan.runs)
-    words = {
-        "timeout": "timed out",
-        "oom": "ran out of memory",
-        "failed": "failed",
-        "not_converged": "did not converge",
-    }
     return [
-        f"{ended[name]} run(s) {text} and count as done; --config retry={name} repeats them"
-        for name, text in words.items()
-        if ended[name]
+        f"{ended[name]} run(s) {FAILURES[name].phrase} and count as done; --config retry={name} "
+        "repeats them"
+        for name in FAILURES
+        if ended[name] and name != "unsupported"
     ]
 
 
@@ -150,24 +156,6 @@ def other_machine_lines(plan: Plan) -> list[str]:
     ]
 
 
-def _to_find(plan: Plan) -> list[str]:
-    """Return lines on batch searches, with the number of pending ones."""
-    if not plan.searches:
-        return []
-    to_do = names.frameworks(search.case for search in plan.unsearched)
-    count = f"Largest batches to find first: {len(plan.unsearched)} of {len(plan.searches)}"
-    which = f" ({names.listed(to_do)}), and then the runs with them" if to_do else ""
-    return ["", f"{count}{which}"]
-
-
-def _names(plan: Plan) -> list[str]:
-    """Return lines with the case names that the key ``cases`` takes, if they are few."""
-    found = [str(case) for case in plan.folders if case not in plan.larger]
-    if len(found) > MOST_NAMES:
-        return []
-    return ["", "Cases, as --config cases=.. takes them:", *(f"  {name}" for name in found)]
-
-
 def most_pairs(plan: Plan) -> list[str]:
     """Return a line on the largest number of pairs of a gate; [] for another suite."""
     repeats = plan.settings.suite.repeats
@@ -179,18 +167,6 @@ def most_pairs(plan: Plan) -> list[str]:
     first = {run.case: run for run in plan.runs}
     most = duration(repeats.at_most * seconds_for(plan, first.values()))
     return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
-
-
-def _over_limit(plan: Plan) -> list[str]:
-    """Return a line on pending runs that are expected to be ended by their time limit."""
-    limit = estimates.run_limit(plan.settings)
-    long = [run.seconds for run in plan.pending if run.seconds > limit]
-    if not long:
-        return []
-    return [
-        f"{len(long)} of them may take longer than time_limit, up to {max(long):.0f} s by these "
-        "estimates: --config time_limit=.. allows it"
-    ]
 
 
 def _at_most(plan: Plan) -> list[str]:
@@ -232,31 +208,11 @@ def _answered(plan: Plan) -> list[str]:
     return [*lines, f"  all of it: {counted(max(calls), 'call')}, {duration(total)} of measuring"]
 
 
-def _provided(plan: Plan) -> list[str]:
-    """Return lines on environments that the user provides."""
-    provided = sorted(plan.software.items())
-    return [f"  {name}: {software}" for name, software in provided if name and not software.file]
-
-
 # ---- table of cases: a row per framework and workload ------------------------------------------
 
 #: Most values of an axis that are listed; longer lists show first, last and their number.
 _MOST = 4
 _HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
-
-
-def run_table(
-    runs: Sequence[Job], cases: Iterable[Case], named: Mapping[str, frozenset[str]]
-) -> list[list[str]]:
-    """Return header and rows of a table of runs, in the order of the ``cases``.
-
-    ``named``: the parameters that the suite sets, by benchmark.
-    """
-    grouped: dict[tuple[str, str], list[Job]] = defaultdict(list)
-    order = {case: number for number, case in enumerate(cases)}
-    for run in sorted(runs, key=lambda run: order[run.case]):
-        grouped[run.case.framework, run.case.model].append(run)
-    return [_HEADER, *(_row(*names, group, named) for names, group in grouped.items())]
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -270,29 +226,21 @@ def table(rows: Iterable[Sequence[str]]) -> list[str]:
     ]
 
 
-def _row(
-    framework: str, model: str, runs: Sequence[Job], named: Mapping[str, frozenset[str]]
-) -> list[str]:
+def _rows(plan: Plan) -> list[list[str]]:
+    """Return header and rows of a table of all runs, in the order of the cases."""
+    grouped: dict[tuple[str, str], list[Job]] = defaultdict(list)
+    order = {case: number for number, case in enumerate(plan.folders)}
+    for run in sorted(plan.runs, key=lambda run: order[run.case]):
+        grouped[run.case.framework, run.case.model].append(run)
+    measurements = plan.settings.suite.measurements
+    named = {kind: measurement.chosen for kind, measurement in measurements.items()}
+    return [_HEADER, *([*names, *_row(runs, named)] for names, runs in grouped.items())]
+
+
+def _row(runs: Sequence[Job], named: Mapping[str, frozenset[str]]) -> list[str]:
+    """Return the cells of runs of a workload. ``named``: the parameters that the suite sets, by
+    benchmark."""
     cases = list(dict.fromkeys(run.case for run in runs))
-    seconds = sorted(run.seconds for run in runs)
-    low, high = f"{seconds[0]:.0f}", f"{seconds[-1]:.0f}"
-    statuses = Counter(run.status or "to do" for run in runs)
-    to_go = sum(run.seconds for run in runs if not run.status)
-    return [
-        framework,
-        model,
-        axes(cases, named),
-        str(len(cases)),
-        str(len(runs)),
-        low if low == high else f"{low} to {high}",
-        ", ".join(f"{count} {status}" for status, count in statuses.items()),
-        duration(to_go) if to_go else "",
-    ]
-
-
-def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
-    """Return the values of cases on each axis but framework and model: ``train, inference;
-    fp32``."""
     columns: dict[str, list[str]] = defaultdict(list)
     for case in cases:
         default = dict(case.parameters).keys() - named.get(case.mode, frozenset())
@@ -300,7 +248,18 @@ def axes(cases: Sequence[Case], named: Mapping[str, frozenset[str]]) -> str:
             if name not in default:
                 columns[name].append(text)
     values = [list(dict.fromkeys(filter(None, column))) for column in columns.values()]
-    return "; ".join(_listed(sorted(value, key=_number)) for value in values if value)
+    seconds = sorted(run.seconds for run in runs)
+    low, high = f"{seconds[0]:.0f}", f"{seconds[-1]:.0f}"
+    statuses = Counter(run.status or "to do" for run in runs)
+    to_go = sum(run.seconds for run in runs if not run.status)
+    return [
+        "; ".join(_listed(sorted(value, key=_number)) for value in values if value),
+        str(len(cases)),
+        str(len(runs)),
+        low if low == high else f"{low} to {high}",
+        ", ".join(f"{count} {status}" for status, count in statuses.items()),
+        duration(to_go) if to_go else "",
+    ]
 
 
 def _number(value: str) -> int:
