@@ -39,6 +39,16 @@ MARKERS = ("environments/*-????????", "checks/*/*.done", "rounds/*.txt")
 #: File in the results that marks a complete call: every run has a record, tables and report are
 #: made.
 OUTCOME = Path("logs", "outcome")
+#: Singular and plural of each kind of job, in the order of the status line.
+NOUNS = {
+    "run": ("run", "runs"),
+    "search": ("largest batch", "largest batches"),
+    "environment": ("environment", "environments"),
+    "peak_flops": ("peak benchmark", "peak benchmarks"),
+    "verification": ("verification", "verifications"),
+    "reference": ("reference", "references"),
+    "tables": ("report", "reports"),
+}
 #: Priority of jobs before all runs; runs follow in the order of the plan, below it.
 FIRST = 10_000_000
 #: Case of a job that measures none and is never submitted.
@@ -91,6 +101,11 @@ class Job(NamedTuple):
     def title(self) -> str:
         """Label, with the repeat of a run."""
         return f"{self.label}  repeat {self.repeat}" if self.repeat else self.label
+
+
+def count_of(number: int, kind: str) -> str:
+    """Return a count with its noun, such as ``84 runs``."""
+    return f"{number} {NOUNS[kind][number != 1]}"
 
 
 def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:

@@ -9,17 +9,11 @@ from core.text import counted, duration
 
 from ..config.validation import ConfigError
 from ..plan import estimates, planning
-from ..plan.job import Job
+from ..plan.job import NOUNS, Job, count_of
 from ..plan.planning import Plan
 
 #: Seconds of a day.
 DAY = 86400.0
-#: Jobs that a plan counts besides its runs, by kind.
-_BESIDES = {
-    "peak_flops": "peak-FLOPS benchmark",
-    "verification": "verification",
-    "reference": "reference",
-}
 
 
 def at_once(plan: Plan) -> float:
@@ -60,11 +54,9 @@ def lines(plan: Plan, jobs: Sequence[Job], reserve: Iterable[Job] = ()) -> list[
     how long they take. ``reserve``: jobs that may follow."""
     if not jobs:
         return []
-    besides = [job for job in jobs if job.kind in _BESIDES]
+    besides = [job for job in jobs if job.kind in ("peak_flops", "verification", "reference")]
     counts = Counter(job.kind for job in besides)
-    named = ", ".join(
-        counted(counts[kind], noun) for kind, noun in _BESIDES.items() if counts[kind]
-    )
+    named = ", ".join(count_of(counts[kind], kind) for kind in NOUNS if counts[kind])
     seconds = duration(sum(job.seconds for job in besides))
     result = [f"Besides runs: {named}, roughly {seconds}"] if besides else []
     if plan.settings.cluster:

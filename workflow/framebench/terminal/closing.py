@@ -6,28 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..config.statuses import FAILURES, OK
-from ..plan.job import Job
+from ..plan.job import Job, count_of
 from .status_lines import RunOutcome
 
-#: Singular and plural of each kind of job, in the order of the status line.
-NOUNS = {
-    "run": ("run", "runs"),
-    "search": ("largest batch", "largest batches"),
-    "environment": ("environment", "environments"),
-    "peak_flops": ("peak benchmark", "peak benchmarks"),
-    "reference": ("reference", "references"),
-    "verification": ("verification", "verifications"),
-    "tables": ("report", "reports"),
-}
 #: Statuses of a measured run: a missing feature of a framework is a result.
 AS_EXPECTED = (OK, "unsupported")
 #: Largest number of runs to list; the report lists all.
 _MOST = 3
-
-
-def count_of(number: int, kind: str) -> str:
-    """Return a count with its noun, such as ``84 runs``."""
-    return f"{number} {NOUNS[kind][number != 1]}"
 
 
 def is_failure(status: str) -> bool:

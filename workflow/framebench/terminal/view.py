@@ -17,9 +17,8 @@ from typing import Any, TextIO
 
 from core.text import duration
 
-from ..plan.job import Job, name_of
+from ..plan.job import NOUNS, Job, count_of, name_of
 from . import status_lines
-from .closing import NOUNS, count_of
 from .screen import Screen
 from .status_lines import RunOutcome, end_of_log, figures_in, outcome_of
 
