@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from .. import fake_gpus
 from ..interpreters import find_interpreter
 from .conftest import ONE_RUN, Project
 
@@ -26,7 +25,7 @@ case "$1" in
   pull) cp "$here/toy.sif" "$3"; echo "pull $4" >> "$here/log" ;;
   exec)
     shift
-    printf '%s\\n' "exec bind=${APPTAINER_BIND:-} nv=${APPTAINER_NV:-} $*" >> "$here/log"
+    printf '%s\\n' "exec $*" >> "$here/log"
     while [[ $1 == --* ]]; do
       case "$1" in
         --home) HOME=$2; shift ;;
@@ -45,7 +44,6 @@ case "$1" in
 esac
 """
 SDM = ("--sdm", "apptainer")
-RUNS_ALONE = ("--cores", "all", "--until", "benchmark", *SDM)
 
 
 @pytest.fixture
@@ -94,31 +92,3 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     assert "--kind largest_batch" in inner
     assert sys.executable not in inner, "a Python of the host, which is not in the container"
     assert "Nothing to be done" in project.run(*arguments, PATH=path_with(host)).stdout
-
-
-def test_containers_see_the_project_from_another_folder_and_the_gpus(
-    project: Project, host: Path, tmp_path: Path
-) -> None:
-    """Fail if a container cannot see the project from another folder, or the GPUs.
-    The call's folder is the home folder, which is always mounted."""
-    fake_gpus.install(host, fake_gpus.gpus(1, "Example", 81559, "580.95", "9.0"))
-    there = tmp_path / "elsewhere"
-    there.mkdir()
-    snakefile = str(project.folder / "workflow" / "Snakefile")
-    given = ("--configfile", str(project.folder / "config" / "config.yaml"))
-    arguments = ("--snakefile", snakefile, "--directory", str(there), *given)
-
-    def started(*arguments: str) -> list[str]:
-        """Return the command lines of containers, with what variables tell them."""
-        ran = project.run(*RUNS_ALONE, *arguments, PATH=path_with(host), APPTAINER_BIND="/own")
-        assert ran.returncode == 0, ran.stdout
-        lines = [line for line in (host / "log").read_text().splitlines() if "exec " in line]
-        assert all(" nv=1 " in line for line in lines), lines
-        (host / "log").unlink()
-        return lines
-
-    assert all(f" bind=/own,{project.folder} " in text for text in started(*arguments))
-    assert [record["status"] for record in Project(there).parsed()] == ["ok"]
-    here = started("--apptainer-args=--nv")
-    assert here
-    assert all(" bind=/own " in text for text in here), "the project is there already"

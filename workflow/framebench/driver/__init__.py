@@ -122,12 +122,9 @@ class Driver:
     def _begin(self, measures: bool = True) -> CallState:
         """Return the state of this call; for one that measures, hold the results and say what is
         left out. Module or not: Snakemake calls no handlers of a module."""
-        self._state = state = CallState(
-            self.settings, self.catalog, self.call, self.checkpoints, measures
-        )
+        self._state = state = CallState(self, measures)
         if not state.is_locked:
             return state
-        self.lookups.prepare()
         self.call.start_at_any_rate()
         for text in (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs):
             for line in text(state.plan):

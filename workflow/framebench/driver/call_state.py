@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from snakemake.exceptions import IncompleteCheckpointException
 from snakemake.io import local as with_no_prefix
 
-from ..config.catalog import Catalog
 from ..config.settings import Settings
 from ..config.validation import ConfigError
 from ..environments import software
@@ -35,33 +34,30 @@ from ..runs import forecast, slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
+if TYPE_CHECKING:
+    from . import Driver
+
 
 class CallState:
     """Plan of this call and the table of its jobs, which grow from round to round."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        catalog: Catalog,
-        call: SnakemakeCall,
-        checkpoints: Any,
-        measures: bool,
-    ) -> None:
+    def __init__(self, driver: Driver, measures: bool) -> None:
         """Read the records and make the plan, after locking the results if the call ``measures``.
         Ends the call if there is no plan."""
-        self._catalog, self._call, self._checkpoints = catalog, call, checkpoints
-        self._lock = _locked(settings) if measures and call.measures else None
+        self._catalog, self._checkpoints = driver.catalog, driver.checkpoints
+        self._call = call = driver.call
+        self._lock = _locked(driver.settings) if measures and call.measures else None
         #: True if the call shows the jobs of existing records too.
         self.shows = call.shows_files
         again = call.is_main_process and call.forces_runs
-        settings = settings.model_copy(update={"measures_again": again})
+        settings = driver.settings.model_copy(update={"measures_again": again})
         self.results = str(settings.results)
         try:
             if call.is_cluster_job:
                 _check_folder(settings)
             cached = None if call.is_cluster_job else record_sets.load_results(settings.results)
             self._machine = _machine(settings, call)
-            self.plan = planning.make_plan(settings, catalog, self._machine, cached)
+            self.plan = planning.make_plan(settings, driver.catalog, self._machine, cached)
         except (ConfigError, RecordsError) as error:
             refuse(error)
         if call.is_cluster_job:  # which may be one of any round
@@ -70,7 +66,7 @@ class CallState:
             for pattern in MARKERS:
                 for marker in (settings.results / "logs").glob(pattern):
                     marker.unlink()
-        self.table = JobTable(self.plan, catalog)
+        self.table = JobTable(self.plan, driver.catalog)
         self._spending = Spending(settings.results) if settings.budget else None
         forced = call.forced if call.is_main_process else ()
         self._forced = {Path(name).absolute() for name in forced}

@@ -9,7 +9,6 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core import surroundings
@@ -68,6 +67,8 @@ class Lookups:
         elif self._call.default_resources:
             self.resources = {}
         self.container = self._image if settings.deployment == "apptainer" else None
+        if self.container:
+            os.environ.pop("PYTHONPATH", None)  # the host's; an image's own stays in effect
         # Without --sdm conda Snakemake ignores it, but would call a function for each job.
         self.conda = self._conda if settings.deployment == "conda" else "../envs/driver.yaml"
 
@@ -109,19 +110,6 @@ class Lookups:
         comes before the early run."""
         return self._cores_here if self.priority(wildcards) > FIRST + 1 else 1
 
-    def prepare(self) -> None:
-        """Prepare a call that measures, before its first job starts: containers get access to GPUs
-        and project, without the host's modules and libraries. An image's own PYTHONPATH stays in
-        effect."""
-        if not self.container:
-            return
-        if self.state.plan.capacity.accelerator == "cuda":
-            _tell_containers("NV", "1")
-        # Snakemake binds the working directory as the home folder.
-        if not PROJECT.is_relative_to(Path.cwd()):
-            _tell_containers("BIND", str(PROJECT))
-        os.environ.pop("PYTHONPATH", None)
-
     def _conda(self, wildcards: Wildcards) -> str | None:
         """Return the environment file of a job for ``--sdm conda``; None if none is needed."""
         file = self.state.plan.software[self.state.job(wildcards).software].file
@@ -160,14 +148,3 @@ class Lookups:
         """Return the image of a job."""
         image = self.state.plan.software[self.state.job(wildcards).software].image
         return image.name if image else None
-
-
-def _tell_containers(option: str, value: str) -> None:
-    """Give containers an option, next to what the user gives them.
-
-    Snakemake starts them by Apptainer or by Singularity.
-    """
-    for tool in ("APPTAINER", "SINGULARITY"):
-        name = f"{tool}_{option}"
-        given = os.environ.get(name, "").split(",")
-        os.environ[name] = ",".join(filter(None, dict.fromkeys([*given, value])))
