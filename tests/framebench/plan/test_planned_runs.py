@@ -1,16 +1,24 @@
-"""Runs of a plan: those that are repeated, compilers that are left out."""
+"""Runs of a plan: sizes of quick, repeated runs, left-out compilers, variants."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from framebench.cases import conditions
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
-from framebench.plan.planning import make_plan
-from framebench.records import record_sets
+from framebench.plan import noting
+from framebench.plan.planning import Plan, make_plan
+from framebench.records import expected, record_sets
+from framebench.runs import commands
+from framebench.tables.declared.speedups import WEAK
+from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
 
-from ..settings import CATALOG, CONFIG, SUITE, settings
+from ..made_up_runs import in_markdown, repeats
+from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
 from ..watched import as_suite_asks, save
 
 GIB = 2**30
@@ -67,3 +75,73 @@ def test_zentorch_is_left_out_where_it_is_not_made_for(
     assert file
     assert file.path.name == "pytorch-zentorch.yaml"
     assert all(reason in left_out.reason for left_out in plan.left_out)
+
+
+def quick(results: Path, cores: int) -> Plan:
+    settings = load_settings({**CONFIG, "suite": "quick", "results": str(results)}, CATALOG)
+    return make_plan(settings, CATALOG, Machine(cores, 0), None)
+
+
+@pytest.mark.parametrize("cores", [2, 64])
+def test_a_device_is_all_cores_and_its_batch_grows_with_them(tmp_path: Path, cores: int) -> None:
+    actual = quick(tmp_path, cores)
+    assert actual.capacity.cores_per_device == cores
+    batches = {
+        (case.model, case.mode, case.batch_per_device // cores)
+        for case in actual.folders
+        if case not in actual.larger
+    }
+    assert batches == {
+        ("resnet50_v1.5", "train", 2), ("resnet50_v1.5", "inference", 4), ("bert_base", "train", 1),
+    }  # fmt: skip
+    assert len(actual.larger) > len(CATALOG.frameworks)
+    for case, base in actual.larger.items():
+        assert case == base._replace(batch_per_device=4 * base.batch_per_device)
+    noting.note(actual)
+    noted = {entry.case._replace(source="") for entry in expected.load(tmp_path)[0]}
+    assert not noted & {*actual.larger}, "nobody misses what only leaders are asked for"
+
+
+def test_devices_of_a_case_share_the_cores_and_their_batch(tmp_path: Path) -> None:
+    suite = changed(devices_per_node=[1, 2], batch_per_device=["3 per core", 5])
+    actual = make_plan(settings(tmp_path, suite), CATALOG, Machine(8, 0), None)
+    assert {case.batch_per_device for case in actual.folders} == {12, 5}
+
+
+def with_variant(tmp_path: Path, **variant: Any) -> Plan:
+    axes = {**SUITE["axes"], "framework": ["pytorch"]}
+    return plan(tmp_path, {**SUITE, "axes": axes, "variants": {"default": None, "other": variant}})
+
+
+def test_runs_of_a_variant_with_variables_are_reported_and_are_others(tmp_path: Path) -> None:
+    made = with_variant(tmp_path, variables={"LD_PRELOAD": "own.so"})
+    arguments = {run.case.variant: commands.arguments(made, run) for run in made.runs}
+    assert arguments["other"][-2:] == ["--variable", "LD_PRELOAD=own.so"]
+    assert "--variable" not in arguments["default"]
+    before = with_variant(tmp_path).folders
+    after = made.folders
+    changed = {case.variant for case in after if after[case] != before[case]}
+    assert changed == {"other"}
+
+
+def test_settings_of_a_variant_are_conditions_that_tables_show() -> None:
+    settings = {"accelerator": "cpu", "cores_per_device": 1}
+    usual = conditions.conditions_from_settings(settings)
+    before = conditions.conditions_from_settings({**settings, "preload": "jemalloc"})
+    assert usual != before, "an allocator in a record of before"
+    theirs = conditions.conditions_from_settings({**settings, "source": "torchvision"})
+    assert (usual.model_source, theirs.model_source) == ("", "torchvision")
+    runs = [*repeats(100.0), *repeats(99.0, model_source="torchvision")]
+    table = Inputs(group(runs, {})).frame_of(WEAK)
+    assert len(table) == 2, "repeats of one code and of another share no median"
+    text = in_markdown("weak_scaling", table)
+    assert "| code by |" in text
+    assert "| torchvision |" in text
+
+
+def test_variants_are_compared_whatever_they_have_of_their_own(tmp_path: Path) -> None:
+    own = {"suite_variant": "other", "model_source": "torchvision"}
+    runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, **own))
+    actual = record_sets.RecordSet(runs, (), tmp_path)
+    base, candidate = (record_sets.runs_of_variant(actual, name) for name in ("default", "other"))
+    assert {run.key for run in base} == {run.key for run in candidate}

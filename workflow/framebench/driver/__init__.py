@@ -65,8 +65,8 @@ class Driver:
         except ConfigError as error:
             refuse(error)
         # Where a module's prefix has the results.
-        self.results = outcome.removesuffix(f"/{OUTCOME}")
-        self.settings = given.model_copy(update={"results": Path(self.results)})
+        folder = Path(outcome.removesuffix(str(OUTCOME)))
+        self.settings, self.results = given.model_copy(update={"results": folder}), str(folder)
         for own_model in self.settings.own_models:
             known = own_model.among(known)
         self.catalog = known
