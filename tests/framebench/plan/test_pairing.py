@@ -52,15 +52,14 @@ def runs_of(ratios: Sequence[float], better: str = "higher") -> tuple[list[Run],
 
 def asked(suite: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> list[int]:
     """Return the pairs that cases with these ratios, or runs, should have."""
-    folders, runs = {}, {}
+    runs: dict[Case, list[Run]] = {}
     for number, some in enumerate(ratios):
         sides = some if some and isinstance(some[0], list) else runs_of(some)  # type: ignore[arg-type]
         for name, side in zip(("candidate", "base"), reversed(sides), strict=True):
             case = Case("toy", "toy", "train", 1, 1, number, "fp32", "none", None, name)
-            folders[case] = f"{number}/{name}"
-            runs[folders[case]] = side
-    actual = wanted_pairs(folders, suite, runs)
-    numbers = [actual[case] for case in folders]
+            runs[case] = side
+    actual = wanted_pairs(runs, suite)
+    numbers = [actual[case] for case in runs]
     assert numbers[::2] == numbers[1::2], "both sides have as many repeats"
     return numbers[::2]
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from core import bounded
 from core.case import MAX, Case
-from harness.kinds.largest_batch import expected_batches
 
 from ..config.suite import BatchBounds
 from ..files.attempt_names import newest_attempt
@@ -71,9 +70,3 @@ def needed(
             name = case.folder({**asked, **dict(bounds), **memory})
             results[case] = BatchSearch(case, *newest_attempt(folder, name, read))
     return results
-
-
-def expected(case: Case, bounds: BatchBounds) -> list[Case]:
-    """Return the cases that a search may run, if nothing is known of its outcome."""
-    batches = expected_batches(bounds.multiple_of, bounds.at_most)
-    return [case._replace(batch_per_device=batch) for batch in batches]

@@ -15,6 +15,7 @@ from core import precisions
 from core.case import NONE, Case
 from core.declarations import START_SECONDS
 from core.inputs import READING
+from harness.kinds.largest_batch import expected_batches
 from harness.learning.amounts import Amounts, amounts
 from harness.samples.folder import BadData
 from tasks import TaskError
@@ -188,10 +189,11 @@ def step_seconds(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -
 def search_seconds(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> float:
     """Return the seconds of all runs of a search for the largest batch."""
     steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
-    tries = batch_searches.expected(case, settings.suite.largest_batch)
+    bounds = settings.suite.largest_batch
+    batches = expected_batches(bounds.multiple_of, bounds.at_most)
     return sum(
-        _begin_seconds(each, capacity, catalog) + step_seconds(each, steps, capacity, catalog)
-        for each in tries
+        _begin_seconds(tried, capacity, catalog) + step_seconds(tried, steps, capacity, catalog)
+        for tried in (case._replace(batch_per_device=batch) for batch in batches)
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -298,17 +299,19 @@ def _needed(
 ) -> tuple[dict[Case, int], tuple[int, int]]:
     """Return the number of repeats that each case should have, given its runs; and with a time
     budget the settled leads and all leads, else (0, 0)."""
-    present, suite = repeats.by_folder(runs), plan.settings.suite
+    suite, in_folder = plan.settings.suite, defaultdict[str, list[Run]](list)
+    for run in runs:
+        in_folder[os.path.dirname(run.origin)].append(run)
+    present = {case: in_folder[folder] for case, folder in plan.folders.items()}
     if suite.repeats.margin is not None:
-        return repeats.wanted_pairs(plan.folders, suite, present), (0, 0)
+        return repeats.wanted_pairs(present, suite), (0, 0)
     if plan.settings.budget is None:
-        of_case = {case: present[folder] for case, folder in plan.folders.items()}
-        return {case: repeats.wanted(some, suite.repeats) for case, some in of_case.items()}, (0, 0)
+        return {case: repeats.wanted(some, suite.repeats) for case, some in present.items()}, (0, 0)
     # Figures that take part in no comparison decide nothing.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)
     compared: dict[Case, Sequence[Run]] = {
-        case: without_excluded(present[folder], flags) for case, folder in plan.folders.items()
+        case: without_excluded(some, flags) for case, some in present.items()
     }
     left, around = costs.time_left(plan, spent)
     cases = costs.measured_cases(plan, compared, around)

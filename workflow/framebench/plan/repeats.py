@@ -7,9 +7,8 @@ until the group-sequential test (:mod:`statistics.sequential`) decides all its m
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from core.case import Case
 
@@ -19,14 +18,6 @@ from ..config.suite import Suite
 from ..records import pairs
 from ..records.run import Run
 from ..statistics import descriptive
-
-
-def by_folder(runs: Iterable[Run]) -> defaultdict[str, list[Run]]:
-    """Group runs by the folder of their records."""
-    result = defaultdict(list)
-    for run in runs:
-        result[os.path.dirname(run.origin)].append(run)
-    return result
 
 
 def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
@@ -58,11 +49,8 @@ def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
     return count
 
 
-def wanted_pairs(
-    folders: Mapping[Case, str], suite: Suite, runs: Mapping[str, Sequence[Run]]
-) -> dict[Case, int]:
-    """Return the number of repeats that each case of a gate should have. ``runs``: so far, by
-    folder.
+def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case, int]:
+    """Return the number of repeats that each case of a gate should have. ``runs``: so far.
 
     A case with a run that was not ok gets no more.
     """
@@ -72,16 +60,13 @@ def wanted_pairs(
     assert margin is not None, "asked for only where there is one"
     sides: dict[Case, list[Case]] = defaultdict(list)
     order = [*suite.variants]
-    for case in sorted(folders, key=lambda case: order.index(case.variant)):
+    for case in sorted(runs, key=lambda case: order.index(case.variant)):
         sides[without_variant(case, suite.own_model)].append(case)
-    ratios = {
-        shared: [*_ratios(*(runs.get(folders[case], ()) for case in both))]
-        for shared, both in sides.items()
-    }
+    ratios = {shared: [*_ratios(*(runs[case] for case in both))] for shared, both in sides.items()}
     count = sum(map(len, ratios.values()))
     results = {}
     for shared, both in sides.items():
-        some = [run for case in both for run in runs.get(folders[case], ())]
+        some = [run for case in both for run in runs[case]]
         there = max([suite.repeats.at_least, *(run.repeat for run in some)])
         complete = len(some) == len(both) * there and all(run.status == "ok" for run in some)
         few = min(map(len, ratios[shared]), default=0)
