@@ -185,6 +185,8 @@ def make_plan(
     if settings.budget is None:
         needed |= {case: 1 for case in folders if case in once}
     done = {(run.case, run.repeat) for run in before.runs} if before else set()
+    records = settings.results / "runs"
+    begun = {case for case, folder in folders.items() if (records / folder).is_dir()}
     planned: dict[tuple[Case, int], Job] = {}
     reserve: dict[tuple[Case, int], Job] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
@@ -194,8 +196,10 @@ def make_plan(
         # The largest batch may also be a requested one: both share the same runs.
         if case is None or (case, repeat) in planned or (case, repeat) in reserve:
             continue
-        is_done = (case, repeat) in done
-        path, status = _record_of(folders[case], repeat, latest, settings, is_done)
+        path, status = f"{folders[case]}/r{repeat}", ""
+        if case in begun:
+            is_done = (case, repeat) in done
+            path, status = _record_of(folders[case], repeat, latest, settings, is_done)
         output, log = files_of(settings.results, "run", path)
         run = Job(
             "run", path, plan.seconds[case], output, log, case, repeat, status,
