@@ -38,7 +38,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     arguments = parser.parse_args()
-    model_config = read_model(str(arguments.model))
+    try:
+        model_config = read_model(str(arguments.model))
+    except ValueError as error:
+        parser.error(str(error))
+    if "batch_per_device" not in model_config.get("verification", {}):
+        parser.error(f"{arguments.model}: verification lacks the key batch_per_device")
     model_config = reduced(model_config, arguments.reduced) if arguments.reduced else model_config
     about = (model_config, arguments.sequence_length, arguments.seed, arguments.output)
     if arguments.generate:

@@ -143,4 +143,4 @@ def test_every_shared_column_is_in_a_table() -> None:
 def test_the_page_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["columns"]) == 0
     page = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")
-    assert page == capsys.readouterr().out, "python workflow/framebench columns > docs/columns.md"
+    assert page == capsys.readouterr().out, ".venv/bin/framebench columns > docs/columns.md"

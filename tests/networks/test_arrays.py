@@ -74,6 +74,7 @@ def multiply_adds(model_config: dict[str, Any]) -> dict[str, int]:
 
 @pytest.mark.parametrize("model", [name for name in NAMES if DEFINITIONS[name] != "cnn"])
 def test_configs_have_the_parameters_and_the_multiply_adds_of_their_matrices(model: str) -> None:
+    assert model in PARAMETERS, f"{__file__}: PARAMETERS: the published number for {model}"
     model_config = model_config_of(model)
     drawn = reference_module(model).parameters(model_config)
     parameters = sum(math.prod(array.shape) for array in drawn.values())

@@ -60,9 +60,10 @@ def read_model(path: str) -> Dict[str, Any]:
         except own_model.NotAModel as error:
             raise ValueError(f"--model: {error}") from None
     model_config = read_model_config(path)
-    for key in ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs"):
-        if key not in model_config:
-            raise ValueError(f"{path} lacks the key {key!r}")
+    required = ("name", "unit", "trainable_parameters", "sequence_lengths", "inputs")
+    lacking = [key for key in required if key not in model_config]
+    if lacking:
+        raise ValueError(f"{path} lacks the keys {', '.join(lacking)}")
     try:
         optimizers.check(model_config.get("hyperparameters", {}))
     except ValueError as error:

@@ -48,7 +48,7 @@ def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_what_a_declaration_names_is_there() -> None:
     for table in (*frames.known_tables().values(), compare.TABLE):
-        assert table.answering or table.crosstab, table.name
+        assert table.answering or table.crosstab, f"{table.name}: no key answers in tables.yaml"
         columns = table.overview.columns if table.overview else table.columns
         names = {column.name for column in columns}
         assert len(names) == len(columns), table.name

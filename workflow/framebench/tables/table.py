@@ -5,7 +5,7 @@ Tables made from records are declared in tables.yaml, each with a function in ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..cases.conditions import KEYS
+from ..config.validation import ConfigError, did_you_mean
 from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.expected import ExpectedCase
@@ -203,9 +204,10 @@ def declared_table(
     **functions: Any,
 ) -> Table:
     """Return a table of tables.yaml, with its functions."""
+    _check("tables.yaml: table", [name], declarations())
     settings = dict(declarations()[name])
     if overview:
-        settings["overview"] = Overview(_columns(settings["overview"], COLUMNS), overview)
+        settings["overview"] = Overview(_columns(name, settings["overview"], COLUMNS), overview)
     return _table(name, {**settings, **functions, "rows": rows}, COLUMNS)
 
 
@@ -221,7 +223,8 @@ def tables_in(file: Path, beside: Iterable[Column] = ()) -> dict[str, Table]:
 
 
 def _table(name: str, given: Mapping[str, Any], known: Mapping[str, Column]) -> Table:
-    settings = {**given, "columns": _columns(given["columns"], known)}
+    _check(f"tables.yaml: {name}", given, [one.name for one in fields(Table)])
+    settings = {**given, "columns": _columns(name, given["columns"], known)}
     for key in ("keys", "answers", "axes"):
         if key in settings:
             settings[key] = tuple(names_in(settings[key]))
@@ -229,13 +232,26 @@ def _table(name: str, given: Mapping[str, Any], known: Mapping[str, Column]) -> 
 
 
 def _columns(
-    listed: Iterable[str | Mapping[str, Mapping[str, Any]]], known: Mapping[str, Column]
+    table: str,
+    listed: Iterable[str | Mapping[str, Mapping[str, Any]]],
+    known: Mapping[str, Column],
 ) -> tuple[Column, ...]:
-    """Return columns by their names, each with changed settings if there are any."""
+    """Return columns of a table by their names, each with changed settings if there are any."""
     columns: list[Column] = []
     for entry in listed:
+        names = names_in([entry]) if isinstance(entry, str) else [*entry]
+        _check(f"tables.yaml: {table}: columns", names, known)
         if isinstance(entry, str):
-            columns += [known[name] for name in names_in([entry])]
+            columns += [known[name] for name in names]
         else:
-            columns += [with_settings(known[name], entry[name]) for name in entry]
+            columns += [with_settings(known[name], entry[name]) for name in names]
     return tuple(columns)
+
+
+def _check(where: str, found: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raise ConfigError if a name is not allowed."""
+    names = [*allowed]
+    for name in found:
+        if name not in names:
+            hint = did_you_mean(name, names)
+            raise ConfigError(f"{where}: found {name}{hint}; allowed: {', '.join(names)}")

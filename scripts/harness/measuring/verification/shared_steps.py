@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Sequence, Tuple
 
 from core.parallelism import DATA, Layout
 
@@ -10,10 +10,23 @@ from harness.adapter import Accumulation, Case, Mismatch
 from harness.kind import Context, Workload
 from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND, Sharded
 
+#: Capabilities that an adapter needs for another value of an axis than its default; () where the
+#: adapter is not concerned.
+CAPABILITIES: Dict[str, Tuple[type, ...]] = {
+    "accumulation": (Accumulation,),
+    "parallelism": (Sharded,),
+    "input": (),  # kinds that read samples ask for theirs
+}
+
 
 def needed(case: Case) -> List[type]:
-    """Return the capabilities that the micro-steps and the parallelism of a case need."""
-    return [*[Accumulation] * (case.accumulation > 1), *[Sharded] * (case.parallelism != DATA)]
+    """Return the capabilities that the axes of a case need. Raises LookupError for an axis that is
+    not in CAPABILITIES: adapters would measure its default."""
+    names = [axis.name for axis in case.differing()]
+    for name in names:
+        if name not in CAPABILITIES:
+            raise LookupError(f"shared_steps.py: CAPABILITIES lacks the axis {name}")
+    return [capability for name in names for capability in CAPABILITIES[name]]
 
 
 def observe(context: Context) -> None:

@@ -351,8 +351,9 @@ def test_the_documentation_has_a_row_for_each_format() -> None:
     page = (ROOT / "docs" / "formats.md").read_text()
     out, _, read = page.partition("\n### In\n")
     for name, form in file_formats.known().items():
-        assert (f"\n| `{name}` |" in out) == bool(form.write), name
-        assert (f"\n| `{name}` |" in read) == bool(form.read), name
+        row = f"docs/formats.md: a row for {name}"
+        assert (f"\n| `{name}` |" in out) == bool(form.write), row
+        assert (f"\n| `{name}` |" in read) == bool(form.read), row
 
 
 # ---- text that others would obey -----------------------------------------------------------------
