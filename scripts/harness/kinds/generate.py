@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import statistics
 import time
-from typing import Any, Callable, Dict, List, Mapping
+from functools import partial
+from typing import Any, Dict, List, Mapping, Tuple
 
 from harness.adapter import Generation, Mismatch
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
@@ -24,6 +25,12 @@ from harness.measuring.window import all_ready
 ENOUGH = {50: 11, 90: 64, 99: 662}
 
 
+#: Handles on the tokens of a batch of prompts, and the seconds of each.
+Request = Tuple[List[Any], List[float]]
+#: Of several devices the slowest counts.
+_seconds = partial(Metric, "s", "lower", "max")
+
+
 class Generate(Kind):
     """Text generation: time to the first token, time of each further one, tokens per second."""
 
@@ -34,24 +41,19 @@ class Generate(Kind):
     counts_steps = True  # requests
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        tokens = workload.case.batch_per_device * workload.parameters["new_tokens"]
-        behind_first = workload.timed_steps * (workload.parameters["new_tokens"] - 1)
+        count, requests = workload.parameters["new_tokens"], workload.timed_steps
+        tokens = workload.case.batch_per_device * count * requests
+        # of whole requests: the time includes prompts, the tokens do not
+        rate = Metric("tokens/s", "higher", "sum", lambda rank: tokens / rank["window_seconds"])
         return {
-            # of whole requests: the time includes prompts, the tokens do not
-            "throughput": Metric(
-                "tokens/s",
-                "higher",
-                "sum",
-                lambda rank: tokens * workload.timed_steps / rank["window_seconds"],
-            ),
-            # of a median request
-            "time_to_first_token": Metric("s", "lower", "max", _first),
-            # the tokens after the first, of a median request
-            "time_per_output_token": Metric("s", "lower", "max", _each),
+            "throughput": rate,
+            # of a median request, as that of the tokens after the first
+            "time_to_first_token": _seconds(_first),
+            "time_per_output_token": _seconds(_each),
             **{
-                f"inter_token_p{percent}": Metric("s", "lower", "max", _percentile(percent))
+                f"inter_token_p{percent}": _seconds(partial(_percentile, percent))
                 for percent, needed in ENOUGH.items()
-                if behind_first >= needed
+                if requests * (count - 1) >= needed
             },
         }
 
@@ -61,56 +63,48 @@ class Generate(Kind):
         check_supported(adapter, workload, count)
         model.build(context, model.batch_of_rank(context))
         context.phase("cache", lambda: adapter.make_cache(count))
-        requests = [_Request(adapter, count) for _ in range(workload.timed_steps)]
 
-        def warm_up() -> None:
-            for _ in range(max(1, workload.warmup_steps)):
-                request = _Request(adapter, count)
-                request.run()
-                fields["generated"] = request.tokens()
+        def requests(most: int) -> List[Request]:
+            return [_request(adapter, count) for _ in range(most)]
 
-        context.phase("warm-up", warm_up, "warmup")
+        warmed = context.phase("warm-up", lambda: requests(max(1, workload.warmup_steps)), "warmup")
+        fields["generated"] = _tokens(adapter, warmed[-1][0])
         fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
         context.report.enter("timed window")
         with all_ready(adapter, context.barrier):
             start = time.perf_counter()
-            for request in requests:
-                request.run()
+            timed = requests(workload.timed_steps)
             seconds = time.perf_counter() - start
         fields["phases"]["window_seconds"] = seconds
         fields["window_start"], fields["window_seconds"] = start, seconds
-        fields["token_seconds"] = [request.seconds for request in requests]
+        fields["token_seconds"] = [seconds for _, seconds in timed]
         fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
         fields["peak_host_memory_bytes"] = peak_host_memory()
-        for number, request in enumerate(requests, 1):
-            if request.tokens() != fields["generated"]:
+        for number, (handles, _) in enumerate(timed, 1):
+            if _tokens(adapter, handles) != fields["generated"]:
                 raise Mismatch(f"request {number} of the same prompts has other tokens")
         context.report.enter("end")
 
 
-class _Request:
-    """Generation of ``count`` tokens for a batch of prompts."""
+def _request(adapter: Generation, count: int) -> Request:
+    """Generate ``count`` tokens for a batch of prompts, and synchronize each."""
+    handles: List[Any] = []
+    seconds: List[float] = []
+    before = time.perf_counter()
+    for index in range(count):
+        handles.append(adapter.decode() if index else adapter.prefill())
+        adapter.synchronize()
+        now = time.perf_counter()
+        seconds.append(now - before)
+        before = now
+    return handles, seconds
 
-    def __init__(self, adapter: Generation, count: int) -> None:
-        self._adapter, self._count = adapter, count
-        self._handles: List[Any] = [None] * count
-        self.seconds = [0.0] * count
 
-    def run(self) -> None:
-        """Generate each token of all sequences and synchronize it; ``seconds``: of each token."""
-        adapter, handles, clock = self._adapter, self._handles, time.perf_counter
-        before = clock()
-        for index in range(self._count):
-            handles[index] = adapter.decode() if index else adapter.prefill()
-            adapter.synchronize()
-            now = clock()
-            self.seconds[index], before = now - before, now
-
-    def tokens(self) -> List[List[int]]:
-        """Return the generated tokens of each sequence."""
-        rows = [self._adapter.to_numpy(handle).tolist() for handle in self._handles]
-        return [[int(token) for token in sequence] for sequence in zip(*rows)]
+def _tokens(adapter: Generation, handles: List[Any]) -> List[List[int]]:
+    """Return the generated tokens of each sequence."""
+    rows = [adapter.to_numpy(handle).tolist() for handle in handles]
+    return [list(map(int, sequence)) for sequence in zip(*rows)]
 
 
 def _first(rank: Mapping[str, Any]) -> float:
@@ -118,16 +112,11 @@ def _first(rank: Mapping[str, Any]) -> float:
 
 
 def _each(rank: Mapping[str, Any]) -> float:
-    requests = rank["token_seconds"]
-    return float(statistics.median(sum(each[1:]) / (len(each) - 1) for each in requests))
+    further = [request[1:] for request in rank["token_seconds"]]
+    return float(statistics.median(sum(each) / len(each) for each in further))
 
 
-def _percentile(percent: int) -> Callable[[Mapping[str, Any]], float]:
-    """Return a function for the percentile, by nearest rank, over all tokens after the first of all
-    requests."""
-
-    def rank_value(rank: Mapping[str, Any]) -> float:
-        every = sorted(second for request in rank["token_seconds"] for second in request[1:])
-        return float(every[-(-percent * len(every) // 100) - 1])
-
-    return rank_value
+def _percentile(percent: int, rank: Mapping[str, Any]) -> float:
+    """Return the percentile, by nearest rank, over all tokens after the first of all requests."""
+    every = sorted(second for request in rank["token_seconds"] for second in request[1:])
+    return float(every[-(-percent * len(every) // 100) - 1])

@@ -71,10 +71,9 @@ class Memory(Sweep):
             for kernel, durations in seconds.items():
                 durations.append(blocks.elapsed(partial(held.run, kernel)))
         held.check(before)
-        for kernel, durations in seconds.items():
-            moved = MOVED[kernel] * held.a.nbytes
-            timed = {"operations": 1, "seconds": durations[1:], "bytes": moved}
-            yield {"part": {"kernel": kernel}, **timed}
+        for kernel, (_, *durations) in seconds.items():
+            timed = {"operations": 1, "bytes": MOVED[kernel] * held.a.nbytes}
+            yield {"part": {"kernel": kernel}, "seconds": durations, **timed}
 
 
 class Stream:

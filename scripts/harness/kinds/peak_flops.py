@@ -8,7 +8,6 @@ Several devices measure at once, because they share power and memory; the slowes
 
 from __future__ import annotations
 
-import math
 import time
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Tuple
@@ -18,7 +17,7 @@ from core.matmuls import MatmulShape
 from harness.adapter import Collectives, Unsupported, require
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
-from harness.measuring.blocks import time_together
+from harness.measuring.blocks import runs_of_block, time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.results import check_matmul, operands
 from harness.measuring.verification import rounding
@@ -30,6 +29,7 @@ SIZES = (256, 512, 1024, 2048, 4096, 8192)
 BLOCKS, BLOCK_SECONDS = 3, 0.1
 #: Seconds for all sizes. A size is tried if its time, predicted from the size before, still fits.
 SECONDS = 3.0
+Check = Callable[[str], Any]
 
 
 class PeakFlopsKind(Kind):
@@ -37,17 +37,14 @@ class PeakFlopsKind(Kind):
 
     needs = SingleOperations
     parameters = (
-        Parameter(
-            "sustained_seconds", above_zero, "s", "how long products of the fastest size run", 2.0
-        ),
+        Parameter("sustained_seconds", above_zero, "s", "how long the fastest size runs", 2.0),
     )
     # The dtype of a precision may depend on the matmuls of the model.
     axes = ("framework", "model", "nodes", "devices_per_node", "precision", "sequence_length")
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {
-            "peak": Metric("TFLOP/s", "higher", "min", lambda rank: tflops_of(rank["sustained"]))
-        }
+        rate = Metric("TFLOP/s", "higher", "min", lambda rank: tflops_of(rank["sustained"]))
+        return {"peak": rate}
 
     def measure(self, context: Context) -> None:
         fields = context.fields
@@ -58,9 +55,8 @@ class PeakFlopsKind(Kind):
         if context.rank_context.world_size > 1:
             require(context.adapter, Collectives)
             context.adapter.all_reduce(0.0)  # a barrier: all are at work at the same time
-        fields["sustained"] = sustain(
-            context.adapter, fastest, context.workload.parameters["sustained_seconds"], check
-        )
+        seconds = context.workload.parameters["sustained_seconds"]
+        fields["sustained"] = sustain(context.adapter, fastest, seconds, check)
         fields["cores"] = check_cores(context.cores)
 
 
@@ -70,7 +66,7 @@ def tflops_of(block: Mapping[str, Any]) -> float:
     return float(2e-12 * block["size"] ** 3 * block["count"] / min(block["seconds"]))
 
 
-def measure(adapter: SingleOperations, check: Callable[[str], Any]) -> List[Dict[str, Any]]:
+def measure(adapter: SingleOperations, check: Check) -> List[Dict[str, Any]]:
     """Time blocks of matmuls for at least two sizes.
 
     Returns for each ``{"size": rows of a matrix, "count": per block, "seconds": of each
@@ -84,25 +80,20 @@ def measure(adapter: SingleOperations, check: Callable[[str], Any]) -> List[Dict
         product, *_ = square_matmul(adapter, size)
         check(product.dtype)
         time_together(adapter, product.run, 1)  # compiles, and makes room for the result
-        once = time_together(adapter, product.run, 1)
-        count = max(1, math.ceil(BLOCK_SECONDS / max(once, 1e-9)))
+        count = runs_of_block(partial(time_together, adapter, product.run), BLOCK_SECONDS)
         seconds = [time_together(adapter, product.run, count) for _ in range(BLOCKS)]
         once = min(seconds) / count
         left -= sum(seconds)
         points.append({"size": size, "count": count, "seconds": seconds})
     if len(points) < 2:
         raise Unsupported(
-            f"no peak: a product of {SIZES[0]} rows takes {once:.3g} s, which leaves no time for "
-            "larger ones"
+            f"no peak: a product of {SIZES[0]} rows takes {once:.3g} s, too long for larger ones"
         )
     return points
 
 
 def sustain(
-    adapter: SingleOperations,
-    fastest: Mapping[str, Any],
-    seconds: float,
-    check: Callable[[str], Any],
+    adapter: SingleOperations, fastest: Mapping[str, Any], seconds: float, check: Check
 ) -> Dict[str, Any]:
     """Repeat the matmuls of the ``fastest`` block of :func:`measure` for ``seconds``, and check the
     last one's result.
