@@ -10,7 +10,8 @@ from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 
 ROOT = Path(__file__).parents[2]
 CATALOG = load_catalog(ROOT)

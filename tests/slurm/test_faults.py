@@ -126,7 +126,6 @@ def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCl
     assert not any(overlap(*pair) for pair in shared)
     noted = interruptions(slurm_project)
     assert len(noted) == 4 - len(before), noted
-    assert {entry["job"] for entry in noted} == {number}
     assert_continues(slurm_project, before, runs=4)
 
 

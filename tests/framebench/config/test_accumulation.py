@@ -8,8 +8,9 @@ from typing import Any
 from core.case import Case
 from framebench.config.catalog import load_catalog
 from framebench.machine.local import Machine
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.records.run import Run
 from framebench.runs import commands, verify
 

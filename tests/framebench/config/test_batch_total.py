@@ -9,8 +9,9 @@ import pytest
 from framebench.cases.matrix import cases
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 
 from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, settings
 

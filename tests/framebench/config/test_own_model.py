@@ -15,7 +15,8 @@ from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import costs, targets
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records.fields import flags
 from framebench.runs import commands, peak_flops, verify
 from harness.request import own_model

@@ -7,8 +7,9 @@ from typing import Any
 
 from framebench.config.catalog import load_catalog
 from framebench.machine.local import Machine
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.runs import verify
 
 from ..made_up_runs import build, run

@@ -10,7 +10,8 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 
 from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
 

@@ -16,8 +16,9 @@ from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.machine.local import Machine
 from framebench.plan import estimates, targets
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.tables import frames
 from harness.learning.amounts import Amounts
 

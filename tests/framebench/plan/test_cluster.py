@@ -15,7 +15,8 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import estimates, plan_text
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.runs import commands, forecast, peak_flops, slurm, verify
 from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils

@@ -10,7 +10,8 @@ import pytest
 from framebench.config.cluster import Cluster
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.runs import commands, slurm
 from framebench.runs.slurm import SlurmError
 

@@ -10,7 +10,8 @@ from core import precisions
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import call_text
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.runs import peak_flops, verify
 

@@ -14,7 +14,8 @@ from framebench.config.catalog import Catalog
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import costs, estimates, noting
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records import expected
 from framebench.runs import forecast
 from framebench.runs.job_table import JobTable

@@ -15,7 +15,8 @@ from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.plan import plan_text, targets
 from framebench.plan.case_settings import variables
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records.record_sets import RecordSet
 from framebench.runs import job_table, snakemake_calls
 

@@ -12,8 +12,9 @@ from core import inputs
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.records.run import Run
 from framebench.runs import commands

@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.machine.local import Machine
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.records import searches
 from framebench.tables.declared.summary import LARGEST
 from framebench.tables.table import Inputs

@@ -16,8 +16,9 @@ from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import call_text, plan_text
 from framebench.plan.job import Job, label_cases
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.planning import make_plan
 from framebench.records.expected import TOO_SLOW
 from framebench.runs import forecast
 from framebench.runs.job_table import JobTable

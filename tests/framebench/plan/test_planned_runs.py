@@ -10,7 +10,8 @@ from framebench.cases import conditions
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import noting
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records import expected, record_sets
 from framebench.runs import commands
 from framebench.tables.declared.speedups import WEAK

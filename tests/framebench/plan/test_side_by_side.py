@@ -10,8 +10,9 @@ import pytest
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan.case_settings import asked_conditions, request
+from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import Plan, make_plan, remaining
+from framebench.plan.planning import make_plan, remaining
 from framebench.records import record_sets
 from framebench.records.fields.flags import disturbed
 from framebench.runs import commands, forecast

@@ -10,7 +10,8 @@ from framebench.machine import local
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 
 from ..settings import CATALOG, SUITE, settings

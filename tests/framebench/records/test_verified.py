@@ -18,7 +18,8 @@ from framebench.config import catalog
 from framebench.config.settings import load_settings
 from framebench.machine.identities import Identity
 from framebench.machine.local import Machine
-from framebench.plan.planning import Plan, make_plan
+from framebench.plan.plan import Plan
+from framebench.plan.planning import make_plan
 from framebench.records import verifications, verified
 from framebench.runs import verify
 from framebench.runs.job_table import JobTable

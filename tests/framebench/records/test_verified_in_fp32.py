@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from framebench.plan import costs
-from framebench.plan.planning import Plan
+from framebench.plan.plan import Plan
 from framebench.runs import verify
 from framebench.runs.job_table import JobTable
 

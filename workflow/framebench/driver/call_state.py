@@ -26,7 +26,7 @@ from ..machine.local import Machine
 from ..plan import noting, planning, targets
 from ..plan.costs import NOTHING_SPENT, Spent
 from ..plan.job import MARKERS, Job, files_of, name_of
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 from ..records import record_sets
 from ..records.record_sets import RecordsError
 from ..records.spending import Spending

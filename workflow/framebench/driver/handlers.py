@@ -19,7 +19,7 @@ from core.text import printable
 from ..config.validation import ConfigError
 from ..plan import call_text, plan_text
 from ..plan.job import Job, label_cases, name_of
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 from ..records import sidecars
 from ..records.record_sets import RecordsError
 from ..runs import forecast, slurm

@@ -15,7 +15,7 @@ from ..environments.software import unbuilt
 from ..records.expected import TOO_SLOW
 from .estimates import ENVIRONMENT_SECONDS
 from .job import Job
-from .planning import Plan
+from .plan import Plan
 
 
 def left_out(plan: Plan) -> list[str]:

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from core import inputs, precisions
 from core.case import Case
@@ -19,9 +19,7 @@ from ..records.expected import TOO_SLOW
 from ..records.run import Run
 from . import estimates
 from .budget import MeasuredCase
-
-if TYPE_CHECKING:
-    from .planning import Plan
+from .plan import Plan
 
 #: Seconds around a run, for its interpreter, Snakemake and its part of the pages, until runs tell;
 #: and of a page before a round.

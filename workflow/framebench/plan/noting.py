@@ -6,7 +6,7 @@ from ..cases import conditions
 from ..records import expected
 from ..records.expected import ExpectedCase
 from . import case_settings
-from .planning import Plan
+from .plan import Plan
 
 
 def note(plan: Plan) -> None:

@@ -19,7 +19,8 @@ from . import budget, call_text, costs
 from .costs import NOTHING_SPENT
 from .estimates import ENVIRONMENT_SECONDS
 from .job import Job
-from .planning import Plan, remaining, seconds_for
+from .plan import Plan
+from .planning import remaining, seconds_for
 
 #: Bytes of shared memory below which several GPUs may fail.
 SHARED = 2**30

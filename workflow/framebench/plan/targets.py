@@ -17,7 +17,7 @@ from ..environments.software import PROVIDED
 from . import budget, costs, estimates
 from .case_settings import variables
 from .costs import NOTHING_SPENT
-from .planning import Plan
+from .plan import Plan
 
 
 def check_measurement(plan: Plan, target: str) -> None:

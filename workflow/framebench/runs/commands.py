@@ -14,7 +14,7 @@ from ..plan.case_settings import data_of, is_beside, steps_of
 from ..plan.case_settings import variables as variables_of
 from ..plan.estimates import run_limit
 from ..plan.job import Job
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 from ..records.searches import KIND
 
 #: Option for a variable of the ranks; behind all others, see :func:`check_arguments`.

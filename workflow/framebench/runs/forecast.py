@@ -10,7 +10,7 @@ from core.text import counted, duration
 from ..config.validation import ConfigError
 from ..plan import estimates, planning
 from ..plan.job import NOUNS, Job, count_of
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 
 #: Seconds of a day.
 DAY = 86400.0

@@ -15,7 +15,7 @@ from ..config.catalog import Catalog
 from ..environments.soundness import is_sound
 from ..plan import case_settings, estimates
 from ..plan.job import FIRST, NO_CASE, Job, files_of, label_cases
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
 from .verify import Verification

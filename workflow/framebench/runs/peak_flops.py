@@ -8,7 +8,7 @@ import json
 from core.case import Case
 
 from ..plan.case_settings import request
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 from ..records.device_peaks import KIND
 from .commands import harness_options
 from .verify import free_name

@@ -23,7 +23,7 @@ from ..files.attempt_names import newest_attempt
 from ..machine.identities import identity, is_here
 from ..plan import estimates
 from ..plan.case_settings import request, software, variables
-from ..plan.planning import Plan
+from ..plan.plan import Plan
 from ..records import verifications
 from ..records.record_files import read
 from ..records.verifications import FULL, SMALL

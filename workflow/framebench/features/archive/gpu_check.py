@@ -19,7 +19,8 @@ from ...config.statuses import OK
 from ...files.whole_files import write_whole
 from ...machine import local
 from ...plan import plan_text
-from ...plan.planning import Plan, make_plan
+from ...plan.plan import Plan
+from ...plan.planning import make_plan
 from ...records import record_sets, verifications, verified
 from ...runs import snakemake_calls
 from . import contents
