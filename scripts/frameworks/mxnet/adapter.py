@@ -210,6 +210,9 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return named
 
     def state(self) -> Dict[str, Variable]:
+        # The engine does not know that a hybridized backward pass writes running statistics: who
+        # reads them would not wait for it.
+        mx.nd.waitall()
         return dict(self._named().values())
 
     def to_numpy(self, tensor: Any) -> Any:

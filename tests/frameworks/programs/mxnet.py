@@ -55,6 +55,16 @@ def check_amp_runs_in_bfloat16_in_a_graph():
     train_in_bfloat16(small_images(), "hybridize", {"bfloat16": RESNET_PRODUCTS})
 
 
+def check_running_statistics_are_those_of_all_steps_so_far():
+    adapter = built(small_images(), compiler="hybridize")
+    for _ in range(20):
+        adapter.step()
+    read = adapter.statistics()
+    adapter.synchronize()
+    after = adapter.statistics()
+    assert all(np.array_equal(read[name], after[name]) for name in after)
+
+
 #: The matmuls of attention, which MXNet lacks in bfloat16, stay in float32.
 ATTENTION_IN_FLOAT32 = {"bfloat16": BERT_PRODUCTS - 4, "float32": 4}
 
