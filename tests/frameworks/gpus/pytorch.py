@@ -34,7 +34,7 @@ class Device(str):
 
 
 class Devices(type):
-    allowed = {Device.index}
+    allowed = range(Device.index, Device.index + 1)
 
     def __call__(cls, kind, *number):
         if kind != "cuda" or not number:  # as PyTorch's own code asks for devices
