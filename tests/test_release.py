@@ -1,5 +1,5 @@
-"""How others find the project: a tag becomes a release with its section of the changelog, and the
-catalog of Snakemake workflows finds everything that it looks for.
+"""Releases and the catalog of Snakemake workflows: a tag becomes a release with its section of the
+changelog, and the catalog finds everything that it looks for in the project.
 
 The catalog's programs are scripts/generate-catalog.py and source/build_wf_pages.py of
 https://github.com/snakemake/snakemake-workflow-catalog. Its own checks, ``snakemake --lint`` and

@@ -1,5 +1,5 @@
-"""What a record tells of a training step: messages, timed after the timed region, micro-steps,
-recompilations, and the work of a sample."""
+"""Fields of a record about a training step: gradient messages, which are timed after the timed
+region, micro-steps, recompilations, and the work of a sample."""
 
 from __future__ import annotations
 

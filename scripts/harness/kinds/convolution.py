@@ -50,12 +50,12 @@ class Convolution(ModelKernels[ConvolutionShape]):
         import numpy as np
 
         rows, columns, channels, _ = shape.kernel_shape
-        small = np.float32((rows * columns * channels) ** -0.5)
-        images, kernel, gradient = (
-            random.standard_normal(extents).astype(np.float32)
-            for extents in (shape.images_shape, shape.kernel_shape, shape.result_shape)
-        )
-        return [images, small * kernel, small * gradient]
+        scales = (1.0, (rows * columns * channels) ** -0.5, (rows * columns * channels) ** -0.5)
+        shapes = (shape.images_shape, shape.kernel_shape, shape.result_shape)
+        return [
+            np.float32(scale) * random.standard_normal(extents).astype(np.float32)
+            for extents, scale in zip(shapes, scales)
+        ]
 
     def compared(
         self, shape: ConvolutionShape, arrays: Sequence[Any], results: Sequence[Any], random: Any
@@ -78,13 +78,13 @@ def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[Convolutio
     for a model that is no network description."""
     if "family" not in model_config.get("hyperparameters", {}):
         return {}
-    layers = networks.describe(model_config).layers
-    shapes = (
-        (*each.in_shape, each.channels, tuple(each.kernel), each.stride, tuple(each.padding),
-         each.groups)
-        for each in layers if each.op == "convolution"
-    )  # fmt: skip
-    return dict(Counter(ConvolutionShape(batch, *shape) for shape in shapes))
+    counts: Dict[ConvolutionShape, int] = Counter()
+    for layer in networks.describe(model_config).layers:
+        if layer.op == "convolution":
+            kernel, padding = tuple(layer.kernel), tuple(layer.padding)
+            shape = (*layer.in_shape, layer.channels, kernel, layer.stride, padding, layer.groups)
+            counts[ConvolutionShape(batch, *shape)] += 1
+    return dict(counts)
 
 
 def exact(

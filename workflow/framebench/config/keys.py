@@ -33,7 +33,7 @@ MILLION = 1_000_000
 
 
 class KeyContext(NamedTuple):
-    """What the values of keys are checked against.
+    """Known frameworks, models and compilers, and the user's folders, for the check of values.
 
     ``folders``: of the configuration by key: ``kinds`` of the user's benchmarks, ``storage`` and
     ``data`` for parameters that name none, ``results``.
