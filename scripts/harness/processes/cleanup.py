@@ -11,7 +11,7 @@ import signal
 import tempfile
 import uuid
 from contextlib import contextmanager, suppress
-from typing import Any, Iterable, Iterator, List
+from typing import Any, Iterable, Iterator, List, Tuple
 
 from core import signals
 
@@ -60,24 +60,39 @@ def temporary_folder() -> Iterator[str]:
     launchers that were killed have left is removed, too.
 
     Raises :class:`OutputError` where it cannot be made."""
+    name = f"framebench-{uuid.uuid4().hex}"
+    try:
+        folder, lock = _make_locked(name)
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+    finally:
+        # Again, because a signal may have interrupted the lines above. It is the last one: later
+        # signals are ignored.
+        with suppress(OSError):  # there may be no temporary folder at all
+            for left in (f"{name}.new", name):
+                shutil.rmtree(os.path.join(tempfile.gettempdir(), left), ignore_errors=True)
+
+
+def _make_locked(name: str) -> Tuple[str, int]:
+    """Return a new temporary folder and the descriptor that locks it as long as this process
+    lives."""
     try:
         root = tempfile.gettempdir()
         _remove_left(root)
-        folder = os.path.join(root, f"framebench-{uuid.uuid4().hex}")
+        folder = os.path.join(root, name)
         os.mkdir(f"{folder}.new", 0o700)
         lock = os.open(f"{folder}.new", os.O_RDONLY)
-        fcntl.flock(lock, fcntl.LOCK_EX)  # as long as this process lives
+        fcntl.flock(lock, fcntl.LOCK_EX)
         os.rename(f"{folder}.new", folder)
     except OSError as error:
         raise OutputError(
             f"the temporary folder {tempfile.tempdir or ''}: {error.strerror}; free some space "
             "there, or set TMPDIR to another folder"
         ) from error
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+    return folder, lock
 
 
 def _remove_left(root: str) -> None:

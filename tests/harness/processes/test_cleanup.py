@@ -111,6 +111,39 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
     toy.assert_nothing_left()
 
 
+#: Makes and removes a temporary folder, and gets a signal in the middle of a function of these.
+INTERRUPTED = """
+import os, shutil, signal, sys
+from harness.processes import cleanup
+
+def interrupted(called):
+    def call(*given, **options):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return called(*given, **options)
+    return call
+
+module, name = sys.argv[1].split(".")
+setattr(sys.modules[module], name, interrupted(getattr(sys.modules[module], name)))
+try:
+    with cleanup.signals_raise(), cleanup.temporary_folder():
+        pass
+except cleanup.Interrupted:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize("moment", ["os.mkdir", "os.rename", "shutil.rmtree", "os.close"])
+def test_a_signal_while_a_temporary_folder_is_made_or_removed_leaves_none(
+    moment: str, tmp_path: Path
+) -> None:
+    variables = {"PYTHONPATH": str(ROOT / "scripts"), "TMPDIR": str(tmp_path)}
+    printed = subprocess.check_output(
+        [sys.executable, "-c", INTERRUPTED, moment], env={**os.environ, **variables}, text=True
+    )
+    assert printed == "interrupted\n"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.fixture
 def small_memory(toy: Bench) -> Iterator[Path]:
     """Make a control group of 128 MiB."""
