@@ -142,7 +142,7 @@ def test_the_plan_names_the_parameters_that_the_suite_names(tmp_path: Path) -> N
 
 # ---- the page that leads from rows of other benchmarks to suites and tables ----------------------
 
-A100 = fake_gpus.gpus(8, "NVIDIA A100-SXM4-80GB", 81920, "580.95.05", "8.0")
+A100 = ("NVIDIA A100-SXM4-80GB", 81920, "580.95.05", "8.0")
 HOUR = 3600
 
 
@@ -162,10 +162,11 @@ SUITES = sorted({name for suites, _ in rows() for name in suites})
 def test_a_suite_ends_within_its_limits(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if a suite does not plan on eight A100, or a run of it is expected to be killed, or a
-    short form to take longer than an hour."""
+    """Fail if a suite does not plan on eight A100, or sixteen for a DGX-2, or a run of it is
+    expected to be killed, or a short form to take longer than an hour."""
+    gpus = fake_gpus.gpus(16 if name.endswith("dgx2") else 8, *A100)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path / "bin", A100), prepend=":")
+    monkeypatch.setenv("PATH", fake_gpus.install(tmp_path / "bin", gpus), prepend=":")
     if "phase" in name:
         data = token_folder.tokens(tmp_path / "data")
     else:
