@@ -1,8 +1,7 @@
-"""Archives in results/community are whole, hold valid records without names, and are listed."""
+"""Archives in results/community hold valid records without names, and are listed."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import zipfile
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from framebench.features.archive import contents, handed_on
+from framebench.features.archive import handed_on
 
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "results" / "community"
@@ -20,17 +19,15 @@ SCHEMA = jsonschema_rs.validator_for(
 ARCHIVES = sorted(FOLDER.glob("*.zip"))
 
 
+def is_record(name: str) -> bool:
+    return name.startswith("runs/") and name.endswith(".json")
+
+
 def check(path: Path) -> list[dict[str, Any]]:
     """Fail for an archive that must not be taken; return its records of runs."""
     with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
-    sums = files.pop(contents.CHECKSUMS).decode().splitlines()
-    assert sums == [f"{hashlib.sha256(files[name]).hexdigest()}  {name}" for name in sorted(files)]
-    records = [
-        json.loads(text)
-        for name, text in files.items()
-        if name.startswith("runs/") and name.endswith(".json")
-    ]
+        names = [name for name in archive.namelist() if is_record(name)]
+        records = [json.loads(archive.read(name)) for name in names]
     for record in records:
         SCHEMA.validate(record)
         again = handed_on.HandedOn([]).record(record)
@@ -48,7 +45,7 @@ def row_of(path: Path, records: list[dict[str, Any]]) -> str:
 
 
 @pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.name)
-def test_an_archive_is_whole_redacted_and_listed(path: Path) -> None:
+def test_an_archive_is_redacted_and_listed(path: Path) -> None:
     records = check(path)
     assert row_of(path, records) in (FOLDER / "README.md").read_text().splitlines()
 
@@ -56,13 +53,8 @@ def test_an_archive_is_whole_redacted_and_listed(path: Path) -> None:
 def test_an_archive_that_names_a_user_is_refused(tmp_path: Path) -> None:
     spoiled = tmp_path / "spoiled.zip"
     with zipfile.ZipFile(ARCHIVES[0]) as archive, zipfile.ZipFile(spoiled, "w") as other:
-        files = {name: archive.read(name) for name in archive.namelist()}
-        del files[contents.CHECKSUMS]
-        name = min(name for name in files if name.startswith("runs/") and name.endswith(".json"))
-        record = json.loads(files[name])
-        files[name] = json.dumps({**record, "command": ["/home/alice/bin/python"]}).encode()
-        sums = [f"{hashlib.sha256(files[at]).hexdigest()}  {at}\n" for at in sorted(files)]
-        for at, content in {**files, contents.CHECKSUMS: "".join(sums).encode()}.items():
-            other.writestr(at, content)
+        name = next(filter(is_record, archive.namelist()))
+        record = json.loads(archive.read(name))
+        other.writestr(name, json.dumps({**record, "command": ["/home/alice/bin/python"]}))
     with pytest.raises(AssertionError, match="leaves out"):
         check(spoiled)

@@ -89,7 +89,7 @@ def test_every_path_works_fails_or_is_not_tried(
     assert "NVIDIA H100 80GB HBM3, 81559, 580.95.05" in texts["nvidia-smi.txt"]
     assert texts["topology.txt"] == "topology is not supported\n"
     assert "failed: no kernel in path-" in texts["gpu_check.txt"]
-    assert {"suite.yaml", "report.html"} <= {*texts}
+    assert "report.html" in texts
     for name, text in texts.items():
         assert not [name for name in NAMES if name in text], name
 
@@ -119,7 +119,7 @@ def test_a_failed_verification_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> 
         measure(gpu_check.SUITE, Path("out"), ["accelerator=cuda", "frameworks=pytorch"], [])
     plan = make_plan(settings, CATALOG, local.detect(), None)
     actual = gpu_check.outcomes(plan, Path("out"), CATALOG)
-    reasons = {outcome.reason for outcome in actual.values() if outcome.word == gpu_check.FAILS}
+    reasons = {reason for word, reason in actual.values() if word == gpu_check.FAILS}
     assert "verification: gradients differ by 3 %" in reasons
 
 

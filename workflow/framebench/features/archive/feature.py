@@ -6,14 +6,13 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.values import argument, file
 from ...feature_registry import Feature
 
 
 def _archive(options: argparse.Namespace) -> None:
     from . import contents
 
-    contents.make_archive(options.results, options.suite, options.redact, options.figures_only)
+    contents.make_archive(options.results, options.redact)
 
 
 def _check_gpus(options: argparse.Namespace) -> None:
@@ -28,13 +27,7 @@ def _add_commands(commands: Any) -> None:
     archiving = commands.add_parser("archive", help="results as one file to hand on")
     archiving.add_argument("--results", type=Path, default=Path("results"), help="what to archive")
     archiving.add_argument(
-        "--suite", type=argument(file), help="file of your own suite that was measured"
-    )
-    archiving.add_argument(
         "--redact", action="store_true", help="only what may go, without hosts, users and paths"
-    )
-    archiving.add_argument(
-        "--figures-only", action="store_true", help="also without reasons of failures"
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")

@@ -6,9 +6,8 @@ import subprocess
 import sys
 import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from core import programs
 from core.case import Case
@@ -31,15 +30,8 @@ TEMPLATE = ".github/ISSUE_TEMPLATE/gpu_check.md"
 WORKS, FAILS, NOT_TRIED = "works", "fails", "not tried"
 #: Characters of a reason that are shown; the report has all.
 _LONGEST = 200
-#: Paths that are listed with a reason, at most.
-_MOST_PATHS = 3
-
-
-class Outcome(NamedTuple):
-    """Outcome of a case: one of WORKS, FAILS and NOT_TRIED, and why if it does not work."""
-
-    word: str
-    reason: str = ""
+#: One of WORKS, FAILS and NOT_TRIED, and why if a case does not work.
+Outcome = tuple[str, str]
 
 
 def check(suite: Path, frameworks: str, results: Path, config: Sequence[str]) -> None:
@@ -67,7 +59,7 @@ def check(suite: Path, frameworks: str, results: Path, config: Sequence[str]) ->
     text = "\n".join(lines(outcomes(plan, results, known), known))
     write_whole(results / contents.GPU_PATHS, f"{text}\n")
     print(f"\n{text}\n")
-    contents.make_archive(results, suite, redacts=True)
+    contents.make_archive(results, redacts=True)
     print(f"Look at it, then send it with the form in {TEMPLATE}")
 
 
@@ -78,39 +70,41 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
     runs = {str(Path(run.origin).parent): run for run in (record_set.runs if record_set else ())}
     proofs, _ = verifications.load(verifications.folder_for(results / "runs"))
     flags = verified.VerificationFlags(proofs, known.models)
-    made = {}
+    made: dict[Case, Outcome] = {}
     for case, folder in plan.folders.items():
         run = runs.get(folder)
         if run is None:
-            made[case] = Outcome(NOT_TRIED, "it has no record: see above, and logs")
+            made[case] = (NOT_TRIED, "it has no record: see above, and logs")
         elif run.status != OK:
-            made[case] = Outcome(FAILS, f"{run.status}: {run.reason}")
+            made[case] = (FAILS, f"{run.status}: {run.reason}")
         elif (flag := flags.flag(run)) and (why := verified.why_excluded([flag])):
-            made[case] = Outcome(FAILS, f"verification: {why}")
+            made[case] = (FAILS, f"verification: {why}")
         else:
-            made[case] = Outcome(WORKS)
-    return made | {left_out.case: Outcome(NOT_TRIED, left_out.reason) for left_out in plan.left_out}
+            made[case] = (WORKS, "")
+    return made | {left_out.case: (NOT_TRIED, left_out.reason) for left_out in plan.left_out}
 
 
 def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]:
     """Return a table with a row for each path and a column for each framework, then the reasons."""
     cells: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     reasons: dict[tuple[str, str, str], list[str]] = defaultdict(list)
-    for case, outcome in outcomes.items():
+    for case, (word, reason) in outcomes.items():
         path = _path(case, known)
-        cells[path][case.framework].append(outcome.word)
-        if outcome.reason:
-            reasons[outcome.word, case.framework, outcome.reason].append(path)
+        cells[path][case.framework].append(word)
+        if reason:
+            reasons[word, case.framework, reason].append(path)
     frameworks = sorted({case.framework for case in outcomes})
     rows = [["path", *frameworks]]
-    rows += [[path, *(_worst(row[name]) for name in frameworks)] for path, row in cells.items()]
+    words = (FAILS, NOT_TRIED, WORKS, "")  # a cell has the worst
+    rows += [
+        [path, *(min(row[name] or [""], key=words.index) for name in frameworks)]
+        for path, row in cells.items()
+    ]
     explained = [""] if reasons else []
     for (word, framework, reason), paths in sorted(reasons.items()):
         short = textwrap.shorten(reason, _LONGEST, placeholder=" ..")
-        more = [f"{len(paths) - _MOST_PATHS} more"] if len(paths) > _MOST_PATHS else []
-        explained.append(
-            f"{framework} {word}: {short} ({', '.join([*paths[:_MOST_PATHS], *more])})"
-        )
+        more = f", {len(paths) - 1} more" if len(paths) > 1 else ""
+        explained.append(f"{framework} {word}: {short} ({paths[0]}{more})")
     return [*plan_text.table(rows), *explained]
 
 
@@ -122,7 +116,3 @@ def _path(case: Case, known: catalog.Catalog) -> str:
         parts.append("compiled" if case.compiler == native else case.compiler)
     parts += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
     return " ".join(filter(None, parts))
-
-
-def _worst(words: Iterable[str]) -> str:
-    return next((word for word in (FAILS, NOT_TRIED, WORKS) if word in words), "")

@@ -1,8 +1,8 @@
 """Parts of results that one hands on: named fields, and texts in which names are replaced.
 
 A field that is not named here stays behind, so a new one does, too. Nobody knows what stands in a
-text of a framework: paths, addresses, known hosts and users become stand-ins, long texts are cut,
-and all can be left out."""
+text of a framework: paths, addresses, known hosts and users become stand-ins, and long texts are
+cut."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-#: Longest text, and how much of a text is looked at.
-LONGEST, LOOKED_AT = 300, 1000
+#: Characters of the longest text.
+LONGEST = 300
 WITHHELD = "withheld"
-#: Versions of packages, and values of variables, that go as they are.
-_AS_THEY_ARE = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
+#: Object that goes unchanged: versions of packages look like addresses.
+_UNCHANGED: dict[str, Any] = {}
 #: Paths of the system, units with a slash, times, and words with colons, which name nobody.
 _PUBLIC = re.compile(
     r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
@@ -71,18 +71,14 @@ FIELDS = _fields(
     watch=_WATCH,
     nodes=_fields("node memory", watch=_WATCH, hardware=_HARDWARE),
     environment=_fields(
-        "install_method image_digest python packages variables code",
+        "install_method image_digest python variables code",
+        packages=_UNCHANGED,
         hardware=_HARDWARE,
         system=_fields(
             "host os kernel machine governor cgroup_cpu_limit cgroup_memory_limit_bytes"
         ),
         scheduler=_fields("name"),
     ),
-)
-#: Fields with words of ours or of a framework, which name nobody.
-_WORDS = _fields(
-    "format kind status framework framework_version precision compiler parallelism install_method "
-    "accelerator mode unit better quantity part ends python"
 )
 #: What stands in place of fields that stay behind and that a record must have.
 _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
@@ -91,10 +87,9 @@ _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITH
 class HandedOn:
     """Parts of records and texts that an archive hands on, with one stand-in for each name.
 
-    ``names``: hosts and users by kind; ``texts``: whether texts of frameworks go."""
+    ``names``: hosts and users by kind."""
 
-    def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
-        self._texts_go = texts
+    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._kinds = {name.lower(): kind for kind, name in names if name}
         longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
@@ -107,8 +102,6 @@ class HandedOn:
 
     def text(self, text: str) -> str:
         """Return a text with stand-ins, at most LONGEST characters of it."""
-        if len(text) > LOOKED_AT:  # a name that the cut divides stays behind
-            text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
         text = _NAMING.sub(self._naming, text)
         text = self._known.sub(
             lambda match: self._stand_in(self._kinds[match[0].lower()], match[0].lower()), text
@@ -120,6 +113,8 @@ class HandedOn:
         return match[0] if _PUBLIC.fullmatch(found) else self._stand_in(kind, found)
 
     def _object(self, value: Any, fields: dict[str, Any] | None) -> Any:
+        if fields is _UNCHANGED:
+            return value
         if isinstance(value, list):
             return [self._object(item, fields) for item in value]
         if isinstance(value, str) and value.startswith(("/", "~")):  # may have blanks
@@ -127,26 +122,12 @@ class HandedOn:
         if not isinstance(value, dict):
             return self.text(value) if isinstance(value, str) else value
         goes = {
-            _NAMING.sub(self._naming, name): self._field(name, item, fields and fields[name])
+            _NAMING.sub(self._naming, name): self._object(item, fields and fields[name])
             for name, item in value.items()
             if fields is None or name in fields
         }
         needed = {name: item for name, item in _NEEDED.items() if name in value}
         return goes if fields is None else {**needed, **goes}
-
-    def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
-        if name == "reason" and value and not self._texts_go:
-            return WITHHELD
-        if name in _WORDS and isinstance(value, str):
-            return value
-        if name in _AS_THEY_ARE and isinstance(value, dict):
-            return {
-                key: item
-                if _AS_THEY_ARE[name].fullmatch(str(item))
-                else self._stand_in("value", str(item))
-                for key, item in value.items()
-            }
-        return self._object(value, fields)
 
     def _stand_in(self, kind: str, name: str) -> str:
         number = 1 + sum(other == kind for other, _ in self._stand_ins)
