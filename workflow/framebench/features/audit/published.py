@@ -10,18 +10,16 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from core import bounded
-from core.inputs import NATIVE
 from core.text import printable
 
 from ...cases.conditions import CASE
-from ...cases.names import topology
 from ...records.run import RecordsError
 from ...tables import view
 from ...tables.columns import Row as Values
@@ -47,18 +45,6 @@ CAUSES_NAME = "causes.csv"
 UNEXPLAINED = "unexplained"
 # Quantities that follow from runs, and their columns in the table of all cases.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
-
-# Keys that a run must share with a figure besides its place, and their names in a note.
-_NAMES = {
-    "framework_version": "version",
-    "source": "source",
-    "precision": "precision",
-    "compiler": "compiler",
-    "variant": "variant",
-    "batch_per_device": "batch",
-}
-_ORDER = ("framework", "framework_version", "source", "model", "mode", "precision", "compiler",
-          "variant", "nodes", "devices_per_node", "batch_per_device")  # fmt: skip
 
 Row = Mapping[str, str]
 
@@ -166,7 +152,7 @@ def _compared(
         return row(f"runs do not tell a {cell['quantity']}")
     case = cases.get(tuple(cell[key] for key in KEYS))
     if case is None:
-        return row(_nearest(cell, cases))
+        return row("no runs of this case")
     value = case[FROM_RUNS[cell["quantity"]]]
     if pd.isna(value):
         return row(str(case["reason"]))
@@ -174,33 +160,3 @@ def _compared(
     agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
     cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
     return row("" if agrees else cause, value, agrees)
-
-
-def _nearest(cell: Row, cases: Iterable[tuple[str, ...]]) -> str:
-    """Explain why a figure has no runs: the differences to the nearest runs."""
-    known = [_named(dict(zip(KEYS, key, strict=True))) for key in cases]
-    cell = _named(cell)
-    for keys in (("framework",), ("framework", "model"), ("framework", "model", "mode")):
-        known = [run for run in known if all(run[key] == cell[key] for key in keys)]
-        if not known:
-            return f"no runs of {', '.join(cell[key] for key in keys)}"
-
-    def differences(run: Row) -> list[str]:
-        return [key for key in _NAMES if run[key] != cell[key]]
-
-    # The keys of the run break ties, so that the order of the runs does not matter.
-    nearest = min(known, key=lambda run: (len(differences(run)), *(run[key] for key in _ORDER)))
-    other = differences(nearest)
-    if not other:
-        return f"no runs at {topology(cell['nodes'], cell['devices_per_node'])}"
-    return f"runs are of {_described(nearest, other)}; this figure is of {_described(cell, other)}"
-
-
-def _named(row: Row) -> Row:
-    """Return the row with a non-default input pipeline merged into the variant."""
-    pipeline = row["input_pipeline"] if row["input_pipeline"] != NATIVE else ""
-    return {**row, "variant": ";".join(filter(None, (pipeline, row["variant"])))}
-
-
-def _described(row: Row, keys: Sequence[str]) -> str:
-    return ", ".join(f"{_NAMES[key]} {row[key] or '(none)'}" for key in keys)
