@@ -152,7 +152,12 @@ def test_inference_attention_and_peak_run_on_a_gpu(run: ForkServer) -> None:
     assert "CPU" not in (actual["attention"] or "")
 
 
-@pytest.mark.parametrize("name", TOGETHER)
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [(name, "collective") for name in FRAMEWORKS]
+    + [("pytorch", "sharded_matmul"), ("pytorch", "overlap")],
+    indirect=["run"],
+)
 def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
     for rank in run("gpu.measure", ranks=2, benchmark=name, **TOGETHER[name]):
         assert rank["blocks"]
@@ -201,8 +206,11 @@ def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
 FEEDS_FROM_DALI = ("pytorch", "tensorflow", "jax", "paddle", "mxnet", "oneflow")
 
 
-@pytest.mark.parametrize(("ranks", "steps"), [(1, 2), (2, 1)])
-@pytest.mark.parametrize("run", FEEDS_FROM_DALI, indirect=True)
+@pytest.mark.parametrize(
+    ("run", "ranks", "steps"),
+    [*((name, 1, 2) for name in FEEDS_FROM_DALI), ("pytorch", 2, 1), ("tensorflow", 2, 1)],
+    indirect=["run"],
+)
 def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
     run: ForkServer, pictures: Path, ranks: int, steps: int
 ) -> None:
@@ -222,19 +230,6 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
             assert entry["input_pipeline"]["loader_samples"] > 0
             assert entry["last_value"] == rank["found"][0]["last_value"]
         assert rank["on_host"] == 2, "the check and the batch of build()"
-
-
-@pytest.mark.parametrize("run", FEEDS_FROM_DALI, indirect=True)
-def test_images_of_dali_are_kept_until_no_step_reads_them(run: ForkServer) -> None:
-    (actual,) = run.after("gpu.stand_for_dali")("gpu.keep_images")
-    assert actual["kept"] == [False, False, True, True, True]
-
-
-@pytest.mark.parametrize("run", ["tensorflow1"], indirect=True)
-def test_who_takes_no_images_from_a_gpu_says_so(run: ForkServer, pictures: Path) -> None:
-    (actual,) = run.after("gpu.stand_for_dali")("gpu.refuse_images", pictures=str(pictures))
-    assert "takes no images from DALI's GPU memory: module" in actual["refused"]
-    assert "has no attribute 'dlpack'" in actual["refused"]
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
@@ -407,8 +402,3 @@ def test_paddle_attends_with_the_kernels_of_gpus_as_the_reference_does(
     assert not beyond(compared(paddle.after("gpu.start_on_gpu"), folders, modes=("train",)))
     (actual,) = paddle("gpu.attend")
     assert actual["observed"]["attention"] == ["mem_efficient"]
-
-
-def test_paddle_expands_masks_for_kernels_that_do_not_broadcast(paddle: ForkServer) -> None:
-    (actual,) = paddle("gpu.expand_masks", model_config=MODEL)
-    assert actual["shapes"] == [[2, 4, 8, 8], [2, 4, 8, 8], [2, 1, 1, 8]]

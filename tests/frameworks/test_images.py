@@ -73,10 +73,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 WAYS = {
     "pytorch": ("none", 1, 2),
     "paddle": ("none", 2, 1),
-    "mxnet": ("none", 1, 1),
     "jax": ("jit", 1, 1),
-    "mindspore": ("none", 1, 1),
-    "tensorflow": ("none", 1, 1),
 }
 
 

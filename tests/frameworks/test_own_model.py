@@ -27,29 +27,17 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "gradient.py": ("nn.ReLU(),", "Doubled(),"),
         "update.py": ("lr=1e-3", "lr=1e-3 if next(parameters).dtype == torch.float64 else 0"),
         "random.py": ("nn.ReLU(),", "Noise(),"),
-        "words.py": ("nn.Linear(64, 10)", "nn.Linear(64, 10), Words()"),
-        "fewer.py": ("randn(batch_size", "randn(batch_size // 2"),
         "parts.py": ("(inputs, targets), nn", "inputs, nn"),
-        "model.py": ("return model,", "return model.forward,"),
-        "inputs.py": ("(inputs, targets), nn", "(None, targets), nn"),
         "loss.py": ("nn.CrossEntropyLoss()", "None"),
-        "losses.py": ("nn.CrossEntropyLoss()", "nn.CrossEntropyLoss(reduction='none')"),
         "optimizer.py": ("return torch.optim.AdamW", "torch.optim.AdamW"),
-        "frozen.py": ("return model,", "return model.requires_grad_(False),"),
         "zero.py": ("nn.CrossEntropyLoss()", "lambda *of: 0.0 * nn.CrossEntropyLoss()(*of)"),
     },
     "jax": {
         "half.py": ('"hidden"])', '"hidden"]).astype("float16").astype(inputs.dtype)'),
-        "model.py": ("}, apply), (inputs", "}), (inputs"),
-        "inputs.py": ("(inputs, targets), loss", "((), targets), loss"),
-        "optimizer.py": ("def apply", "def optimizer():\n    pass\n\n\ndef apply"),
-        "zero.py": ("targets).mean()", "targets).mean() * 0.0"),
         "outputs.py": ("return jax.nn.relu(", "return 0.0 * jax.nn.relu("),
     },
     "tensorflow": {
         "half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),"),
-        "inputs.py": ("(inputs, targets), keras", "((), targets), keras"),
-        "optimizer.py": ("def make", "def optimizer():\n    pass\n\n\ndef make"),
     },
 }
 #: Changes of the documented file that leave it right, by framework.
@@ -73,15 +61,9 @@ NESTED = {
 REFUSED = {
     "half.py": "): there is no float64 run to compare with",
     "random.py": "it draws random numbers",
-    "words.py": " without a tensor; allowed: a tensor, or tuples, lists",
-    "fewer.py": "make was asked for 8 samples; its inputs have the shape (4, 32)",
     "parts.py": "make must return model, (inputs, targets), loss",
-    "model.py": " as the model, not ",
-    "inputs.py": " as the inputs; allowed: an array whose first axis is the batch, or several",
     "loss.py": "make returned NoneType as the loss, not a function",
-    "losses.py": "the loss must be a tensor with one number",
     "optimizer.py": "optimizer returned NoneType; allowed: one of ",
-    "frozen.py": "make returned a model without a parameter that is trained",
     "zero.py": "all gradients of the model are zero",
     "outputs.py": "all outputs of the model are zero",
 }
@@ -281,36 +263,24 @@ def test_modules_of_flax_have_modes_dropout_and_running_statistics(
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_layers_may_be_lazy_and_left_out_of_steps(run: ForkServer, ranks: int) -> None:
-    for entry in run("own_model.train", ranks, path=str(OWN / "changing.py"), steps=4):
+def test_layers_may_be_lazy_and_left_out_of_steps(run: ForkServer) -> None:
+    for entry in run("own_model.train", ranks=2, path=str(OWN / "changing.py"), steps=4):
         assert len({*entry["losses"]}) == 4
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer, tmp_path: Path) -> None:
+def test_gradients_may_be_sparse_and_weights_complex(run: ForkServer) -> None:
     path = OWN / "spectral.py"
     (actual,) = compared(run, [(str(path), mode, "fp32") for mode in ("train", "inference")])
     assert actual["refused"] == {}
     assert not beyond(actual["errors"])
-    wrong = tmp_path / "wrong.py"
-    halved = "if self.mix.dtype == torch.complex64: spectrum = spectrum.real + 0j"
-    wrong.write_text(
-        path.read_text().replace(
-            "        return self.head", f"        {halved}\n        return self.head"
-        )
-    )
-    (actual,) = compared(run, [(str(wrong), "train", "fp32")])
-    assert {"outputs", "gradients"} <= {entry[1] for entry in beyond(actual["errors"])}
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-@pytest.mark.parametrize("ranks", [1, 2])
 def test_parameters_may_be_in_bfloat16_and_have_a_gradient_on_one_rank_only(
-    run: ForkServer, ranks: int
+    run: ForkServer,
 ) -> None:
-    path = str(OWN / "routed.py")
-    for entry in compared(run, [(path, "train", "amp")], ranks):
+    for entry in compared(run, [(str(OWN / "routed.py"), "train", "amp")], ranks=2):
         assert entry["refused"] == {}
         assert entry["errors"]
         assert not beyond(entry["errors"])

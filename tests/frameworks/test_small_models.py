@@ -3,8 +3,7 @@ ones, in all frameworks: each builds them from the same config."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Any
 
 import networks
@@ -13,15 +12,8 @@ from reference import cnn, compute
 
 from .blocks import kinds_of_layer
 from .cnns import CNNS
-from .models import DEFINITIONS, model_config_of, reference_module
 
 NETWORKS = sorted(CNNS)
-#: Transformers and LSTMs, whose layers are numbered.
-NUMBERED = [
-    name
-    for name in sorted({*DEFINITIONS} - {*CNNS})
-    if "small" in model_config_of(name)["verification"]
-]
 
 
 def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
@@ -73,47 +65,3 @@ def test_each_activation_has_values_on_both_sides_of_its_jumps(model: str) -> No
     network = networks.describe(model_config)
     cnn.run_layers(network, weights, batch, True, None, before)
     assert not one_sided
-
-
-def shapes(model_config: dict[str, Any]) -> dict[str, set[tuple[int, ...]]]:
-    """Return the shapes of the parameters by name, without the numbers of layers."""
-    actual = defaultdict(set)
-    for name, drawn in reference_module(model_config["name"]).parameters(model_config).items():
-        actual[re.sub(r"(layers\.|_l)\d+", r"\1*", name)].add(tuple(drawn.shape))
-    return actual
-
-
-def differences(full: dict[str, Any], small: dict[str, Any]) -> list[str]:
-    """Return in what a small model differs from the full one, except sizes.
-
-    Extents that differ in the full model must differ in the small one: exchanged, they would have
-    the right shape."""
-    own, other = shapes(full), shapes(small)
-    actual = sorted(own.keys() ^ other.keys())
-    origins = defaultdict(set)
-    for name in own.keys() & other.keys():
-        # A parameter has two shapes where the first layer reads another width.
-        if len(own[name]) != len(other[name]):
-            actual.append(f"{name} in {len(other[name])} shapes")
-        for shape, reduced in zip(sorted(own[name]), sorted(other[name]), strict=False):
-            for extent, size in zip(shape, reduced, strict=True):
-                origins[size].add(extent)
-    actual += [f"{size} for {sorted(many)}" for size, many in origins.items() if len(many) > 1]
-    hyper, changed = full["hyperparameters"], small["hyperparameters"]
-    actual += [
-        name
-        for name, value in hyper.items()
-        if changed[name] != value and type(value) not in (int, dict)
-    ]
-    if changed["layers"] < min(2, hyper["layers"]):
-        actual.append("no layer reads another")
-    if "key_value_heads" in hyper:
-        grouped = [entry["heads"] > entry["key_value_heads"] > 1 for entry in (hyper, changed)]
-        actual += ["key_value_heads"] * (grouped[0] != grouped[1])
-    return actual
-
-
-@pytest.mark.parametrize("model", NUMBERED)
-def test_a_small_language_model_or_lstm_differs_in_sizes_alone(model: str) -> None:
-    model_config = model_config_of(model)
-    assert not differences(model_config, compute.reduced(model_config))

@@ -21,9 +21,6 @@ WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number
 #: Tokens at a time; one in so many words is random, the others are the first.
 TEXT, OTHER = 400, 6
 LENGTH, BATCH, UPDATES = 32, 16, 25
-#: Compiler that a framework trains with.
-COMPILER = {"pytorch": "none", "jax": "jit"}
-
 Learned = Callable[..., dict[str, Any]]
 
 
@@ -43,17 +40,16 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
-    """Return the record of a training, made once per framework and number of devices."""
-    actual: dict[tuple[str, int], dict[str, Any]] = {}
+    """Return the record of a training of PyTorch, made once per number of devices."""
+    actual: dict[int, dict[str, Any]] = {}
 
-    def record(framework: str, devices: int = 1) -> dict[str, Any]:
-        if (framework, devices) not in actual:
-            folder = tmp_path_factory.mktemp(framework)
-            done = Bench(folder, build_environment(framework)).run(
-                framework=ROOT / "scripts/frameworks" / framework,
+    def record(devices: int) -> dict[str, Any]:
+        if devices not in actual:
+            folder = tmp_path_factory.mktemp("learned")
+            done = Bench(folder, build_environment("pytorch")).run(
+                framework=ROOT / "scripts/frameworks/pytorch",
                 model=ROOT / "scripts/models/topics_electra.json",
                 kind="converge",
-                compiler=COMPILER[framework],
                 devices_per_node=devices,
                 cores_per_device=1,
                 batch_per_device=BATCH // devices,
@@ -62,17 +58,15 @@ def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
                 data=texts,
                 parameters={"epochs": 2, "epoch_steps": UPDATES, "schedule": "constant"},
             )
-            actual[framework, devices] = done.record
-        return actual[framework, devices]
+            actual[devices] = done.record
+        return actual[devices]
 
     return record
 
 
-@pytest.mark.parametrize(
-    ("framework", "devices"), [*((name, 1) for name in COMPILER), ("pytorch", 2)]
-)
-def test_tokens_in_a_folder_are_learned(learned: Learned, framework: str, devices: int) -> None:
-    record = learned(framework, devices)
+@pytest.mark.parametrize("devices", [1, 2])
+def test_tokens_in_a_folder_are_learned(learned: Learned, devices: int) -> None:
+    record = learned(devices)
     assert record["status"] == "ok", record["reason"]
     assert_valid(record)
     ranks = record["ranks"]
@@ -84,16 +78,8 @@ def test_tokens_in_a_folder_are_learned(learned: Learned, framework: str, device
         assert rank["curve"][-1]["held_out"] == last, "each knows what all have scored"
 
 
-def test_every_framework_is_fed_the_same(learned: Learned) -> None:
-    fed = {name: learned(name)["ranks"][0]["loader_output"] for name in COMPILER}
-    assert fed["pytorch"]["sequences"] == BATCH
-    assert [name for name, entry in fed.items() if entry != fed["pytorch"]] == []
-    tasks = {name: learned(name)["ranks"][0]["task"] for name in COMPILER}
-    assert [name for name, task in tasks.items() if task != tasks["pytorch"]] == []
-
-
 def test_devices_share_the_tokens(learned: Learned) -> None:
-    alone, shared = (learned("pytorch", devices)["ranks"] for devices in (1, 2))
+    alone, shared = (learned(devices)["ranks"] for devices in (1, 2))
     assert len({rank["loader_output"]["order_crc32"] for rank in shared}) == 2, (
         "both are fed the same"
     )

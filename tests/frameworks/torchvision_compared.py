@@ -1,23 +1,19 @@
 """Compare our networks with torchvision's, with the same weights and images, in float64.
 
 ``python torchvision_compared.py NAME.. --weights NAME..`` in PyTorch's environment prints JSON. Of
-the networks after --weights only the weights, initial values and rates of dropout are compared."""
+the networks after --weights only the weights and rates of dropout are compared."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-import networks  # noqa: E402
 from harness.measuring.loading import load_environment  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
 
@@ -32,8 +28,6 @@ BATCH = 2
 SIZE, SIZES = (64, 64), {"inception_v3": (75, 299)}
 #: Number of drawn values that fill a weight again and again.
 PERIOD = 1_000_003
-#: Networks whose gradients take long, by the beginnings of their names.
-WITHOUT_GRADIENTS = ("alexnet", "inception", "vgg")
 
 
 def filled(model: torch.nn.Module) -> torch.nn.Module:
@@ -83,66 +77,13 @@ def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> li
     return [logits, *(heads if is_ours else reversed(heads))]  # theirs: the last one first
 
 
-#: Distribution by the arguments of the methods that fill a tensor, see
-#: :data:`networks.initials.Initial`: symmetric bounds, or a deviation around zero.
-FILLING: dict[str, Callable[..., tuple[str, float]]] = {
-    "uniform_": lambda low, high: ("uniform", high),
-    "normal_": lambda mean, deviation: ("normal", deviation),
-    "fill_": lambda value: ("constant", value),
-    "zero_": lambda: ("constant", 0.0),
-}
-
-
-@contextlib.contextmanager
-def noted() -> Iterator[dict[int, tuple[str, float]]]:
-    """Note how each tensor would have been filled last, by its identity, and fill none."""
-    actual: dict[int, tuple[str, float]] = {}
-
-    def noting(name: str) -> Callable[..., torch.Tensor]:
-        def fill(tensor: torch.Tensor, *given: float, generator: Any = None) -> torch.Tensor:
-            actual[id(tensor)] = FILLING[name](*given)
-            return tensor
-
-        return fill
-
-    def cut(tensor: torch.Tensor, mean: float, std: float, a: float, b: float) -> torch.Tensor:
-        assert min(-a, b) > 10 * std, "it is cut where there are values"
-        actual[id(tensor)] = FILLING["normal_"](mean, std)
-        return tensor
-
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(patch.object(torch.nn.init, "trunc_normal_", cut))
-        for name in FILLING:
-            stack.enter_context(patch.object(torch.Tensor, name, noting(name)))
-        yield actual
-
-
-def other_initials(
-    model_config: dict[str, Any], model: torch.nn.Module, drawn: dict[int, tuple[str, float]]
-) -> list[str]:
-    """Return the weights that torchvision's model and our description initialise differently."""
-    own = {
-        key: weight.initial
-        for key, weight in networks.weights(networks.describe(model_config)).items()
-    }
-    theirs = {key: drawn.get(id(entry)) for key, entry in model.named_parameters()}
-    return [
-        f"{key}: {own.get(key)}, not {initial}"
-        for key, initial in theirs.items()
-        if initial is None
-        or own[key][0] != initial[0]
-        or abs(own[key][1] - initial[1]) > 1e-6 * abs(initial[1])
-    ]
-
-
 def compared(name: str, device: str) -> dict[str, Any]:
     """Compare one network; ``device``: "cpu", or "meta", where nothing is computed."""
     model_config = read_model(str(ROOT / f"scripts/models/{name}.json"))
     size, in_training = SIZES.get(name, SIZE)
-    with torch.device("meta"), noted() as drawn:
-        options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    with torch.device("meta"):
+        options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
         theirs = own_libraries.torchvision_models().get_model(name, weights=None, **options)
-        initials = other_initials(model_config, theirs, drawn)
         model_config["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
         own = cnn.Definition(None, model_config, None).build()
     own, theirs = own.double(), theirs.double()
@@ -155,7 +96,6 @@ def compared(name: str, device: str) -> dict[str, Any]:
     }
     own.load_state_dict(state, assign=True)
     actual: dict[str, Any] = {"rates": rates(own), "their_rates": rates(theirs)}
-    actual["initials"] = initials
     if device == "meta":
         return actual
     both = (without_dropout(own), without_dropout(theirs))
@@ -163,7 +103,8 @@ def compared(name: str, device: str) -> dict[str, Any]:
     with torch.no_grad():
         actual["inference"] = distance(*(computed(model, images, False) for model in both))
     images = torch.randn(BATCH, 3, in_training, in_training, dtype=torch.float64)
-    outputs = [computed(model, images, True) for model in both]
+    with torch.no_grad():
+        outputs = [computed(model, images, True) for model in both]
     actual["train"], actual["heads"] = distance(*outputs), len(outputs[0])
     statistics = [dict(model.named_buffers()) for model in both]
     actual["statistics"] = distance(
@@ -171,15 +112,6 @@ def compared(name: str, device: str) -> dict[str, Any]:
             [statistic[key].double() for key in sorted(statistics[1])] or [torch.ones(1)]
             for statistic in statistics
         )
-    )
-    if name.startswith(WITHOUT_GRADIENTS):
-        return actual
-    shares = [torch.randn_like(output) for output in outputs[1]]
-    for logits in outputs:
-        torch.autograd.backward(logits, shares)
-    gradients = [dict(model.named_parameters()) for model in both]
-    actual["gradients"] = distance(
-        *([gradient[key].grad for key in sorted(gradients[1])] for gradient in gradients)
     )
     return actual
 

@@ -44,10 +44,6 @@ LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle", "mindspore")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 
-#: Model with rotary positions, and its reference with so many tokens that angles in half precision
-#: show.
-ROTARY, LONG, LONG_SEQUENCE = "llama_8b", "llama_8b, 256 tokens", 256
-
 #: Name of the reference of the text that each model generates.
 GENERATED = {model: f"{model}, generated" for model in CAUSAL}
 
@@ -56,8 +52,6 @@ def write_decoder_references(folder: Path) -> None:
     """Write the references of the compared models, and of what they generate."""
     for model in COMPARED:
         compute.write(compute.reduced(model_config_of(model)), SEQUENCE, 0, folder / model)
-    rotary = compute.reduced(model_config_of(ROTARY))
-    compute.write(rotary, LONG_SEQUENCE, 0, folder / LONG)
     for model, name in GENERATED.items():
         compute.write_generation(
             compute.reduced(model_config_of(model)), SEQUENCE, 0, folder / name

@@ -55,8 +55,3 @@ def refuse():
         "sides": raised(Unsupported, lambda: built(small, precision="fp8")),
         "product": raised(Unsupported, lambda: adapter.layer_matmul(array, array)),
     }
-
-
-def infer():
-    adapter = built(small_bert(), precision="fp8", mode="inference")
-    return {"value": adapter.read(adapter.step()), "logits": adapter.read(adapter.logits())}

@@ -229,26 +229,6 @@ def copy_ahead(model_config):
     return {"waited": time.monotonic() - start > 1.4}
 
 
-def keep_images():
-    import gc
-
-    adapter = built(small_images(), rank_context=CUDA)
-    batch = batch_of(adapter.model_config)
-    fed = []
-    for _ in range(5):
-        tensor = Tensor(batch["images"])
-        fed.append(weakref.ref(tensor))
-        adapter.feed({**batch, "images": DeviceArray(tensor)})
-        del tensor
-    gc.collect()
-    return {"kept": [tensor() is not None for tensor in fed]}
-
-
-def refuse_images(pictures):
-    options = {"source": "dali_gpu", "data": pictures}
-    return {"refused": raised(Unsupported, lambda: measured("train", small_images(), **options))}
-
-
 def take_by_number():
     import ctypes
 
@@ -415,19 +395,3 @@ def count_linear(model_config):
 def attend():
     built(model_config_of("topics_electra"), rank_context=CUDA).step()
     return {"observed": observed()}
-
-
-def expand_masks(model_config):
-    VOLTA, AMPERE = (7, 0), (8, 0)
-    started(model_config, rank_context=CUDA)
-
-    def shape(capability, mixed):
-        double.cuda.get_device_capability = lambda device=None: capability
-        double.paddle.is_autocast_enabled = lambda device=None: mixed
-        return (
-            module_of("models.bert")
-            .added_to_scores(*(double.paddle.ones(size) for size in ([2, 8], [1])), 4)
-            .shape
-        )
-
-    return {"shapes": [shape(VOLTA, True), shape(AMPERE, False), shape(AMPERE, True)]}

@@ -50,16 +50,14 @@ def started(
     rank_context=None,
     steps=1,
     parallelism="data",
-    folder=None,
     sequence=SEQUENCE,
 ):
-    """Return a started adapter. ``folder``: holds another copy of it."""
+    """Return a started adapter."""
     devices = len(rank_context.addresses) if rank_context else WORLD
     what = (FRAMEWORK, model_config["name"], mode, 1, devices, batch, precision, compiler, sequence)
     case = Case(*what, accumulation=steps, parallelism=parallelism)
     rank_context = rank_context or RankContext(RANK, LOCAL_RANK, ADDRESSES, "cpu", 1, seed=7)
-    folder = folder or f"{SCRIPTS}/frameworks/{FRAMEWORK}"
-    adapter = load_adapter(folder, case, model_config, rank_context)
+    adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}", case, model_config, rank_context)
     adapter.start()
     return adapter
 
@@ -81,14 +79,6 @@ def raised(kind, action):
     except kind as error:
         return str(error)
     return None
-
-
-def judged(adapter, action):
-    """Return whether the adapter calls the error of an action one of memory."""
-    try:
-        action()
-    except Exception as error:
-        return adapter.out_of_memory(error)
 
 
 def own_processes():
