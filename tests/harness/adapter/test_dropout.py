@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from framebench.records.verifications import EVERYWHERE
 from harness.adapter import Mismatch
 from harness.measuring.verification import dropout
 
@@ -78,45 +77,6 @@ def test_the_same_mask_each_time_is_no_dropout() -> None:
     outputs = masked(0)()
     with pytest.raises(Mismatch, match="has left out the same elements 16 times"):
         dropout.sampled(lambda: outputs, PLAIN, SCALED, 16)
-
-
-#: Parts of a step, devices times micro-steps, and which of four masks each takes.
-SHARED = {(0, 1): 0.0, (0, 0): 1.0, (0, 1, 2, 3): 0.0, (0, 1, 0, 1): 1.0, (0, 0, 0, 0): 3.0}
-
-
-@pytest.mark.parametrize(("masks", "error"), SHARED.items())
-def test_gradients_spread_more_where_parts_share_masks(
-    masks: tuple[int, ...], error: float
-) -> None:
-    def gradients(seed: int, masks: tuple[int, ...]) -> Callable[[], Any]:
-        random = np.random.RandomState(seed)
-
-        def averaged() -> Any:
-            drawn = random.random_sample((4, 20)) >= RATE
-            return {"weight": np.mean([drawn[mask] for mask in masks], axis=0), "unused": drawn * 0}
-
-        return averaged
-
-    known = dropout.spread(gradients(0, (0,)))
-    found = dropout.spread(gradients(1, masks))
-    limit = EVERYWHERE["masks of dropout"]
-    actual = dropout.dependence(found, known, len(masks))
-    assert actual == pytest.approx(error, abs=limit / 2 * (1 + error))
-    assert (actual > limit) is (error > 0)
-
-
-@pytest.mark.parametrize(
-    ("sums", "shared"),
-    [
-        ([[1.0, 2.0, 1.0 + 1e-8], [3.0, 1.0, 3.0], [5.0, 4.0, 5.0]], True),
-        ([[1.0, 2.0, 1.0], [3.0, 3.0, 1.0], [5.0, 5.0, 4.0]], False),
-    ],
-)
-def test_replicas_with_the_same_outputs_each_time_share_masks(
-    sums: list[list[float]], shared: bool
-) -> None:
-    passes = iter(sums)
-    assert dropout.share_masks(lambda: next(passes)) is shared
 
 
 def losses(seed: int, count: int = dropout.STEPS, spread: float = 0.1) -> Any:

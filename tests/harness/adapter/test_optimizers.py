@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.kind import Workload
-from harness.optimizers import NO_DECAY, NO_TRUST_RATIO, update_rules
+from harness.optimizers import NO_DECAY, NO_TRUST_RATIO
 from harness.request.command_line import parse
 from harness.request.declaration import read_model
 from reference.optimizers import LAMB
@@ -51,15 +51,6 @@ def test_configs_that_make_no_optimizer_are_refused(
     with pytest.raises(ValueError, match=expected):
         read_model(written(tmp_path, **changes))
     assert read_model(written(tmp_path))["hyperparameters"]["optimizer"] == "lamb"
-
-
-def test_parts_of_names_say_what_is_left_out() -> None:
-    hyper = {"weight_decay": 0.1, NO_DECAY: ["norm", "bias"], NO_TRUST_RATIO: []}
-    rules = update_rules(NAMES, hyper)
-    assert [rules[name].weight_decay for name in NAMES] == [0.1, 0.0, 0.0]
-    assert all(rule.trust_ratio and rule.rate_factor == 1.0 for rule in rules.values())
-    with pytest.raises(ValueError, match="no_weight_decay: no parameter of the model has 'nrom'"):
-        update_rules(NAMES, {NO_DECAY: ["nrom"]})
 
 
 def test_the_reference_is_lamb_by_hand() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,8 @@ from harness.adapter import (
     Unsupported,
     require_tf32,
 )
-from harness.common_capabilities import SingleOperations
-from harness.kind import Context, Workload
-from harness.kinds.matmul import Matmul
 from harness.measuring import checks
 from harness.measuring.verification import rounding
-from harness.messages.report import Report
-from harness.operations import Operation
-from harness.primitives import Primitives
 
 from ..recorder import Recorder
 
@@ -62,17 +55,6 @@ class Multiplying(Recorder, Rounding):
             return rounded(left) @ rounded(right.reshape(right.shape[-2:]))
 
 
-class MultiplyingAlone(Multiplying, SingleOperations):
-    """Adapter that multiplies without a model, in the format of :class:`Multiplying`."""
-
-    def primitives(self) -> Primitives:
-        raise NotImplementedError("it has one operation")
-
-    def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
-        left, right = map(self.ways[2], arrays)
-        return Operation(lambda: None, lambda: left @ right, "float32")
-
-
 @pytest.mark.parametrize(
     ("way", "expected"),
     [
@@ -110,32 +92,6 @@ def test_a_switch_without_effect_is_a_mismatch(
         return
     with pytest.raises(Mismatch, match=f"^{reason}$"):
         checks.check_matmuls(precision, actual)
-
-
-@pytest.mark.parametrize(
-    ("bits", "reason"),
-    [
-        (11, ""),
-        (24, "tf32, but 1 of 1 matmuls ran in float32"),
-    ],
-)
-def test_a_matmul_without_a_model_is_named_and_bounded_by_its_format(
-    bits: int, reason: str, tmp_path: Path
-) -> None:
-    adapter = MultiplyingAlone(keeping(bits), keeping(bits), "tf32")
-    parameters = {"shapes": "64x64x64", "dtype": "precision", "blocks": 1, "block_seconds": 1e-4}
-    workload = Workload(adapter.case, {}, parameters, 1, None, 1)
-    report = Report(str(tmp_path), 0, "h")
-    context = Context(workload, adapter.rank_context, adapter, [], report)
-    if reason:
-        with pytest.raises(Mismatch, match=f"^{reason}$"):
-            Matmul().measure(context)
-        return
-    Matmul().measure(context)
-    assert report.fields["matmul_dtypes"] == {"tf32": 1}
-    assert set(report.fields["significant_bits"].values()) == {11}
-    (block,) = report.fields["blocks"]
-    assert 1e-4 < block["error"] < 4e-3
 
 
 def test_only_what_a_precision_says_of_float32_is_looked_at() -> None:

@@ -131,23 +131,6 @@ def test_held_out_samples_count_once() -> None:
     assert all(len(batch["x"]) == 10 for batch, _ in actual)
 
 
-def test_the_digits_are_what_their_notice_says() -> None:
-    data = tasks.load("digits").data()
-    assert (tasks.size(data.train), tasks.size(data.held_out)) == (1437, 360)
-    assert abs(float(data.train["images"].mean())) < 1e-5
-    assert float(data.train["images"].std()) == pytest.approx(1, abs=1e-5)
-    parts = (data.train, data.held_out)
-    both = [tuple(row.ravel().tolist()) for part in parts for row in part["images"]]
-    assert len(both) == 1797
-    assert min(np.bincount(data.held_out["labels"], minlength=10)) > 20
-    logits = 5.0 * np.eye(10)[data.held_out["labels"]]
-    scored = tasks.load("digits").scoring.score([logits], data.held_out)
-    assert scored["accuracy"].mean() == 1
-    assert scored["loss"][0] == pytest.approx(math.log(1 + 9 * math.exp(-5)))
-    with pytest.raises(ValueError, match="there are: digits"):
-        tasks.load("letters")
-
-
 def test_metrics_follow_from_the_curve() -> None:
     actual = curve.metrics(SCORING, 0.95, "images/s")
     values = {name: combined(entry, [{"curve": CURVE}]) for name, entry in actual.items()}

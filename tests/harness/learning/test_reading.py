@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import json
 import math
-import random
 from pathlib import Path
 from typing import Any
 
@@ -51,24 +49,6 @@ def right(data: dict[str, Any], size: float = 9.0) -> Any:
     for side in range(2):
         np.put_along_axis(collected[:, :, side], data["spans"][:, side : side + 1], size, axis=1)
     return collected
-
-
-def test_generated_questions_have_one_answer_each() -> None:
-    data = span.data()
-    assert (tasks.size(data.train), tasks.size(data.held_out)) == (4096, 512)
-    assert tasks.checksum(data) == tasks.checksum(span.data())
-    rows = {row.tobytes() for part in (data.train, data.held_out) for row in part["token_ids"]}
-    assert len(rows) == 4608, "none is there twice"
-    for tokens, (first, last) in zip(
-        *(data.held_out[n] for n in ("token_ids", "spans")), strict=True
-    ):
-        kinds = (tokens - span.FIRST_WORD) // span.WORDS
-        asked = tokens[1] - span.FIRST_KIND
-        actual = [at for at in range(3, span.TOKENS) if tokens[at] >= span.FIRST_WORD]
-        assert [at for at in actual if kinds[at] == asked] == [*range(first, last + 1)]
-    lengths = np.bincount(np.diff(data.held_out["spans"])[:, 0])
-    assert len(lengths) == 3
-    assert lengths.min() > 100
 
 
 def test_generated_questions_are_scored_by_words() -> None:
@@ -256,25 +236,6 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path) -> Non
         squad.data(96, str(tmp_path))
 
 
-def test_one_version_lies_in_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(
-        TaskError, match=r"no SQuAD; needs train-v1\.1\.json and dev-v1\.1\.json or"
-    ):
-        squad.data(96, str(tmp_path))
-    folder(folder(tmp_path), "2.0")
-    with pytest.raises(TaskError, match=r"has files of 1\.1 and of 2\.0"):
-        squad.data(96, str(tmp_path))
-    with pytest.raises(TaskError, match="No such file"):
-        squad.data(96, str(tmp_path / "nowhere"))
-    tmp_path.joinpath("train-v2.0.json").unlink()
-    tmp_path.joinpath("dev-v2.0.json").unlink()
-    tmp_path.joinpath("vocab.txt").write_text("the\nriver\n")
-    with pytest.raises(TaskError, match=r"vocab.txt: has no \[UNK\]"):
-        squad.data(96, str(tmp_path))
-    with pytest.raises(TaskError, match="sequence_length 60: questions and contexts need 68"):
-        squad.data(60, str(folder(tmp_path)))
-
-
 # ---- whole runs ---------------------------------------------------------------------------------
 
 
@@ -328,42 +289,20 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     assert metrics["f1"]["value"] == rank["curve"][-1]["held_out"]["f1"] > 0.5
 
 
-#: Words of answers: articles alone and within words, ASCII and other punctuation, letters whose
-#: lower case has another length, non-ASCII blanks.
-WORDS = (
-    *("the", "a", "An", "THE", "theatre", "another", "Denver", "Broncos", "24", "24,000", "1990s"),
-    *("U.S.", "co-op", "O'Neil", "-", "...", "«the»", "a\u2019s", "İstanbul", "ß", "naïve", "東京"),
-    *("the-end", "$", "%", "x\u00a0y", "Σίσυφος", "(a)", "an,"),
+@pytest.mark.parametrize(
+    ("prediction", "answer", "exact", "f1"),
+    [
+        ("Denver Broncos", "The Denver Broncos.", 1, 1),
+        ("Broncos Denver", "Denver Broncos", 0, 1),
+        ("Denver Denver", "Denver", 0, 2 / 3),
+        ("theatre", "the atre", 0, 0),
+        ("", "the", 1, 1),
+        ("", "cat", 0, 0),
+    ],
 )
-CHOSEN = (
-    ("", ""),
-    ("the", ""),
-    ("", "a"),
-    ("a the an", "..."),
-    ("Denver Broncos", "The Denver Broncos."),
-    ("Broncos Denver", "Denver Broncos"),
-    ("Denver Denver", "Denver"),
-    ("cat", "dog"),
-)
-
-
-@pytest.fixture(scope="module")
-def squad_metrics() -> Any:
-    """Import the maintained implementation, which takes seconds, for these tests only."""
-    return importlib.import_module("transformers.data.metrics.squad_metrics")
-
-
-def text(chance: random.Random) -> str:
-    blank = chance.choice((" ", "  ", "\t", "\n", ""))
-    return blank.join(chance.choices(WORDS, k=chance.randrange(5)))
-
-
-def test_a_pair_scores_as_there(squad_metrics: Any) -> None:
-    chance = random.Random(0)
-    pairs = [*CHOSEN, *((text(chance), text(chance)) for _ in range(5000))]
-    assert len({squad_metrics.compute_f1(first, second) for first, second in pairs}) > 5
-    for prediction, answer in pairs:
-        exact = squad_metrics.compute_exact(answer, prediction)
-        assert answers.exact_match(prediction, answer) == exact, (prediction, answer)
-        f1 = squad_metrics.compute_f1(answer, prediction)
-        assert answers.f1(prediction, answer, impossible=True) == f1, (prediction, answer)
+def test_an_answer_is_scored_as_by_the_authors(
+    prediction: str, answer: str, exact: int, f1: float
+) -> None:
+    """Fail if articles, punctuation or capitals count, or if words count more than once."""
+    assert answers.exact_match(prediction, answer) == exact
+    assert answers.f1(prediction, answer, impossible=True) == pytest.approx(f1)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from core import control_groups
 from framebench.machine import local
-from framebench.records.fields.flags import disturbed
 
 from ...bench import Bench
-from ...processes import wait_for
 
 
 def write(folder: Path, **files: str) -> None:
@@ -56,52 +50,6 @@ def test_quotas_of_version_1_count_too(groups: Path) -> None:
         (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
         (folder / "cpu.cfs_period_us").write_text("100000\n")
     assert (control_groups.cpu_limit(), control_groups.whole_cores()) == (3.5, 3)
-
-
-@pytest.fixture
-def half_a_core() -> Iterator[Path]:
-    """Return a real control group of version 1 with half a core."""
-    folder = Path(f"/sys/fs/cgroup/cpu/framebench-test-{os.getpid()}")
-    try:
-        folder.mkdir()
-        (folder / "cpu.cfs_quota_us").write_text("50000")
-    except OSError as error:
-        pytest.skip(f"no control group can be made here: {error}")
-    try:
-        yield folder
-    finally:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
-
-
-def test_a_run_keeps_to_the_quota_and_throttling_disturbs_it(toy: Bench, half_a_core: Path) -> None:
-    def join() -> None:
-        (half_a_core / "cgroup.procs").write_text(str(os.getpid()))
-
-    toy.hold.touch()
-    launcher = subprocess.Popen(
-        toy.command(), env=toy.environment("hold=4"), preexec_fn=join, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    toy.wait_for_phase("timed window", 1)
-    quota = half_a_core / "cpu.cfs_quota_us"
-    quota.write_text("1000")
-    busy = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=join)
-    wait_for(lambda: " 0" not in (half_a_core / "cpu.stat").read_text().splitlines()[1], "a stop")
-    busy.kill()
-    busy.wait()
-    quota.write_text("50000")
-    toy.hold.unlink()
-    record = toy.finish(launcher).record
-    many = toy.run("", before=join, devices_per_node=2, output=toy.folder / "many.json")
-    assert record["status"] == "ok", record["reason"]
-    assert record["environment"]["hardware"]["cores"] == 1
-    assert record["watch"]["throttled_periods"] > 0
-    assert "a control group's CPU quota stopped the run in" in disturbed(record)
-    assert many.status == 0, many.stderr
-    refused = json.loads((toy.folder / "many.json").read_text())
-    assert refused["status"] == "failed", "a machine's quota is no property of a framework"
-    assert "need 2 cores; this process may use 1" in refused["reason"]
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

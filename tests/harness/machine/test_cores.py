@@ -165,16 +165,6 @@ def test_no_device_has_cores_of_two_numa_nodes_where_there_is_room_within(named:
                 assert dealt[0] == cores.deal(usable, 1, per_device, alone, nodes)[0]
 
 
-def test_a_device_of_two_threads_a_core_is_within_a_numa_node() -> None:
-    nodes = [[0, 2, 4, 6], [1, 3, 5, 7]]  # four physical cores, two threads each
-
-    def siblings(core: int) -> list[int]:
-        return [core % 4, core % 4 + 4]
-
-    assert cores.deal(range(8), 2, 2, siblings, nodes) == [[0, 2], [1, 3]]
-    assert cores.deal(range(8), 2, 4, siblings, nodes) == [[0, 2, 4, 6], [1, 3, 5, 7]]
-
-
 def test_cores_whose_numa_node_is_not_known_are_dealt_last() -> None:
     assert cores.deal(range(4), 2, 1, alone, [[2]]) == [[2], [0]]
 

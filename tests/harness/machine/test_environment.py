@@ -11,10 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from core import precisions
 from harness.machine.hardware import processor
 from harness.provenance import code, software
-from harness.request import command_line
 
 from ...bench import ROOT, Bench
 from ...commands import git
@@ -87,31 +85,6 @@ def test_the_users_modules_stay_out_of_an_environment_made_for_us(
     assert record["status"] == "ok", record["reason"]
     assert "leaked" not in record["environment"]["packages"]
     assert "PYTHONPATH" not in record["environment"]["variables"]
-
-
-def test_a_clusters_modules_count_where_the_user_brought_the_interpreter(
-    toy: Bench, tmp_path: Path
-) -> None:
-    fake = tmp_path / "module" / "brought-1.dist-info"
-    fake.mkdir(parents=True)
-    (fake / "METADATA").write_text("Metadata-Version: 2.1\nName: brought\nVersion: 1\n\nlong\n")
-    path = str(tmp_path / "module")
-    record = toy.run("", install_method="interpreter", variables={"PYTHONPATH": path}).record
-    assert record["status"] == "ok", record["reason"]
-    assert record["environment"]["packages"]["brought"] == "1"
-    assert record["environment"]["variables"]["PYTHONPATH"] == path
-
-
-def test_variables_reach_the_ranks_and_the_command_that_repeats_a_run(toy: Bench) -> None:
-    given = "OMP_STACKSIZE=16M"
-    launcher = toy.start("hang", variable=given)
-    toy.wait_for_phase("warm-up", 1)
-    assert len(toy.processes(given)) == 1, "the rank does not have it"
-    launcher.terminate()
-    toy.finish(launcher)
-    actual = command_line.parse([*toy.command(variable=given)[2:]])
-    assert actual.options.variables == {"OMP_STACKSIZE": "16M"}
-    assert command_line.repeating(actual, "python", "x")[-2:] == ["--variable", given]
 
 
 def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
@@ -302,19 +275,6 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     model_config["hyperparameters"]["layers"] = 11
     actual.append(code.computation_digest(str(tmp_path / "pytorch"), model_config))
     assert len(set(actual)) == 6
-
-
-def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bounds_are_not(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model_config, known = model_config_of(BERT), precisions.known()
-    before = code.computation_digest(str(PYTORCH), model_config)
-    changed = {"bounds": {}, "dtypes": ("float32",)}
-    for field, value in changed.items():
-        other = {**known, "amp": known["amp"]._replace(**{field: value})}
-        monkeypatch.setattr(precisions, "known", lambda other=other: other)
-        is_same = code.computation_digest(str(PYTORCH), model_config) == before
-        assert is_same == (field == "bounds"), field
 
 
 def test_verification_and_timing_use_the_same_model_config() -> None:
