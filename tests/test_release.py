@@ -1,14 +1,10 @@
-"""Releases and the catalog of Snakemake workflows: a tag becomes a release with its section of the
-changelog, and the catalog finds everything that it looks for in the project.
-
-The catalog's programs are scripts/generate-catalog.py and source/build_wf_pages.py of
-https://github.com/snakemake/snakemake-workflow-catalog. Its own checks, ``snakemake --lint`` and
-``snakefmt --check``, are in test_style.py."""
+"""Releases, and the catalog of Snakemake workflows: a tag becomes a release with its section of the
+changelog. The catalog's own checks, ``snakemake --lint`` and ``snakefmt --check``, are in
+test_style.py."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -108,15 +104,6 @@ def test_what_others_read_is_by_their_schema(schema: str, tmp_path: Path) -> Non
     assert checked(schema, wrong).returncode == 1, "the schema takes anything"
 
 
-def test_what_tests_a_change_is_what_the_readme_says() -> None:
-    steps = job("tests.yml", "tests")["steps"]
-    assert steps[-1]["run"] == ".ci/run"
-    command = re.findall(r"^\./bootstrap.*", (ROOT / ".ci/run").read_text(), re.MULTILINE)
-    assert command
-    assert f"    {command[0]}\n" in (ROOT / "README.md").read_text()
-    assert job("tests.yml", "tests")["timeout-minutes"] == 90
-
-
 #: Deployment methods with instructions on a page, and their arguments of ``--sdm``.
 WAYS = {
     "conda": ["conda"],
@@ -128,25 +115,6 @@ WAYS = {
 def usage() -> dict[str, Any]:
     file = ROOT / ".snakemake-workflow-catalog.yml"
     return dict(yaml.safe_load(file.read_text())["usage"])
-
-
-def test_files_stand_where_it_looks_for_them() -> None:
-    listed = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).split()
-    wanted = ("workflow/Snakefile", "config/README.md", "config/config.yaml", "CITATION.cff")
-    assert {*wanted} <= {*listed}, "of a project without them it has no page"
-    rules = [Path(name) for name in listed if name.startswith("workflow/rules/")]
-    assert rules
-    assert {path.suffix for path in rules} == {".smk"}
-    readme = (ROOT / "README.md").read_text().lower()
-    assert "snakemake workflow" in readme, "it searches for these words"
-
-
-def test_it_says_how_the_workflow_is_called() -> None:
-    assert {*usage()} == {"mandatory-flags", "software-stack-deployment", "report"}
-    flags = usage()["mandatory-flags"]
-    assert flags["flags"] == "", "a plain call measures"
-    assert "clone" in flags["desc"]
-    assert usage()["report"] is True
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -51,13 +51,6 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     assert line(metrics={}, kind="verification") == "4:31  pytorch  fp32  ok"
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
-def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: str) -> None:
-    (tmp_path / "r1.json").write_text(text)
-    assert outcome_of(tmp_path / "r1.json").status == "failed"
-    assert outcome_of(tmp_path / "none.json").status == "failed"
-
-
 def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
@@ -207,13 +200,6 @@ def test_jobs_become_results_whatever_else_runs(tmp_path: Path, here: bool) -> N
     assert "2 of 3 runs" in call.view.status()
     assert "1 job failed" in call.view.status()
     call.view.end(lambda attributes: call.event("", **attributes) and None)
-
-
-def test_rules_that_write_below_the_results_are_no_news(tmp_path: Path) -> None:
-    call = Call(tmp_path)
-    assert call.begin({}, "medians", output=["results/tables/summary.csv"])
-    assert not call.begin({}, "all", output=[])
-    assert call.lines == []
 
 
 def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ class Cluster:
     Jobs run as the user who started it."""
 
     def __init__(self) -> None:
-        self.place = Place(0)
+        self.place = Place()
         self._lock: int | None = None
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
         self._reserved: list[str] = []

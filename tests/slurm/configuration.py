@@ -12,7 +12,7 @@ from .place import NODES, Place
 GPUS = 2  # on each node
 
 SLURM = """\
-ClusterName=framebench{number}
+ClusterName=framebench
 SlurmctldHost={host}({address})
 SlurmctldPort={port}
 SlurmUser={user}
@@ -111,7 +111,6 @@ def slurm_conf(place: Place) -> str:
         for name in NODES
     ]
     return SLURM.format(
-        number=place.number,
         host=host,
         address=place.address(),
         port=place.port(),

@@ -1,7 +1,7 @@
-"""Places of test clusters: ten, each with its own folder, ports, addresses and network links.
+"""Place of a test cluster: its folder, ports, addresses and network links.
 
-Several test sessions thus have one each. A folder is locked by the process that holds the place,
-and free as soon as that has ended. Remains in a free place are of a killed process.
+A machine has one, which several test sessions have in turn: it is locked by the process that holds
+it, and free as soon as that has ended. Remains in a free place are of a killed process.
 """
 
 from __future__ import annotations
@@ -11,36 +11,22 @@ import fcntl
 import os
 import shutil
 import signal
-import socket
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..processes import wait_for
 from . import isolation
 
-PLACES = 10
 NODES = ("n1", "n2", "n3", "n4")
 
 
-@dataclass(frozen=True)
 class Place:
-    """A place, in whose network each node has an address."""
+    """The place, in whose network each node has an address."""
 
-    number: int
-
-    @property
-    def folder(self) -> Path:
-        return Path(tempfile.gettempdir()) / f"framebench-slurm-{self.number}"
-
-    @property
-    def configuration(self) -> Path:
-        return self.folder / "etc" / "slurm.conf"
-
-    @property
-    def bridge(self) -> str:
-        """Name of the bridge of the nodes' network; names of its links begin with it."""
-        return f"fbslurm{self.number}"
+    folder = Path(tempfile.gettempdir()) / "framebench-slurm"
+    configuration = folder / "etc" / "slurm.conf"
+    #: Bridge of the nodes' network; names of its links begin with it.
+    bridge = "fbslurm"
 
     def link(self, node: str) -> str:
         return self.bridge + node
@@ -48,11 +34,11 @@ class Place:
     def port(self, node: str | None = None) -> int:
         """Return the port of a node's daemon, or of the controller.
         It is below those that Linux assigns by itself."""
-        return 21000 + 10 * self.number + (0 if node is None else 1 + NODES.index(node))
+        return 21000 + (0 if node is None else 1 + NODES.index(node))
 
     def address(self, node: str | None = None) -> str:
         """Return the address of a node, or of the host as seen by the nodes."""
-        return f"10.213.{self.number}.{254 if node is None else 1 + NODES.index(node)}"
+        return f"10.213.0.{254 if node is None else 1 + NODES.index(node)}"
 
     def processes(self, node: str | None = None) -> list[int]:
         """Return the daemons and jobs of this cluster, or of one of its nodes.
@@ -102,54 +88,18 @@ class Place:
             else:
                 path.unlink()
 
-    def ports_are_free(self) -> bool:
-        for port in (self.port(), *map(self.port, NODES)):
-            with socket.socket() as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                try:
-                    probe.bind(("", port))
-                except OSError:
-                    return False
-        return True
-
 
 def claim() -> tuple[Place, int]:
-    """Return a free place, and the lock that holds it until :func:`give_up`.
-    Remains in all free places are removed."""
-    taken = None
-    for place in map(Place, range(PLACES)):
-        if taken and not place.folder.exists():
-            continue
-        lock = _lock(place.folder)
-        if lock is None:
-            continue
-        place.clear()
-        if not taken and place.ports_are_free():
-            taken = place, lock
-        else:
-            give_up(place, lock)
-    assert taken, f"all {PLACES} places for a test cluster are taken"
-    return taken
+    """Wait for the place; return it, without remains, and the lock that holds it until
+    :func:`give_up`."""
+    place = Place()
+    lock = os.open(f"{place.folder}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    place.folder.mkdir(exist_ok=True)
+    place.clear()
+    return place, lock
 
 
 def give_up(place: Place, lock: int) -> None:
     place.folder.rmdir()
     os.close(lock)
-
-
-def _lock(folder: Path) -> int | None:
-    """Lock the folder, creating it if missing; None if somebody else holds it."""
-    folder.mkdir(exist_ok=True)
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    except FileNotFoundError:  # gone again
-        return None
-    held = os.fstat(lock)
-    if held.st_uid == os.geteuid():
-        with contextlib.suppress(BlockingIOError, FileNotFoundError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # The former holder may have removed it since it was opened.
-            if folder.stat().st_ino == held.st_ino:
-                return lock
-    os.close(lock)
-    return None

@@ -21,7 +21,7 @@ from ..harness.validity import assert_valid
 from .conftest import CASES, SUITE, Project, make_project
 from .snakemake_server import SnakemakeCall
 
-MOMENTS, PROJECTS = 30, 3
+MOMENTS, PROJECTS = 15, 3
 MOST = 4  # most moments per call
 SECONDS = 1.5  # seconds of a call's start, and of its runs, in which something is killed
 LOOK = 0.1  # seconds between two scans of all processes, which are expensive

@@ -62,26 +62,3 @@ def test_verification(project: Project) -> None:
     assert status == 0, printed
     assert "2 of 2 passed, 0 failed, 0 unsupported" in printed
     assert results["passed"].all()
-
-
-def test_a_mistake_below_the_bounds_of_mixed_precision_flags_its_figure(
-    project: Project, pytorch_python: str
-) -> None:
-    """Fail if a suite in amp alone is not verified in fp32, too, or passes a mistake that only
-    that finds."""
-    folder = project.folder
-    (folder / ".venvs").symlink_to(ROOT / ".venvs")
-    (folder / "scripts" / "models" / f"{RESNET}.json").write_text(json.dumps(small(RESNET)))
-    axes = {"framework": "pytorch", "model": RESNET, "batch_per_device": [2], "precision": "amp"}
-    project.write_suite({"steps": {"warmup": 1, "timed": 2}, "repeats": 1, "axes": axes})
-    model = folder / "scripts" / "frameworks" / "pytorch" / "models" / "cnn.py"
-    right, epsilon = model.read_text(), "layer.epsilon"
-    assert epsilon in right, "the mistake cannot be planted"
-    model.write_text(right.replace(epsilon, "1e-5"))
-    for ran in (project.medians("emulated=measure"), project.report("emulated=measure")):
-        assert ran.returncode == 0, ran.stdout
-    (row,) = pd.read_csv(folder / "results" / "tables" / "summary.csv").to_dict("records")
-    assert "incorrect" in row["flags"].split()
-    table = pd.read_csv(folder / "results" / "tables" / "verification.csv")
-    passed = table.groupby("precision")["passed"].all().to_dict()
-    assert passed == {"amp": True, "fp32": False}

@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from .conftest import CASES, ONE_RUN, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ROOT, RUNS, SUITE, Project
 
 LINE = re.compile(r"^\d+:\d\d  toy  Toy: .* \w+  fp32  .*$", re.MULTILINE)
 
@@ -110,27 +110,6 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
     assert "This was a dry-run" in ran.stdout
     assert "training  fp32  repeat 2" in ran.stdout
     assert not (project.folder / "results").exists()
-
-
-def test_other_lines_where_ours_are_not_to_be_had(project: Project) -> None:
-    project.write_suite(ONE_RUN)
-    without_plugin = "import sys; from snakemake.cli import main; "
-    without_plugin += "sys.path[:] = [p for p in sys.path if not p.endswith('logger')]; main()"
-    start = ["-c", without_plugin, "--cores", "all", "--until", "benchmark"]
-    ran = subprocess.run(
-        [sys.executable, *start],
-        cwd=project.folder,
-        env={**os.environ, "FRAMEBENCH_TOY": ""},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stdout
-    assert not LINE.search(ran.stdout), ran.stdout
-    assert len(project.records()) == 1
-    assert re.search(r"\d+ of \d+ steps \(\d+%\) done", ran.stdout), "Snakemake says nothing"
-    assert ran.stdout.count(" s in all; ") == 1, "nobody says what came of a run"
 
 
 def test_more_than_a_day_is_measured_after_a_yes_alone(project: Project) -> None:

@@ -115,42 +115,6 @@ def test_environments_elsewhere(tmp_path: Path) -> None:
     assert f"--prefix {folder}/{name} " in commands.origin(shared, CATALOG, "pytorch")
 
 
-def test_a_vendors_own_index_stands_on_no_command_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "toy.yaml"
-    index = "https://user:password@vendor.example/packages/"
-    pins = f"--extra-index-url {index}, toy==1.0"
-    file.write_text(f"dependencies: [python=3.11, pip=25.3, {{pip: [{pins}]}}]\n")
-    called: list[tuple[list[str], dict[str, str]]] = []
-
-    class Done:
-        def check_returncode(self) -> None:
-            pass
-
-    def noting(
-        command: list[str], variables: dict[str, str] | None = None, *_: object, **__: object
-    ) -> Done:
-        called.append((command, variables or {}))
-        return Done()
-
-    monkeypatch.setattr(venvs.uv, "run", noting)
-    monkeypatch.setattr(venvs.soundness, "installed", lambda folder: {})
-    marker = tmp_path / "venv" / MARKER
-    marker.parent.mkdir()
-    (marker.parent / "pyvenv.cfg").touch()
-    monkeypatch.setattr(venvs.shutil, "rmtree", lambda folder: None)
-    for address in ([index], []):
-        venvs.build(file, marker, hashed=False)
-        command, variables = called[-1]
-        assert command[-1] == "toy==1.0"
-        assert not any("password" in word for word in command)
-        assert variables.get("UV_INDEX", "").split()[: len(address)] == address
-        # A foreign package of the same name and version is only in the first index.
-        assert ("unsafe-best-match" in command) == bool(address)
-        file.write_text("dependencies: [python=3.11, pip=25.3, {pip: [toy==1.0]}]\n")
-
-
 def test_every_framework_has_a_way_to_gpus(tmp_path: Path) -> None:
     """Fail if a framework lacks both a CUDA environment file and a shipped image, but for
     MegEngine, whose wheel knows no GPU after Turing."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -100,16 +99,13 @@ def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> No
 
 BROKEN = {
     "truncated": (json.dumps(record())[:-40], "is no complete JSON"),
-    "binary": (b"\xff\xfe\x00", "no UTF-8"),
     "foreign": ('{"benchmarks": []}', "no Framebench record"),
-    "another format": (json.dumps(record(format="framebench-record-9")), "framebench-record-9"),
     "no throughput of steps": (
         json.dumps(record(metrics={"rate": metrics(1.0)["throughput"]})),
         "throughput",
     ),
     "extra key": (json.dumps(record(speed=1)), "breaks the record schema"),
     "unknown status": (json.dumps(record(status="fine")), "status: found 'fine'; allowed: 'ok'"),
-    "NaN": (json.dumps(record(metrics=metrics(float("nan")))), "NaN"),
     "no throughput": (json.dumps(record(metrics=metrics(None))), "throughput is None"),
     "a mean of rates": (
         json.dumps(record(seconds=(0.4, 3.6), metrics=metrics((8 / 0.4 + 8 / 3.6) / 2))),
@@ -127,16 +123,6 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     assert [run.origin for run in actual.runs] == ["good/r1.json"]
     assert [problem.origin for problem in actual.problems] == ["bad/r1.json"]
     assert expected in actual.problems[0].message
-
-
-def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
-    variables = {"LD_LIBRARY_PATH": "/opt/caf\udce9", "X": "\x1b[31m\u202e"}
-    environment = elsewhere(variables=variables)
-    path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
-    (run,) = record_sets.load(tmp_path).runs
-    assert run.reason == "a\\x1b[2J\nb"
-    actual = record_files.read(path)["environment"]["variables"]
-    assert actual == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
 
 
 def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
@@ -369,16 +355,6 @@ def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
     assert "which runs.csv:2 already has" in messages(actual)
 
 
-def test_short_and_long_rows_are_problems(tmp_path: Path) -> None:
-    path = save_csv(tmp_path / "runs.csv", [ROW])
-    with path.open("ab") as file:
-        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n")
-    actual = record_sets.load(path)
-    assert len(actual.runs) == 1
-    assert [problem.origin for problem in actual.problems] == ["runs.csv:3", "runs.csv:5"]
-    assert "found 2 cells; allowed: 15" in messages(actual)
-
-
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
@@ -401,27 +377,6 @@ def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path
 
 
 # ---- the set ------------------------------------------------------------------------------------
-
-
-def test_the_order_of_files_and_rows_does_not_matter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = [
-        (f"c{c}/r{r}.json", record(repeat=r, case={"nodes": c})) for c in (1, 2) for r in (1, 2)
-    ]
-    made += [("c1/r1-retry1.json", failed()), ("c2/r9.json", "{")]
-    rows = [{**ROW, "repeat": str(repeat)} for repeat in range(1, 6)]
-    generator = random.Random(1)
-    sets = []
-    for trial in range(4):
-        root = tmp_path / str(trial)
-        generator.shuffle(made)
-        for name, content in made:
-            save(root, name, content)
-        save_csv(root / "runs.csv", rows)
-        actual = record_sets.load(root)
-        sets.append([(run.origin, run.repeat, run.attempt) for run in actual.runs])
-    assert all(order == sets[0] for order in sets)
 
 
 def run_of(tmp_path: Path, *fields: dict[str, Any]) -> Run:

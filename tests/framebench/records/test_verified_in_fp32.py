@@ -140,21 +140,6 @@ def test_figures_in_another_precision_need_a_verification_in_fp32(
     assert flag_of(tmp_path, run_in(tmp_path, CASE)) is None
 
 
-def test_each_verification_of_training_is_needed_in_fp32_too(tmp_path: Path) -> None:
-    training = {"mode": "train", "devices_per_node": 2, "accumulation": 4}
-    run = run_in(tmp_path, {**AMP, **training})
-    two = {**CASE, "mode": "train", "devices_per_node": 2, "accumulation": 2}
-    for dropout in (False, True):
-        verification_in(tmp_path, {**two, "precision": "amp"}, dropout=dropout)
-    for dropout, words in ((False, ""), (True, "with dropout ")):
-        why = f"it was not compared {words}on several devices with accumulation in fp32"
-        assert flag_of(tmp_path, run) == ("unverified", why)
-        verification_in(tmp_path, two, dropout=dropout)
-    assert flag_of(tmp_path, run) is None
-    verification_in(tmp_path, two, error=1e-3, started="2031-01-01")
-    assert (flag_of(tmp_path, run) or ("", ""))[0] == "incorrect"
-
-
 def test_a_figure_whose_framework_has_no_fp32_says_so(tmp_path: Path) -> None:
     run = run_in(tmp_path, AMP)
     verification_in(tmp_path, AMP)

@@ -1,4 +1,4 @@
-"""Charts: filter, pointer, and colours, which people who see no red, green or blue tell apart."""
+"""Charts: filter, pointer, and colours."""
 
 from __future__ import annotations
 
@@ -6,23 +6,20 @@ import html
 import json
 import re
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
 from framebench.report import colours, html_report, plots
-from framebench.report.charts import learning_curves
 from framebench.report.plots import Look, PlotRow
 from framebench.tables import frames
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
-from ..browser import AXE, Browser, choose
+from ..browser import Browser, choose
 from ..made_up_peaks import (
     CPU,
     FORWARD_MATMULS,
@@ -127,19 +124,6 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
     ]
 
 
-def test_a_ratio_without_an_interval_has_no_bar_and_says_so() -> None:
-    rows = [
-        PlotRow("known", "jax", [1.2], "", (1.1, 1.3), {"mode": "train"}, is_ratio=True),
-        PlotRow("unknown", "jax", [1.2], "", None, {"mode": "inference"}, is_ratio=True),
-    ]
-    text = str(plots.strips(rows, Look(["jax"]), "ratio", reference=1.0))
-    # Label, bar, dot, number, and pointer area; the same without a bar.
-    assert text.count('data-part="0"') == 5
-    assert text.count('data-part="1"') == 4
-    assert "unknown: 1.2; no interval" in text
-    assert "known: 1.2; 95 % interval 1.1 to 1.3" in text
-
-
 # ---- rooflines and curves of learning -----------------------------------------------------------
 
 #: Visibility, visible words and pointer frameworks of each of these figures.
@@ -212,80 +196,6 @@ def test_rooflines_and_curves_of_learning_follow_the_filter(
     roofline, accuracy, _ = browser.evaluate(OTHERS)
     assert len(roofline["told"]) == 2
     assert not accuracy["hidden"], "its table stays, too"
-
-
-def test_of_many_epochs_the_pointer_is_reported_some_and_the_last() -> None:
-    many = learning_curves.SeedCurves("jax", "jax", [(1, [0.5] * 1000), (2, [0.5] * 999)])
-    tips = re.findall(r'data-tip="([^"]*)"', learning_curves.draw([many], Look(["jax"]), "", None))
-    assert len(tips) <= learning_curves.MAX_POINTS + 2
-    assert "jax, seed 1, epoch 1000: 0.5" in tips
-    assert "jax, seed 2, epoch 999: 0.5" in tips
-
-
-def test_these_charts_are_for_everybody_and_fit_a_phone_and_paper(
-    browser: Browser, learned: Path
-) -> None:
-    browser.open(learned, width=390)
-    browser.driver.execute_script(AXE.read_text(encoding="utf-8"))
-    actual = browser.driver.execute_async_script(
-        "axe.run({exclude: ['svg']}, {resultTypes: ['violations']}).then(arguments[0])"
-    )
-    assert [
-        (violation["id"], violation["nodes"][0]["html"][:200]) for violation in actual["violations"]
-    ] == []
-    assert browser.evaluate("document.documentElement.scrollWidth") <= 390
-    beyond = """[...document.querySelectorAll("figure svg")].filter((svg) => svg.offsetWidth
-        && svg.getBoundingClientRect().right > innerWidth).length"""
-    assert browser.evaluate(beyond) == 0
-    cut = """[...document.querySelectorAll("figure [data-parts]")].flatMap((svg) => {
-        const box = svg.getBoundingClientRect();
-        return [...svg.querySelectorAll("text")].filter((text) => {
-            const own = text.getBoundingClientRect();
-            return own.width && (own.left < box.left - 1 || own.right > box.right + 1);
-        }).map((text) => text.textContent);
-    })"""
-    assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts"
-    browser.open(learned, width=718)
-    browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    try:
-        assert browser.evaluate("document.documentElement.scrollWidth") <= 718
-        assert browser.evaluate(cut) == [], "words that the edge of a drawing cuts on paper"
-    finally:
-        browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-
-
-#: Linear RGB as seen without one kind of cone: Machado, Oliveira & Fernandes, "A physiologically-
-#: based model for simulation of color vision deficiency", IEEE TVCG 15, 2009, severity 1.
-SEEN = {
-    "all": np.eye(3),
-    "protanopia": np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
-                            [-0.003882, -0.048116, 1.051998]]),
-    "deuteranopia": np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
-                              [-0.011820, 0.042940, 0.968881]]),
-    "tritanopia": np.array([[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602],
-                            [0.004733, 0.691367, 0.303900]]),
-}  # fmt: skip
-#: Linear RGB to XYZ, and its white (D65).
-XYZ = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750],
-                [0.0193339, 0.1191920, 0.9503041]])  # fmt: skip
-WHITE = np.array([0.95047, 1.0, 1.08883])
-
-
-def lab(colour: str, seen: str) -> np.ndarray:
-    """Return a colour in CIELAB as people with this kind of sight see it."""
-    rgb = np.array([int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)])
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    part = XYZ @ np.clip(SEEN[seen] @ linear, 0, 1) / WHITE
-    f = np.where(part > 216 / 24389, np.cbrt(part), (24389 / 27 * part + 16) / 116)
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-@pytest.mark.parametrize("seen", SEEN)
-@pytest.mark.parametrize("theme", [colours.LIGHT, colours.DARK], ids=["light", "dark"])
-def test_no_two_colours_look_alike(theme: tuple[str, ...], seen: str) -> None:
-    """Fail below a CIE76 difference of 20; 2.3 is just noticeable side by side."""
-    known = [lab(colour, seen) for colour in theme]
-    assert min(np.linalg.norm(one - other) for one, other in combinations(known, 2)) >= 20
 
 
 def test_a_framework_has_one_colour_in_every_report() -> None:

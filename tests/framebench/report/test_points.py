@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -136,18 +135,6 @@ def test_sizes_are_lines_and_words_among_the_parameters_panels() -> None:
     assert "1 Ki" in plots[1].svg
 
 
-def test_an_axis_of_less_than_a_decade_has_numbers() -> None:
-    def numbers(*values: float) -> list[str]:
-        at = [MetricValue("time", value, "us", "lower", (("bytes", 8 << n),)) for n, value in
-              enumerate(values)]  # fmt: skip
-        (plot,) = drawn(of_kind("wire", at))
-        texts = re.findall(r">([\d.e+-]+)</text>", plot.svg)
-        return [text for text in texts if min(values) < float(text) < max(values)]
-
-    assert len(numbers(1100.0, 1900.0, 1500.0)) > 1
-    assert "100" in numbers(11.0, 1900.0)
-
-
 def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
     metrics = [MetricValue(name, value, unit, better) for name, value, unit, better in (
         ("read_bandwidth", 2.0, "GB/s", "higher"), ("read_latency", 9.0, "us", "lower"),
@@ -166,15 +153,6 @@ def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
     ]
     plots = measured_panels.panels(group(of_frameworks, None), Look(["toy"]), "wire")
     assert len(plots) == 3, "frameworks are compared by each metric"
-
-
-def test_an_interval_is_drawn_where_there_are_repeats_enough() -> None:
-    few, many = drawn(*runs(1.0, 2.0))[1], drawn(*runs(*map(float, range(1, 9))))[1]
-
-    def lines(plot: Plot) -> int:
-        return len(re.findall(r"-opacity: 0\.35", plot.svg))
-
-    assert (lines(few), lines(many)) == (0, len(SIZES)), "a bar at each size"
 
 
 def test_points_in_words_have_a_panel_each() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from framebench.report import panels, plots
+from framebench.report import panels
 from framebench.report.charts import scaling_curves
 from framebench.report.plots import Look
 from framebench.report.record_links import Link, RowLinks
@@ -195,21 +195,6 @@ def test_every_plot_says_what_it_leaves_out(page: Path) -> None:
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", static, re.DOTALL)
     assert len(captions) > 8
     assert all(re.search(r"Nothing is left out|Left out: \d+ of \d+", c) for c in captions)
-
-
-def test_every_repeat_of_every_row_of_a_strip_plot_is_a_dot_and_several_have_a_median() -> None:
-    rows = [
-        plots.PlotRow("of both"),
-        plots.PlotRow("three", "jax", [1.0, 2.0, 3.0], interval=(1.5, 2.5)),
-        plots.PlotRow("one", "pytorch", [2.0]),
-        plots.PlotRow("none", "pytorch", note="out of memory"),
-        plots.PlotRow("two", "pytorch", [1.0, 4.0]),
-    ]
-    drawing = str(plots.strips(rows, Look(["jax", "pytorch"]), "images/s"))
-    dots, medians = 3 + 1 + 2, 2
-    assert drawing.count("<use ") == dots + medians
-    assert drawing.count("stroke-width: 1.6") == 0, "a line that looks like an interval"
-    assert drawing.count("stroke-width: 7") == 1, "a bar for the interval"
 
 
 def test_a_large_set_stays_bounded_and_says_so(

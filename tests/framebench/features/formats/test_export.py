@@ -358,11 +358,8 @@ def test_the_documentation_has_a_row_for_each_format() -> None:
 
 # ---- text that others would obey -----------------------------------------------------------------
 
-FORMULAS = (
-    "=1+1", " =1+1", "\u00a0=1", "\t=1", "\tx", "\rx", "+cmd|' /C calc'!A0", "+1+1", "-2+3",
-    "- 5", "-1.5.2", "@SUM(A1)", "'=1", "''=1", "' =1",
-)  # fmt: skip
-OTHERS = ("", "-", "-1.5", "+3", "-1e-05", " -1.5", "-.5", "a=1", "5=", "'quoted'", "'-1.5", "#1")
+FORMULAS = ("=1+1", " =1+1", "\tx", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=1")
+OTHERS = ("", "-", "-1e-05", "a=1", "'quoted'", "'-1.5")
 
 
 @pytest.mark.parametrize("text", FORMULAS)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import MagicMock
 from xml.etree import ElementTree
 
 import pandas as pd
 import pytest
-from core import bounded
 from framebench import cli
 from framebench.config.own_model import own_model
 from framebench.features.gate import command, decisions, measuring, sides, summary
@@ -312,30 +308,6 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     written = candidate.written(tmp_path / "copy")["model"]
     assert own_model(written, CATALOG).name == candidate.model
     assert git(tmp_path, "diff", "--cached", "--name-only") == "", "the user's index is changed"
-
-
-def test_suites_are_found_by_name_and_in_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert snakemake_calls.settings_of(["suite=quick"], CATALOG, {})[0].suite.name == "quick"
-    shipped = bounded.read_text(CATALOG.root / "config" / "suites" / "quick.yaml")
-    (tmp_path / "speed.yaml").write_text(f"{shipped}repeats: 5\n")
-    assert snakemake_calls.settings_of(["suite=speed.yaml"], CATALOG, {})[1]["repeats"] == 5
-
-
-def test_an_interruption_reaches_snakemake_whose_end_is_waited_for(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    process = MagicMock()
-    process.__enter__.return_value = process
-    process.wait.side_effect = [KeyboardInterrupt, 130]
-    monkeypatch.setattr(subprocess, "Popen", lambda arguments: process)
-    with pytest.raises(KeyboardInterrupt):
-        snakemake_calls.measure(tmp_path / "suite.yaml", tmp_path, [], [])
-    said = [name for name, *_ in process.method_calls if name in ("wait", "send_signal")]
-    assert said == ["wait", "send_signal", "wait"]
-    process.send_signal.assert_called_once_with(signal.SIGINT)
 
 
 def test_an_interrupted_gate_says_how_it_goes_on(
