@@ -145,18 +145,6 @@ def test_settings_of_the_caller_do_not_steer_what_is_installed_where(project: Pa
     assert seen > {*mirror, "UV_FIND_LINKS"}
 
 
-def test_a_file_system_without_locks_is_named(project: Path) -> None:
-    hidden = project.parent / "hidden"
-    hidden.mkdir()
-    (hidden / "fcntl.py").write_text(
-        "import errno\nLOCK_EX = LOCK_NB = 0\n"
-        "def flock(*_):\n    raise OSError(errno.ENOSYS, 'Function not implemented')\n"
-    )
-    status, output = finish(start(project, sys.executable, PYTHONPATH=str(hidden)))
-    assert status == 1
-    assert output.startswith(f"bootstrap: {project}/.venv.lock: the file system gives no lock (Fun")
-
-
 def test_a_uv_that_is_not_the_locked_one_is_not_run(project: Path) -> None:
     wheel = project.parent / "wheels" / "uv-1.0-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "a") as other:
@@ -189,15 +177,6 @@ def test_where_packages_are_stands_on_no_command_line() -> None:
             "SSL_CERT_FILE": "/etc/ssl/own.pem",
         }.items()
     )
-
-
-def test_only_what_has_no_wheel_is_built_and_with_locked_packages() -> None:
-    locked = (ROOT / "requirements.txt").read_text()
-    assert re.findall(r"^--.*", locked, re.MULTILINE) == [
-        "--no-binary connection-pool",
-        "--only-binary :all:",
-    ]
-    assert re.search(r"^setuptools==\S+ \\\n    --hash=sha256:", locked, re.MULTILINE)
 
 
 OLD = [

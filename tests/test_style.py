@@ -14,11 +14,6 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 #: Modules whose ``open`` opens no text file.
 NOT_TEXT = ("os", "Image", "gzip", "lzma", "tarfile", "zipfile")
-#: Doubles of GPUs, and programs in a framework's environment: they look into the objects of
-#: frameworks and of their adapters.
-INSIDE = ("gpus", "programs")
-#: Names with an underscore that the standard library documents.
-PUBLIC = ("_asdict", "_exit", "_fields", "_make", "_replace")
 
 
 @pytest.mark.parametrize(
@@ -99,43 +94,3 @@ def test_a_class_name_is_used_once() -> None:
                     if isinstance(node, ast.ClassDef):
                         places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
     assert not {name: place for name, place in places.items() if len(place) > 1}
-
-
-def test_no_test_uses_a_private_name_of_the_project() -> None:
-    """Fail if a test would break by a change inside a module that nobody else can see."""
-    private = {
-        name
-        for folder in ("scripts", "workflow")
-        for path in (ROOT / folder).rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if (name := defined_name(node)).startswith("_")
-    }
-    actual = [
-        f"{path.relative_to(ROOT)}:{node.lineno}: {name}"
-        for path in sorted((ROOT / "tests").rglob("*.py"))
-        if not any(path.is_relative_to(ROOT / "tests" / "frameworks" / text) for text in INSIDE)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if (name := private_name(node)) in private
-    ]
-    assert not actual, "make these public, or test what uses them: " + "; ".join(actual)
-
-
-def defined_name(node: ast.AST) -> str:
-    """Return the name of the function, class, variable or attribute that a node defines."""
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return node.name
-    is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
-    return getattr(node, "attr", "") or getattr(node, "id", "") if is_stored else ""
-
-
-def private_name(node: ast.AST) -> str:
-    """Return the private name that a node takes or replaces in another object; "" without one."""
-    if isinstance(node, ast.Attribute):
-        owner = getattr(node.value, "id", "")
-        name = "" if owner in ("self", "cls") or node.attr in PUBLIC else node.attr
-    elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "setattr":
-        texts = [expr.value for expr in node.args if isinstance(expr, ast.Constant)]
-        name = next((text.rpartition(".")[2] for text in texts if isinstance(text, str)), "")
-    else:
-        name = ""
-    return name if name.startswith("_") and not name.startswith("__") else ""

@@ -12,7 +12,7 @@ from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
 from framebench.records.run import Run
-from framebench.runs import commands, verify
+from framebench.runs import verify
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
@@ -64,14 +64,6 @@ def test_a_path_names_it_where_there_are_several_and_others_are_what_they_were()
     assert variant == "pytorch/bert_base/train-fp32-none-1n2g-b8-s128-older-89aaf7c2"
     assert four.startswith("pytorch/bert_base/train-fp32-none-1n2g-b8-a4-s128-")
     assert four[-8:] != single[-8:]
-
-
-def test_commands_say_it(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, accumulation=[1, 4], model=["resnet50_v1.5"])
-    first = [run for run in plan.runs if run.repeat == 1]
-    words = {run.case.accumulation: commands.arguments(plan, run) for run in first}
-    assert "--accumulation" not in words[1]
-    assert words[4][words[4].index("--accumulation") + 1] == "4"
 
 
 # ---- tables -------------------------------------------------------------------------------------

@@ -50,13 +50,6 @@ def test_a_case_of_both_series_is_measured_once(tmp_path: Path) -> None:
     assert plan.folders == asked.folders, "another name for the same measurement"
 
 
-def test_a_block_with_one_batch_replaces_the_other(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, suite_of([{"batch_per_device": [8]}], **STRONG))
-    assert batches(plan)[3:] == [("1n1g", 8), ("1n2g", 8), ("1n4g", 8)]
-    plan = plan_of(tmp_path, suite_of([{"precision": ["amp"]}], **STRONG))
-    assert [size for _, size in batches(plan)] == [64, 32, 16, 64, 32, 16]
-
-
 def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, suite_of(devices_per_node=[1, 2, 3, 4], batch_total=[64, 6]))
     assert ("1n3g", 2) in batches(plan)

@@ -137,19 +137,6 @@ def test_each_combination_is_tried_before_any_is_repeated(tmp_path: Path) -> Non
     assert {*plan.stages.values()} == {0}, "a stage has repeats before the next one begins"
 
 
-def test_only_a_benchmark_that_the_suite_asks_for_is_measured_beside_it(tmp_path: Path) -> None:
-    source = file(tmp_path)
-    suite = settings(tmp_path, source, {**SUITE, "on_gpus": "quick_gpu"}).suite
-    assert suite.on_gpus
-    assert [*suite.measurements] == ["independent"]
-    assert [*suite.on_gpus.measurements] == []
-    own = {**SUITE, "measurements": {"elementwise": {"framework": "all"}}}
-    kept = settings(tmp_path, source, own).suite.measurements
-    assert [(kind, measurement.axes["framework"]) for kind, measurement in kept.items()] == [
-        ("elementwise", ["pytorch"])
-    ]
-
-
 def test_another_content_is_another_model(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()

@@ -53,15 +53,6 @@ def test_each_framework_has_its_own_and_those_of_all_on_the_accelerator_they_are
     assert given(tmp_path, "cuda") == [{}, gpu, {}, {"EVERYWHERE": "1"}]
 
 
-@pytest.mark.usefixtures("file")
-@pytest.mark.parametrize("compiler", ["none", "inductor", "inductor:max-autotune"])
-def test_a_setting_of_a_compiler_is_for_its_cases_alone(tmp_path: Path, compiler: str) -> None:
-    axes = {**SUITE["axes"], "framework": ["pytorch"], "compiler": [compiler]}
-    made = plan(tmp_path, {**SUITE, "axes": axes, "variants": SIDES})
-    _, tuned_one = (variables(case, made.settings.suite, "cpu") for case in made.folders)
-    assert ("COMPILED" in tuned_one) == (compiler != "none")
-
-
 def test_the_vendor_of_a_machine_decides_the_command_of_a_run(tmp_path: Path, file: Path) -> None:
     file.write_text(FILE.replace("accelerators: [cpu]", "processors: [AuthenticAMD]"))
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
@@ -69,12 +60,6 @@ def test_the_vendor_of_a_machine_decides_the_command_of_a_run(tmp_path: Path, fi
     for vendor in ("AuthenticAMD", "GenuineIntel", ""):
         here = replace(made, capacity=replace(made.capacity, vendor=vendor))
         assert ("OWN=2" in commands.arguments(here, run)) == (vendor == "AuthenticAMD")
-
-
-@pytest.mark.usefixtures("file")
-def test_the_variables_of_the_variant_come_last(tmp_path: Path) -> None:
-    actual = given(tmp_path, "cpu", variables={"EVERYWHERE": "mine"})
-    assert [entry.get("EVERYWHERE") for entry in actual] == [None, "mine", None, "mine"]
 
 
 @pytest.mark.usefixtures("file")

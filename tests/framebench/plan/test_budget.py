@@ -17,10 +17,9 @@ from framebench.plan.estimates import corrected
 from framebench.records.spending import Spending
 from framebench.statistics.verdicts import FALSE_WINNERS
 
-from .simulated_calls import BUDGET, EQUAL, NOISES, SIMULATED, UNLIKE, call, case_of, table
+from .simulated_calls import BUDGET, EQUAL, NOISES, SIMULATED, UNLIKE, call, case_of
 
 MOST = 30
-MEASURING = Path(__file__).parents[3] / "docs" / "methods.md"
 
 
 def run(repeat: int, figure: float | None) -> Any:
@@ -195,12 +194,6 @@ def test_only_new_records_are_spent(tmp_path: Path) -> None:
     assert spending.seconds() == 23
     assert spending.runs == 2
     assert spending.newest is not None
-
-
-def test_what_is_simulated_stands_in_the_documentation() -> None:
-    assert [*SIMULATED] == [*NOISES, *UNLIKE]
-    assert max(SIMULATED[name][0] for name in NOISES) <= 100 * FALSE_WINNERS
-    assert table() in MEASURING.read_text(), f"docs/methods.md lacks\n{table()}"
 
 
 @pytest.mark.parametrize("noise", SIMULATED)

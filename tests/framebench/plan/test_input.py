@@ -21,7 +21,7 @@ from framebench.runs import commands
 from framebench.tables.declared.steps import limit
 
 from ..made_up_records import record_of
-from ..made_up_runs import build, run
+from ..made_up_runs import build
 from ..made_up_verifications import CASE
 from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, settings
 from ..table_rows import only
@@ -129,28 +129,6 @@ def test_an_older_record_lay_on_the_device_and_data_sets_are_distinguished(tmp_p
     assert " input dali " in cases[5]
 
 
-def test_what_was_measured_is_found_again_and_nothing_else(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL)
-    steps = {"warmup_steps": SUITE["steps"]["warmup"], "timed_steps": SUITE["steps"]["timed"]}
-    options = {"batch_per_device": 4, "cores_per_device": plan.capacity.cores_per_device, **steps}
-    options["model"] = next(iter(plan.folders)).model
-    # Two runs in each other's folders.
-    actual = ("native", "data@01234567", "synthetic_host", "dali@01234567")
-    made = [
-        run(input=name, origin=f"{folder}/r1.json", **options)
-        for folder, name in zip(plan.folders.values(), actual, strict=True)
-    ]
-    cached = record_sets.RecordSet(tuple(made), (), tmp_path)
-    config = {"data": str(tmp_path)}
-    assert plan_of(tmp_path, cached, config, **ALL).cached == 2
-    made[1:3] = [
-        run(input=name, origin=f"{folder}/r1.json", **options)
-        for folder, name in zip([*plan.folders.values()][1:3], (actual[2], actual[1]), strict=True)
-    ]
-    cached = record_sets.RecordSet(tuple(made), (), tmp_path)
-    assert plan_of(tmp_path, cached, config, **ALL).cached == 4
-
-
 def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     skipped = {"data_set": {"images": 9, "skipped": 3}}
     one = fed_run(tmp_path, "data", input_pipeline=timed_input(), **skipped)
@@ -170,12 +148,6 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     )
     assert (row["wait_ms"], row["copy_ms"], row["skipped_images"]) == (200, 20, 3)
     assert row["of_compute"] == pytest.approx((one.throughput or 0) / 8)
-
-
-def test_a_batch_of_the_host_has_no_loader(tmp_path: Path) -> None:
-    one = fed_run(tmp_path, "synthetic_host", input_pipeline=timed_input(None))
-    row = only(build([one])["input_pipeline"])
-    assert (row["limited_by"], row["compute_throughput"]) == ("", 8)
 
 
 @pytest.mark.parametrize(

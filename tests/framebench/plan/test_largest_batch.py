@@ -98,13 +98,6 @@ def test_a_result_is_of_the_memory_that_there_was(tmp_path: Path) -> None:
     assert make_plan(loaded, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
 
 
-def test_a_pattern_excludes_max(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, {**SUITE, "exclude": [{"batch_per_device": ["max"]}]})
-    assert not plan.searches
-    by_model = changed(batch_per_device={"resnet50_v1.5": "max"})
-    assert [case.batch_per_device for case in plan_of(tmp_path, by_model).cases] == ["max"]
-
-
 def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
     inputs = Inputs({}, searches=results)
     return {LARGEST.name: inputs.frame_of(LARGEST)}

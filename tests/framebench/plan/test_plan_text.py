@@ -72,16 +72,6 @@ def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> Non
     assert "PyTorch: 2 runs" in only
 
 
-def test_a_round_is_named_by_its_runs(tmp_path: Path) -> None:
-    made = quick(tmp_path, Machine(2, 0), frameworks=["jax", "pytorch"])
-    pairs = [run for run in made.reserve if run.repeat == 2 and run.case not in made.larger]
-    assert call_text.ahead(made, pairs) == ["next: repeats of JAX and PyTorch (2 of 7)"]
-    (first,) = call_text.ahead(made, made.runs)
-    assert first.startswith("next: first runs of ResNet-50 v1.5 inference")
-    larger = [run for run in made.reserve if run.case in made.larger]
-    assert "4 times the batch" in call_text.ahead(made, larger)[-1]
-
-
 def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> None:
     made = quick(tmp_path, Machine(16, 8, devices=(H100,) * 8))
     text = describe(made)
@@ -92,19 +82,6 @@ def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> Non
     everything = " ".join(what for _, what in calls)
     assert "training" in everything
     assert re.search(r"all of it: \d+ calls", text)
-
-
-def test_few_cases_are_named_as_the_key_takes_them(tmp_path: Path) -> None:
-    """Fail if few cases are not named in the notation of the key ``cases``."""
-    few = changed(batch_per_device=[2, 4])
-    lines = [line.strip() for line in describe(plan(tmp_path, few)).splitlines()]
-    names = lines[lines.index("Cases, as --config cases=.. takes them:") + 1 :][:2]
-    for name in names:
-        narrowed = plan(tmp_path, few, cases=[name])
-        assert [str(case) for case in narrowed.folders] == [name]
-    many = changed(batch_per_device=list(range(1, plan_text.MOST_NAMES + 2)))
-    text = describe(plan(tmp_path, many))
-    assert "pytorch resnet50_v1.5 train fp32" not in text
 
 
 HERE = Machine(8, 0, "24 GiB")

@@ -138,11 +138,3 @@ def test_settings_of_a_variant_are_conditions_that_tables_show() -> None:
     text = in_markdown("weak_scaling", table)
     assert "| code by |" in text
     assert "| torchvision |" in text
-
-
-def test_variants_are_compared_whatever_they_have_of_their_own(tmp_path: Path) -> None:
-    own = {"suite_variant": "other", "model_source": "torchvision"}
-    runs = (*repeats(100.0, suite_variant="default"), *repeats(120.0, **own))
-    actual = record_sets.RecordSet(runs, (), tmp_path)
-    base, candidate = (record_sets.runs_of_variant(actual, name) for name in ("default", "other"))
-    assert {run.key for run in base} == {run.key for run in candidate}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan.case_settings import asked_conditions, request
+from framebench.plan.case_settings import asked_conditions
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan, remaining
@@ -62,13 +62,6 @@ def test_it_needs_several_gpus(tmp_path: Path, machine: Machine) -> None:
     loaded = settings(tmp_path, side_by_side=True)
     with pytest.raises(ConfigError, match=r"side_by_side: found True; allowed .* false"):
         make_plan(loaded, CATALOG, machine, None)
-
-
-def test_a_run_beside_others_is_another_run(tmp_path: Path) -> None:
-    alone, beside = (made(tmp_path, mode) for mode in (False, True))
-    assert not set(alone.folders.values()) & set(beside.folders.values())
-    asked = request("pytorch", 1, alone.settings, alone.capacity, alone.software)
-    assert "side_by_side" not in asked, "what was measured before there was such a thing is lost"
 
 
 @pytest.mark.parametrize("beside", [True, False])

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from framebench import cli
@@ -22,7 +21,6 @@ from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import frames, origin, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
-from framebench.tables.ratios import Sides, set_verdicts
 
 from ...commands import read_rows
 from ..chartless import without_charts
@@ -82,22 +80,6 @@ def test_too_few_repeats_say_how_many_it_takes() -> None:
     assert {row["reason"] for row in many} == {"too few repeats: needs 8"}
 
 
-def test_repeats_that_are_enough_for_one_lead_may_be_too_few_for_one_of_many() -> None:
-    seven = (1.0, 1.1, 1.2, 1.3, 1.05, 1.25, 1.15)
-    equal = (1.15, 1.16, 1.14, 1.17, 1.13, 1.18, 1.12)
-    others = [
-        by("jax", *seven, batch_per_device=batch) + by("mxnet", *equal, batch_per_device=batch)
-        for batch in range(2, 102)
-    ]
-    apart = by("jax", *times(9, seven), batch_per_device=1) + by(
-        "mxnet", *seven, batch_per_device=1
-    )
-    assert fastest(apart)[0]["verdict"] == FASTER
-    row, *_ = fastest(apart, *others)
-    assert (row["verdict"], row["reason"]) == (CANNOT_TELL, "too few repeats: needs 8")
-    assert row["lead_ci_low"] > 1
-
-
 def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
     ways = [by("pytorch", *times(0.9), suite_variant=f"{number}") for number in range(100)]
     (row,) = fastest(
@@ -113,25 +95,6 @@ def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
     )
     assert (row["next_framework"], row["compared"]) == ("jax", 2)
     assert row["repeats_to_show"] == 8, "7 for a fastest that was not chosen from 102"
-
-
-def called_by_chance(frameworks: int, ways: int, adjusts: bool) -> float:
-    """Return how often a lead is called among equal frameworks, one measured in several ways."""
-    draws = np.random.default_rng(5).normal(100, 1, (400, frameworks + ways - 1, 20))
-    called = 0
-    for table in draws.tolist():
-        several = max(table[:ways], key=np.median)
-        second, first = sorted([several, *table[ways:]], key=np.median)[-2:]
-        choices = ways if adjusts and first is several else 1
-        (verdict,) = set_verdicts([Sides(second, first, choices)])
-        called += verdict == FASTER
-    return called / len(draws)
-
-
-def test_a_lead_that_was_chosen_from_many_is_not_called_by_chance() -> None:
-    assert called_by_chance(7, 1, adjusts=True) <= 0.05, "the fastest of many is chosen, too"
-    assert called_by_chance(2, 10, adjusts=True) <= 0.05
-    assert called_by_chance(2, 10, adjusts=False) > 0.05, "what the adjusting is for"
 
 
 def test_other_machines_batches_and_units_are_never_compared() -> None:

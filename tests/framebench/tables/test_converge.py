@@ -141,22 +141,3 @@ def test_the_score_before_training_is_of_weights_that_were_given() -> None:
     )["converge"]
     assert (given["start"], given["score_before"]) == ("tiny.st", 0.75)
     assert drawn["score_before"] != drawn["score_before"], "it has none"
-
-
-def test_sequences_micro_steps_and_versions_tell_cases_apart() -> None:
-    def of(run: Run, **axes: Any) -> Run:
-        return replace(run, case=run.case._replace(**axes))
-
-    runs = [
-        of(trained(0.9, seed=seed, framework_version=version), **conditions)
-        for seed in range(2)
-        for version in ("1", "2")
-        for conditions in ({}, {"sequence_length": 384}, {"accumulation": 4})
-    ]
-    rows = tables(*runs)["converge"]
-    assert {(row["framework_version"], str(row["sequence_length"]), row["accumulation"])
-            for row in rows} == {
-        (version, length, count)
-        for version in ("1", "2")
-        for length, count in (("None", 1), ("384", 1), ("None", 4))
-    }  # fmt: skip

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records import record_files
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
 from framebench.report import drawings
@@ -19,7 +16,6 @@ from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
 from ..made_up_runs import run, table_of
-from ..saved_records import peak_flops_record
 from ..table_rows import only
 
 GPU: dict[str, Any] = {"hardware": "Example GPU, Example CPU", "accelerator": "cuda"}
@@ -180,18 +176,6 @@ def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     actual = only(table(one, host, small, large))
     assert actual["memory_roof_gbytes_per_second"] == 3000.0, "small arrays stay in a cache"
     assert not len(table(one, host, small)), "there is no bandwidth of such a memory"
-
-
-def test_a_record_reports_the_last_cache(tmp_path: Path) -> None:
-    made: dict[str, Any] = {
-        **peak_flops_record(), "kind": "memory", "parameters": {},
-        "metrics": {"triad": {"value": 8.0, "unit": "GB/s", "better": "higher"}},
-    }  # fmt: skip
-    for told, number in ((2**20, 2**20), (0, None)):
-        made["ranks"][0]["last_cache_bytes"] = told
-        (tmp_path / "r1.json").write_text(json.dumps(made))
-        ((read,), problems) = record_files.read_folder(tmp_path)
-        assert (read.last_cache, problems) == (number, [])
 
 
 def test_marks_of_all_figures_are_inherited() -> None:

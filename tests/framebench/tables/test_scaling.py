@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from framebench.records import record_sets
 from framebench.records.fields.steps import GradientAllReduce
 from framebench.records.run import Run
 from framebench.report import html_report
-from framebench.report.charts import scaling_curves
-from framebench.report.plots import Look, Plot
 from framebench.tables import frames
 from framebench.tables.declared import speedups
 from framebench.tables.grouping import group
@@ -121,29 +118,6 @@ def test_the_same_devices_on_more_nodes_are_no_series() -> None:
 # ---- texts and plots ----------------------------------------------------------------------------
 
 
-def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
-    kind = speedups.KINDS["weak_scaling"]
-
-    def plot(*topologies: tuple[int, int]) -> Plot:
-        actual = [
-            run(100.0 * nodes * devices - nodes, nodes=nodes, devices_per_node=devices)
-            for nodes, devices in topologies
-        ]
-        table = build(actual)["weak_scaling"]
-        (drawn,) = scaling_curves.panels(table, Look(["pytorch"]), kind)
-        return drawn
-
-    one_each, two_of_two = plot((1, 1), (1, 2), (2, 2)), plot((1, 1), (2, 1), (1, 2), (2, 2))
-    hollow = "Hollow: as many devices on more nodes."
-    assert hollow not in one_each.caption
-    assert hollow in two_of_two.caption
-    lines, others = (
-        set(re.findall(r'<path d="(M[^"]* L[^"]*)"', plot.svg)) for plot in (one_each, two_of_two)
-    )
-    assert lines
-    assert lines <= others, "the line goes another way"
-
-
 def rendered(record_set: record_sets.RecordSet, folder: Path) -> str:
     inputs = Inputs(group(record_set.runs, None))
     return html_report.render(record_set, inputs, frames.build(inputs), folder, "A report")
@@ -184,17 +158,6 @@ def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
         low, high = actual["communication_alone_ci_low"], actual["communication_alone_ci_high"]
         assert 0.17 <= low < 0.2 < high <= 0.23
         assert actual["gradient_messages"] == 5
-
-
-@pytest.mark.parametrize(
-    ("accelerator", "devices", "is_said"), [("cpu", 2, True), ("cpu", 1, False), ("cuda", 2, False)]
-)
-def test_devices_of_one_processor_are_not_the_frameworks_communication(
-    accelerator: str, devices: int, is_said: bool
-) -> None:
-    made = build([run(1.0, accelerator=accelerator, devices_per_node=devices)])
-    text = in_markdown("weak_scaling", made["weak_scaling"])
-    assert ("reads as if it were the framework's communication" in text) is is_said
 
 
 def test_what_is_not_known_of_communication_is_missing_and_says_why() -> None:

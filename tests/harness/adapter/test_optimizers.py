@@ -73,11 +73,6 @@ def asked(framework: str, model: str, length: int, kind: str = "train") -> Workl
     return parse([*arguments, "--sequence-length", str(length)])
 
 
-def test_a_run_has_the_rate_of_its_phase() -> None:
-    hyper = asked("pytorch", str(ELECTRA), 512).model_config["hyperparameters"]
-    assert (hyper["optimizer"], hyper["learning_rate"]) == ("lamb", 0.004)
-
-
 def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> None:
     """Fail if a framework without the optimizer starts a run; inference needs none."""
     bert = ROOT / "scripts/models/bert_base.json"

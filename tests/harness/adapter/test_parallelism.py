@@ -33,12 +33,6 @@ def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
     assert {replicas.count(replica) for replica in replicas} == {devices // layout.replicas}
 
 
-def test_stages_of_a_replica_are_as_many_ranks_apart_as_there_are_replicas() -> None:
-    layout = layout_of("data2xpipeline3", 6)
-    assert [layout.replica(rank) for rank in range(6)] == [0, 1, 0, 1, 0, 1]
-    assert layout == layout_of("pipeline3xdata2", 6)
-
-
 #: JAX's refusal of pipeline parallelism.
 JAX_HAS_NO_STAGES = (
     "jax has no parallelism pipeline "
@@ -80,18 +74,6 @@ def test_what_cannot_be_is_unsupported_before_anything_starts(
     assert (actual is None) == (reason is None)
 
 
-def test_a_group_has_the_samples_of_one() -> None:
-    assert CASE._replace(parallelism="data").samples_per_step == 8
-    assert CASE._replace(parallelism="fsdp").samples_per_step == 8
-    assert CASE._replace(parallelism="tensor").samples_per_step == 4
-    # micro-batches are no further samples of a device
-    assert CASE._replace(parallelism="pipeline", accumulation=6).samples_per_step == 4 * 6
-    stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
-    assert stages.samples_per_step == 4 * 2 * 3
-    product = CASE._replace(parallelism="fsdp2xtensor2", devices_per_node=4, accumulation=3)
-    assert product.samples_per_step == 4 * 2 * 3
-
-
 FSDP = {"all_gather": 5, "reduce_scatter": 3, "all_reduce": 1}
 
 
@@ -125,12 +107,3 @@ def test_what_was_not_shared_is_no_measurement(
         return
     with pytest.raises(Mismatch, match=reason):
         shared_steps.check(workload, ranks)
-
-
-def test_four_ranks_of_which_one_holds_too_much() -> None:
-    four = CASE._replace(parallelism="fsdp", devices_per_node=4)
-    shared_steps.check_held(four, 1, 45, 100)
-    with pytest.raises(
-        Mismatch, match="holds 60 of 100 parameters, more than twice its share of 4"
-    ):
-        shared_steps.check_held(four, 1, 60, 100)

@@ -81,13 +81,6 @@ def test_what_is_no_image_is_refused_by_name(
     assert f"{path}: {reason}" in str(error.value)
 
 
-def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
-    made.folder(tmp_path)
-    shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
-    with pytest.raises(BadData, match="val/new: is a class that train does not have"):
-        folder.scan(str(tmp_path), VALIDATION)
-
-
 def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="nowhere/train: No such file"):
         folder.scan(str(tmp_path / "nowhere"), TRAIN)
@@ -121,16 +114,6 @@ def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert again != later
     assert again != order.places_of(len(actual.paths), TRAIN, 0, 4, 0, 1).tolist()
     assert order.places_of(len(actual.paths), VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
-
-
-def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
-    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
-    chosen = [
-        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
-        for epoch in range(3)
-    ]
-    assert len({tuple(sorted(entry)) for entry in chosen}) == 1
-    assert len(chosen[0]) == 4
 
 
 def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
@@ -259,17 +242,11 @@ PHOTO = made.jpeg(1, 200, 150)
 PNG = made.encoded(made.picture(2, 64, 48), "PNG")
 
 
-def with_thumbnail(photo: bytes, thumbnail: bytes) -> bytes:
-    """Insert a thumbnail in a segment APP1 after the start, where EXIF has it."""
-    return photo[:2] + b"\xff\xe1" + (len(thumbnail) + 2).to_bytes(2, "big") + thumbnail + photo[2:]
-
-
 @pytest.mark.parametrize(
     "content",
     [
         PHOTO,
         PHOTO + b"and more",
-        with_thumbnail(PHOTO, made.jpeg(3)),
         made.encoded(made.picture(4, 64, 48), "JPEG", orientation=6),
         PNG,
         PNG + b"and more",
@@ -277,13 +254,6 @@ def with_thumbnail(photo: bytes, thumbnail: bytes) -> bytes:
 )
 def test_what_is_whole_is_taken(content: bytes) -> None:
     assert encoded.whole_image(content) == content
-
-
-@pytest.mark.parametrize("part", [0.3, 0.6, 0.99])
-def test_the_end_of_a_thumbnail_is_not_that_of_the_photo(part: float) -> None:
-    content = with_thumbnail(PHOTO, made.jpeg(3))
-    with pytest.raises(ValueError, match="the JPEG file is truncated: it has no end marker"):
-        encoded.whole_image(content[: int(part * len(content))])
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.features.formats import file_formats, transfer
+from framebench.features.formats import file_formats
 from framebench.features.formats.source import ImportedFile
 from framebench.features.node_health.figures import name_of
-from framebench.records import record_sets
 from framebench.records.run import Run
 
 from ....conftest import ROOT
@@ -116,13 +115,3 @@ def test_a_value_that_is_no_number_is_a_failure_of_its_figure_alone(tmp_path: Pa
     assert results == {
         "h2d_bw": ("failed", None), "d2h_bw": ("failed", None), "d2d_bw": ("ok", 25.5),
     }  # fmt: skip
-
-
-def test_several_runs_in_a_folder_are_repeats_of_each_node(tmp_path: Path) -> None:
-    for run, bandwidth in enumerate((25.5, 26.5)):
-        read(folder := tmp_path / f"outputs/{run}", {"node": "a", "mem-bw/h2d_bw:0": bandwidth})
-        assert folder.is_dir()
-    transfer.import_files("superbench", tmp_path / "outputs", tmp_path / "set")
-    runs = record_sets.load(tmp_path / "set" / "runs").runs
-    assert sorted((run.repeat, run.figure) for run in runs) == [(1, 25.5), (2, 26.5)]
-    assert len({run.key for run in runs}) == 1
