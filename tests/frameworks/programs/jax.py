@@ -9,7 +9,7 @@ import numpy as np
 from harness.adapter import Mismatch, Unsupported
 
 from .common import flat, read_nan
-from .prelude import RANK, batch_of, built, module_of, raised, started
+from .prelude import RANK, batch_of, built, judged, library, module_of, raised, started
 from .small import BERT_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 
@@ -122,6 +122,15 @@ def average():
     }
     adapter.stop()
     return answers
+
+
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
+    adapter = started(small_bert())
+    assert judged(adapter, lambda: jnp.zeros(1 << 46).block_until_ready())
+    assert adapter.out_of_memory(MemoryError())
+    full = "RESOURCE_EXHAUSTED: Out of memory while trying to allocate 1 bytes"
+    assert adapter.out_of_memory(library().errors.JaxRuntimeError(full))
+    assert not judged(adapter, lambda: jnp.zeros([2, 3]) @ jnp.zeros([2, 3]))
 
 
 def check_a_nan_in_the_input_reaches_the_loss():

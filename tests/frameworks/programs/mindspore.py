@@ -7,7 +7,7 @@ import time
 import numpy as np
 from harness.measuring.synthetic import make_batch
 
-from .prelude import RANK, built, started
+from .prelude import RANK, built, module_of, started
 from .small import model_config_of, small_bert, small_images
 
 
@@ -25,6 +25,31 @@ def check_no_convolution_runs_in_the_reference_code_of_onednn():
     kernels = [line[line.index("convolution") + 1] for line in lines]
     assert kernels
     assert not [kernel for kernel in kernels if "ref:any" in kernel]
+
+
+def check_nothing_of_a_graph_is_left_to_python():
+    assert not dispatched("jit")
+    assert dispatched("none")
+
+
+def dispatched(compiler):
+    """Return the operations that Python dispatches in passes that are compiled already."""
+    adapter, names = built(small_bert(), compiler=compiler), []
+
+    class Calls(module_of("matmuls").Watch):
+        def __ms_dispatch__(self, func, args, kwargs=None):
+            names.append(func.name)
+            return func(*args, **(kwargs or {}))
+
+    def evaluate():
+        adapter.raw_gradients()
+        adapter.logits()
+        adapter.synchronize()
+
+    evaluate()  # which compiles
+    with Calls():
+        evaluate()
+    return names
 
 
 def leave():

@@ -1,6 +1,7 @@
 """Features special to MXNet."""
 
 import os
+import resource
 import time
 
 import numpy as np
@@ -9,7 +10,7 @@ from mxnet.contrib import amp
 
 from ..processors import NO_BFLOAT16, onednn_has_bfloat16
 from .common import refuse
-from .prelude import batch_of, built, module_of, raised, started
+from .prelude import batch_of, built, library, module_of, raised, started
 from .ranks import answer
 from .small import BERT_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
@@ -88,7 +89,7 @@ def check_a_model_without_any_product_in_bfloat16_is_unsupported():
     assert "float32/float64 for CPU" in reason, "not MXNet's own words"
 
 
-def check_float16_scales_its_loss():
+def check_float16_scales_its_loss_and_skips_what_overflows():
     """No CPU has float16 matmuls: the gradients are those of bfloat16."""
     if not onednn_has_bfloat16():
         return
@@ -102,6 +103,14 @@ def check_float16_scales_its_loss():
     plain, scaled = gradients("bfloat16"), gradients("float16")
     norms = [[float(np.linalg.norm(g)) for g in each.values()] for each in (plain, scaled)]
     assert np.allclose(*norms, rtol=1e-2)
+    start = adapter.weights_checksum()
+    scaler = adapter._trainer._amp_loss_scaler
+    scaler._loss_scale = scaler._next_loss_scale = 3e38
+    adapter.step()
+    assert adapter.weights_checksum() == start, "an overflow reached the weights"
+    scaler._loss_scale = scaler._next_loss_scale = 2.0**16
+    adapter.step()
+    assert adapter.weights_checksum() != start
 
 
 def check_compiled_raises_where_the_model_is_not_one_graph():
@@ -132,3 +141,22 @@ def kill_ranks(folder):
     while len(os.listdir(folder)) < 2:  # the other would wait for its sum without an end
         time.sleep(0.02)
     os.kill(os.getpid(), 9)
+
+
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
+    """A record keeps the first line, which is not one of a C++ trace."""
+    adapter = started(small_bert())
+    nd = library().nd
+
+    def judge(action):
+        try:
+            action().wait_to_read()
+        except Exception as error:
+            return adapter.out_of_memory(error), str(error).splitlines()[0]
+
+    is_memory, line = judge(lambda: nd.ones((2, 3)).reshape((7, 7)))
+    assert not is_memory
+    assert "Traceback" not in line
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 32, 1 << 32))
+    assert judge(lambda: nd.zeros((1 << 29, 3))) == (True, "Failed to allocate CPU Memory")
+    assert adapter.out_of_memory(MemoryError())

@@ -9,7 +9,7 @@ import paddle
 from harness.adapter import Mismatch, Unsupported
 
 from ..processors import onednn_has_bfloat16
-from .prelude import built, raised, started
+from .prelude import built, judged, raised, started
 from .small import BERT_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 
@@ -63,6 +63,13 @@ def check_programs_are_proved_to_have_run():
     assert proof["programs"] == 1, "the model was traced more than once"
     assert proof["forward_operations"] > 0
     assert max(float(abs(a - b).max()) for a, b in zip(dynamic, adapter.outputs())) < 1e-6
+
+
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
+    adapter = started(small_bert())
+    assert judged(adapter, lambda: paddle.empty([2**50]))
+    assert adapter.out_of_memory(OSError("(ResourceExhausted) Fail to alloc memory"))
+    assert not judged(adapter, lambda: paddle.ones([2, 3]) @ paddle.ones([2, 3]))
 
 
 def check_no_worker_of_a_loader_ends_inherited_garbage():

@@ -81,6 +81,14 @@ def raised(kind, action):
     return None
 
 
+def judged(adapter, action):
+    """Return whether the adapter calls the error of an action one of memory."""
+    try:
+        action()
+    except Exception as error:
+        return adapter.out_of_memory(error)
+
+
 def own_processes():
     """Return the ids of this process and its descendants."""
     actual = [os.getpid()]

@@ -7,7 +7,7 @@ import torch._inductor.config
 from harness.adapter import Mismatch, Unsupported
 
 from .common import refuse
-from .prelude import built, module_of, raised, started
+from .prelude import built, judged, module_of, raised, started
 from .small import BERT_PRODUCTS, RESNET_PRODUCTS, model_config_of, small_bert, small_images
 
 
@@ -96,3 +96,9 @@ def check_zentorch_is_proved_by_its_operators_that_a_step_ran():
     x = torch.ones(3)
     assert executed(lambda: [double(x), double(x), x + x]) == {"double": 2}
     assert "no operator of its own" in raised(Mismatch, lambda: executed(lambda: x + x))
+
+
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
+    adapter = started(small_bert())
+    assert adapter.out_of_memory(torch.cuda.OutOfMemoryError("full"))
+    assert not judged(adapter, lambda: torch.ones(2, 3) @ torch.ones(2, 3))

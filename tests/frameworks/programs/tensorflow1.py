@@ -4,7 +4,7 @@ import numpy as np
 from harness.adapter import Mismatch
 
 from .common import flat
-from .prelude import batch_of, built, library, module_of, raised, started
+from .prelude import batch_of, built, judged, library, module_of, raised, started
 from .small import BERT_PRODUCTS, LAYER_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 
@@ -81,3 +81,15 @@ def check_compiled_raises_where_xla_left_something_out():
 
     assert "0 clusters" in reason(lambda number: True)
     assert "MatMul" in reason(lambda number: number == 5), "a layer was left out"
+
+
+def check_memory_that_ran_out_is_distinguished_from_other_errors():
+    adapter = started(small_bert())
+    tf = library()
+
+    def judge(action):
+        return judged(adapter, lambda: tf.Session(config=adapter._config).run(action()))
+
+    assert judge(lambda: tf.random.uniform([1 << 46]))
+    assert adapter.out_of_memory(MemoryError())
+    assert not judge(lambda: tf.io.read_file("/no/such/file"))
