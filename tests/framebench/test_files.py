@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from core import bounded
 from framebench import cli
-from framebench.files.whole_files import write_together
 
 from .saved_records import ROW, save_csv
 
@@ -78,22 +77,6 @@ def full_disk(size: int) -> Iterator[None]:
 
 def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def test_files_that_belong_together_are_replaced_together(tmp_path: Path) -> None:
-    names = [tmp_path / "a" / "table", tmp_path / "b" / "page", tmp_path / "c"]
-    write_together(dict.fromkeys(names, "former"))
-    before = contents(tmp_path)
-    with full_disk(1000), pytest.raises(OSError, match=r"large.*b/page"):
-        write_together({names[0]: "new", names[1]: "x" * 2000, names[2]: b"new"})
-    assert contents(tmp_path) == before, "a part was written, or left beside"
-    names[2].unlink()
-    names[2].mkdir()
-    with pytest.raises(IsADirectoryError):
-        write_together({names[0]: "new", names[2]: "new"})
-    assert names[0].read_text() == "former"
-    write_together({names[0]: "new", names[1]: b"new"})
-    assert [name.read_text() for name in names[:2]] == ["new", "new"]
 
 
 def test_a_disk_that_fills_up_leaves_the_former_tables_and_page(

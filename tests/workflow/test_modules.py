@@ -79,16 +79,6 @@ def test_the_modules_measure(project: Project, modules: Path, environment_module
     assert versions.count("2.0") == 1, "those with the other version were taken for them"
 
 
-def test_a_module_that_does_not_load_is_no_measurement(
-    project: Project, modules: Path, environment_modules: None
-) -> None:
-    project.configure(modules={"toy": ["base", "toy/3.0"]})
-    project.run(*RUNS_ALONE, MODULEPATH=str(modules))
-    actual = project.parsed()
-    assert [record["status"] for record in actual] == ["failed"]
-    assert "module toy/3.0 was asked for; loaded are: base/1" in actual[0]["reason"]
-
-
 def test_what_was_loaded_before_does_not_count(
     project: Project, modules: Path, environment_modules: None
 ) -> None:

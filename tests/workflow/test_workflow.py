@@ -225,26 +225,6 @@ def test_bad_input_ends_before_any_job(project: Project) -> None:
     assert not project.records()
 
 
-def test_a_further_config_file_is_read_as_strictly(project: Project) -> None:
-    (project.folder / "more.yaml").write_text("time_limit: 10\ntime_limit: 20\n")
-    refused = project.run("--cores", "all", "plan", "--configfile", "more.yaml")
-    assert refused.returncode == 1
-    last = refused.stdout.splitlines()[-1]
-    assert "more.yaml: is not valid YAML: " in last
-    assert "time_limit" in last
-
-
-def test_a_suite_of_which_nothing_fits_measures_nothing_and_says_why(project: Project) -> None:
-    project.write_suite({**SUITE, "axes": {**SUITE["axes"], "devices_per_node": [4096]}})
-    refused = project.all()
-    assert refused.returncode == 1
-    last = refused.stdout.splitlines()[-1]
-    assert "found no case that can be run here, 2 are left out: needs 4096 devices" in last, last
-    planned = project.run("--cores", "all", "plan")
-    assert planned.returncode == 0
-    assert "Left out: 2 cases" in planned.stdout
-
-
 def test_snakemake_report(measured: Project, tmp_path: Path) -> None:
     made = measured.run("--report", str(tmp_path / "archive.zip"))
     assert made.returncode == 0, made.stdout

@@ -18,14 +18,6 @@ from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
 MEASURES = "a target that measures"
 
 
-def test_records_to_report_are_refused_by_a_measurement(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError) as error:
-        targets.check_measurement(plan(tmp_path, records=str(tmp_path)), MEASURES)
-    expected = f"records: found '{tmp_path}' for {MEASURES}; allowed with the target report:"
-    assert expected in str(error.value)
-    targets.check_measurement(plan(tmp_path), MEASURES)
-
-
 @pytest.mark.parametrize(
     ("values", "method"),
     [

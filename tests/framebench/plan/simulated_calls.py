@@ -129,13 +129,6 @@ SIMULATED = {
 }
 
 
-def table() -> str:
-    """Return the table of simulated calls in docs/methods.md."""
-    rows = [["noise", "wrong winner", "lead of 10 % found at all settings"], ["---", "--:", "--:"]]
-    rows += [[name, *(f"{percent} %" for percent in both)] for name, both in SIMULATED.items()]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
 class Outcome(NamedTuple):
     """Result of calls: the framework that each setting names as winner (None: none), and the
     seconds of the longest call."""

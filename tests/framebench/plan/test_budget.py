@@ -196,7 +196,7 @@ def test_only_new_records_are_spent(tmp_path: Path) -> None:
     assert spending.newest is not None
 
 
-@pytest.mark.parametrize("noise", SIMULATED)
+@pytest.mark.parametrize("noise", ["3 % noise", "modes of 30 and 70 % slow repeats"])
 def test_few_calls_name_a_wrong_winner(noise: str) -> None:
     draws, settings, sampler = 30, (EQUAL,) * 3, {**NOISES, **UNLIKE}[noise]
     random = np.random.default_rng(7)

@@ -14,7 +14,6 @@ from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine import local
 from framebench.plan import plan_text, targets
-from framebench.plan.case_settings import variables
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records.record_sets import RecordSet
@@ -197,35 +196,6 @@ def test_after_a_hang_no_other_case_of_several_gpus_waits_as_long(
     assert why.endswith("--config retry=failed")
     again = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], known, retry="failed", **asked)
     assert again.folders.keys() == before.folders.keys()
-
-
-def test_plans_with_published_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    names = ("nvidia_settings", "dlperf_settings")
-    plans = [on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], suite=name) for name in names]
-    options = {
-        (case.variant, case.precision): {**variables(case, plan.settings.suite, "cuda")}
-        for plan in plans
-        for case in plan.folders
-        if (case.framework, case.model) == ("paddle", "resnet50_v1.5")
-    }
-    search = {"FLAGS_cudnn_exhaustive_search": "1"}
-    normalization = {"FLAGS_cudnn_batchnorm_spatial_persistent": "1"}
-    memory = {"FLAGS_fraction_of_gpu_memory_to_use": "0.98"}
-    nvidia = {**search, "FLAGS_conv_workspace_size_limit": "4096"}
-    dlperf = {**search, **normalization, **memory, "FLAGS_conv_workspace_size_limit": "4000"}
-    assert {key: own for key, own in options.items() if own} == {
-        ("nvidia", "tf32"): nvidia,
-        ("nvidia", "amp_fp16"): {**nvidia, **normalization},
-        ("dlperf", "fp32"): memory,
-        ("dlperf", "amp_fp16"): dlperf,
-    }
-
-
-def test_groups_of_cases_without_a_model_name_frameworks_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    plan = on(tmp_path, monkeypatch, MACHINES["1_rtx_5090"], suite="gpu_check", frameworks="jax")
-    assert re.search(r"^Left out: \d+ cases, .*JAX.*: needs 2 devices", said(plan), re.MULTILINE)
 
 
 def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(

@@ -12,12 +12,11 @@ import yaml
 from core.case import Case
 from framebench.config.suite import Suite, load_suite
 from framebench.config.validation import ConfigError
-from framebench.plan import plan_text
 from framebench.plan.repeats import wanted_pairs
 from framebench.records.run import Run
 
 from ..made_up_runs import run
-from ..settings import CATALOG, SUITE, plan
+from ..settings import CATALOG
 
 CLEAR, OPEN = (1.0,) * 27, (1.0, 0.9) * 20
 
@@ -116,15 +115,3 @@ def test_a_failed_run_ends_a_case_and_a_repeat_without_a_pair_is_made_up_for(
 def test_a_gate_has_two_variants(tmp_path: Path, variants: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match=r"variants: found .*allowed: two"):
         suite(tmp_path, variants=variants)
-
-
-def test_a_plan_says_how_many_pairs_a_gate_takes_at_most(tmp_path: Path) -> None:
-    def said(at_most: int) -> str:
-        repeats = {"margin": "5%", "at_most": at_most}
-        made = plan(tmp_path, {**SUITE, "repeats": repeats, "variants": {"base": {}, "new": {}}})
-        (text,) = plan_text.most_pairs(made)
-        return text
-
-    assert "8 to 40 pairs" in said(40)
-    assert "3 pairs decide nothing" in said(3)
-    assert plan_text.most_pairs(plan(tmp_path)) == []
