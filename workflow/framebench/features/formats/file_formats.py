@@ -50,13 +50,11 @@ class Format:
     """A file format of another tool.
 
     ``suffix``: suffix of written files; ``others``: further suffixes that are read from a folder.
-    ``write`` raises OSError when a library is missing; ``lost``: what it cannot write. ``read``
-    raises FormatError."""
+    ``write`` raises OSError when a library is missing, ``read`` FormatError."""
 
     name: str
     suffix: str
     write: Callable[[Results], ExportedFile] | None = None
-    lost: str = ""
     read: Callable[[ImportedFile], Iterable[ImportedFigure]] | None = None
     others: Sequence[str] = ()
 

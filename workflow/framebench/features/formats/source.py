@@ -47,12 +47,6 @@ class ImportedFile:
         except OSError as error:
             self.refuse(cause(error))
 
-    @cached_property
-    def unfinished(self) -> int:
-        """Number of a last line without its newline, as of an interrupted program; 0 if it has
-        one."""
-        return 0 if self.text.endswith("\n") else self.text.count("\n") + 1
-
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield number and text of each line that is not blank."""
         for number, line in enumerate(self.text.split("\n"), 1):

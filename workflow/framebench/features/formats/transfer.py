@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -41,7 +40,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
         nothing = f"export: nothing of these results can be written as {name}; no file is made"
         raise RecordsError("\n".join([nothing, *missing]))
     write_together({path: written.content})
-    return [*missing, f"never in it: {form.lost}", f"{name}: {path}"]
+    return [*missing, f"{name}: {path}"]
 
 
 def import_files(name: str, path: Path, results: Path) -> list[str]:
@@ -55,22 +54,16 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     figures: list[rows.ImportedFigure] = []
     not_taken: list[tuple[str, str]] = []
     refused: list[tuple[str, str]] = []
-    seen: dict[str, Path] = {}
     paths = _paths(path, (form.suffix, *form.others))
     for place in paths:
         file, shown = ImportedFile(place), str(place).replace(f"{path}/", "")
         try:
-            digest = hashlib.sha256(file.text.encode()).hexdigest()
-            if digest in seen:
-                refused.append(("are copies", f"{shown} (of {seen[digest]})"))
-                continue
             found = list(form.read(file))
         except RecordsError as error:
             if not path.is_dir():
                 raise
             refused.append((str(error).removeprefix(f"import: {place}").lstrip(",: "), shown))
             continue
-        seen[digest] = Path(shown)
         not_taken += file.left_out
         if path.is_dir():  # its files are repeats
             found = [replace(figure, run=replace(figure.run, repeat=0)) for figure in found]

@@ -64,12 +64,4 @@ def _figure(case: CaseResult) -> str:
     return "; ".join(filter(None, (summary, notes(case))))
 
 
-FORMATS = [
-    Format(
-        "junit",
-        ".xml",
-        write,
-        "single repeats; `oom`, `timeout` and `not_converged` are failures, `unsupported` is "
-        "skipped, other statuses are errors",
-    )
-]
+FORMATS = [Format("junit", ".xml", write)]

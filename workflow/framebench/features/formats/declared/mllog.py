@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from ....records.run import MetricValue
@@ -17,13 +15,11 @@ TOKEN = ":::MLLOG "
 START, STOP = "run_start", "run_stop"
 #: Keys that always distinguish cases.
 _CASE = ("submission_org", "submission_platform", "submission_division", "global_batch_size")
-#: Keys of MLPerf HPC -> counts of a case.
-_COUNTS = {"number_of_nodes": "nodes", "accelerators_per_node": "devices_per_node"}
 #: Keys that are not settings of a run.
 _INCIDENTAL = (
     "submission_benchmark", "submission_entry", "submission_poc_name", "submission_poc_email",
     "sgd",  # name of the seed in NVIDIA's SSD
-    *_CASE, *_COUNTS,
+    *_CASE,
 )  # fmt: skip
 
 
@@ -36,7 +32,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     for line, writer, event in _events_of(source):
         key, value, last = str(event["key"]), event.get("value"), line
         if key in (START, STOP):
-            time = source.number(_numeric(event["time_ms"]), "time_ms", line)
+            time = source.number(event["time_ms"], "time_ms", line)
         if key == START:
             if writer in started or stopped:
                 source.refuse(f"has another {START}; allowed: the log of one run", line)
@@ -63,25 +59,11 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
         failure = f"the log ends at line {last} without a {missing}"
     seconds = (max(stopped.values()) - min(started.values())) / 1000 if stopped else None
     parameters = {name: logged[name] for name in _CASE if logged.get(name) not in (None, "")}
-    if system := _system(source.path):
-        parameters["system"] = system
-    counts = {name: logged[key] for key, name in _COUNTS.items() if _is_count(logged.get(key))}
     yield rows.figure(
         "mllog", "mllog", MetricValue("time_to_train", seconds, "s", "lower"),
         model=str(logged.get("submission_benchmark") or ""), parameters=parameters,
-        settings=rows.settings_of(logged, _INCIDENTAL), failure=failure, **counts,
+        settings=rows.settings_of(logged, _INCIDENTAL), failure=failure,
     )  # fmt: skip
-
-
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 < value < 1_000_000
-
-
-def _system(path: Path) -> str:
-    """Return the system of a submission's log, results/SYSTEM/BENCHMARK/result_N.txt; else ""."""
-    parts = path.absolute().parts
-    is_result = re.fullmatch(r"result_\d+\.txt", path.name) and parts[-4:-3] == ("results",)
-    return parts[-3] if is_result else ""
 
 
 def _events_of(source: ImportedFile) -> Iterator[tuple[int, str, dict[str, Any]]]:
@@ -96,16 +78,8 @@ def _events_of(source: ImportedFile) -> Iterator[tuple[int, str, dict[str, Any]]
                 event = None
             if isinstance(event, dict) and {"time_ms", "key"} <= {*event}:
                 yield line, f"{prefix}{event.get('namespace')}", event
-            elif line != source.unfinished:
+            else:
                 source.leave_out(f"{source.path.name}:{line}", "is no complete event of mllog")
-
-
-def _numeric(value: Any) -> Any:
-    """Return numeric text as a number, any other value unchanged."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 FORMATS = [Format("mllog", ".log", read=read, others=(".txt", ".out"))]

@@ -80,11 +80,4 @@ def _word(text: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")
 
 
-FORMATS = [
-    Format(
-        "openmetrics",
-        ".txt",
-        write,
-        "single repeats; reasons of failures (a gauge counts them)",
-    )
-]
+FORMATS = [Format("openmetrics", ".txt", write)]

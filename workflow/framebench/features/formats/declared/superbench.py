@@ -34,9 +34,7 @@ _PERCENTILES = ("50", "90", "95", "99", "99.9")
 _OURS = {theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()}
 #: Benchmark whose throughput is that of all devices, and the name of its model here.
 _GLOBAL, _MEGATRON = "megatron-gpt", "gpt_6.7b"
-_MONITOR = "the state of a machine, not a result of a benchmark"
-_SETTING = "a setting of its benchmark, not a result"
-_UNKNOWN = "SuperBench's documentation does not tell its unit and direction"
+_UNKNOWN = "SuperBench documents no unit and direction of it"
 
 #: Figures of a benchmark by metric, of each repeat that has some.
 _Repeats = Sequence[dict[str, float]]
@@ -194,8 +192,7 @@ def _figure(
     metric, _, rank = last.rpartition(":") if re.search(r":\d+$", last) else (last, "", "")
     meaning = meaning_of(benchmark.partition(":")[0], metric)
     if meaning is None or not meaning.better:
-        unknown = _MONITOR if benchmark == "monitor" else _UNKNOWN
-        source.leave_out(key, _SETTING if meaning else unknown)
+        source.leave_out(key, _UNKNOWN)
         return
     is_missing = value is None or (isinstance(value, float) and not math.isfinite(value))
     number = -1.0 if is_missing else source.number(value, f"key {key!r}", line)
@@ -224,14 +221,4 @@ def _figure(
     )  # fmt: skip
 
 
-FORMATS = [
-    Format(
-        "superbench",
-        ".jsonl",
-        write,
-        "throughput of all devices: as in SuperBench, it is the mean of the steps' rates per "
-        "device; metrics that SuperBench does not have; repeats without step times; percentiles "
-        "of too few steps; intervals; reasons of failures, which have return code 1",
-        read,
-    )
-]
+FORMATS = [Format("superbench", ".jsonl", write, read)]

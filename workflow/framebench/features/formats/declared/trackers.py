@@ -59,19 +59,7 @@ def write_action(results: Results, better: str) -> ExportedFile:
 
 
 FORMATS = [
-    Format(
-        f"github-action-benchmark{ending}",
-        ".json",
-        partial(write_action, better=better),
-        f"figures of which not {better} is better; single repeats",
-    )
-    for ending, better in (("", "higher"), ("-smaller", "lower"))
+    Format("bencher", ".json", write_bencher),
+    Format("github-action-benchmark", ".json", partial(write_action, better="higher")),
+    Format("github-action-benchmark-smaller", ".json", partial(write_action, better="lower")),
 ]
-FORMATS.append(
-    Format(
-        "bencher",
-        ".json",
-        write_bencher,
-        "names of flags; repeats; the better direction, which is set by thresholds on the server",
-    )
-)

@@ -79,28 +79,10 @@ def _latex(results: Results) -> ExportedFile:
     return ExportedFile(f"% needs \\usepackage{{booktabs,longtable}}\n{text}")
 
 
-_LOST = "failed repeats; benchmarks without steps"
+_PYPERF = {"version": "1.0", "metadata": {"unit": "second"}}
+_GOOGLE = {"context": {"executable": "framebench", "json_schema_version": 1}}
 FORMATS = [
-    Format(
-        "pyperf",
-        ".json",
-        lambda results: _document(
-            results, {"version": "1.0", "metadata": {"unit": "second"}}, _pyperf
-        ),
-        _LOST,
-    ),
-    Format(
-        "google-benchmark",
-        ".json",
-        lambda results: _document(
-            results, {"context": {"executable": "framebench", "json_schema_version": 1}}, _google
-        ),
-        f"{_LOST}; `cpu_time` repeats `real_time`, because compare.py needs it",
-    ),
-    Format(
-        "latex",
-        ".tex",
-        _latex,
-        "single repeats; digits after the fourth; reasons of cases without a figure",
-    ),
+    Format("pyperf", ".json", lambda results: _document(results, _PYPERF, _pyperf)),
+    Format("google-benchmark", ".json", lambda results: _document(results, _GOOGLE, _google)),
+    Format("latex", ".tex", _latex),
 ]
