@@ -14,21 +14,16 @@ from PIL import Image
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
-#: Common sizes (width, height) and their frequencies; other sizes are drawn freely.
-SIZES = (
-    ((500, 375), 0.46),
-    ((375, 500), 0.11),
-    ((500, 333), 0.13),
-    ((333, 500), 0.04),
-    ((500, 500), 0.04),
-    ((640, 480), 0.04),
-    ((400, 300), 0.04),
-)
-#: Freely drawn sizes: aspect ratios, median of the longer side, and its spread (standard deviation
-#: of the logarithm).
-_RATIOS = (4 / 3, 3 / 2, 1.0, 3 / 4)
-_LONGER, _SPREAD = 420, 0.45
-_LEAST, _MOST = 60, 2500
+#: Sizes (width, height) and their frequencies.
+SIZES = {
+    (500, 375): 0.55,
+    (375, 500): 0.13,
+    (500, 333): 0.15,
+    (333, 500): 0.05,
+    (500, 500): 0.04,
+    (640, 480): 0.04,
+    (400, 300): 0.04,
+}
 #: Amplitude of an octave over that of the next coarser one: in natural images, amplitudes fall with
 #: the frequency.
 _FALL = 0.62
@@ -39,7 +34,7 @@ def make(seed: int, number: int) -> bytes:
     """Return the JPEG file of image ``number`` of ``seed``.
     The same versions of numpy and Pillow give the same bytes."""
     random = np.random.RandomState([seed, number])
-    width, height = _size(random)
+    width, height = [*SIZES][random.choice(len(SIZES), p=[*SIZES.values()])]
     light = _field(random, width, height)
     for _ in range(_EDGES):  # edges of objects
         light += random.normal(0.0, 0.7) * (_field(random, width, height, octaves=3) > 0)
@@ -54,18 +49,6 @@ def make(seed: int, number: int) -> bytes:
     file = io.BytesIO()
     image.save(file, "JPEG", quality=int(random.randint(90, 98)), subsampling="4:2:0")
     return file.getvalue()
-
-
-def _size(random: np.random.RandomState) -> tuple[int, int]:
-    drawn = random.uniform()
-    for size, share in SIZES:
-        drawn -= share
-        if drawn < 0:
-            return size
-    longer = random.lognormal(np.log(_LONGER), _SPREAD)
-    ratio = _RATIOS[random.randint(len(_RATIOS))]
-    width, height = (longer, longer / ratio) if ratio >= 1 else (longer * ratio, longer)
-    return int(np.clip(width, _LEAST, _MOST)), int(np.clip(height, _LEAST, _MOST))
 
 
 def _field(random: np.random.RandomState, width: int, height: int, octaves: int = 8) -> Array:
