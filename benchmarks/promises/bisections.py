@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 from framebench.statistics.sequential import LEVEL
 
-from tests.framebench.features.gate.bisections import NOISES, VERSIONS, Bisections, bisections
+from tests.framebench.features.gate.bisections import VERSIONS, Bisections, bisections
+from tests.framebench.statistics.gates import SAMPLERS
 
 from .row import PromiseRow
 
 #: Changes that are found in PROMISED of bisections, by noise; others are only reported.
-FOUND = {"normal": (0.9, 0.5), "bimodal": (0.9, 0.5), "drift": (0.9, 0.5), "busy": (0.3,)}
+FOUND = {"normal": (0.9, 0.5), "bimodal": (0.9, 0.5), "drift": (0.9, 0.5)}
 PROMISED = 0.95
 RATIOS = (0.9, 0.5, 0.3)
 
@@ -20,7 +21,7 @@ RATIOS = (0.9, 0.5, 0.3)
 def rows(draws: int) -> Iterator[PromiseRow]:
     """Yield the rows of all promises about bisections."""
     draws //= 10
-    for noise in NOISES:
+    for noise in SAMPLERS:
         for ratio in (1.0, *RATIOS):
             found = bisections(np.random.default_rng(0), Bisections(noise, ratio), draws)
             what = "nothing changed" if ratio == 1 else f"one at {ratio:g} of those before it"
