@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...files.problem import Problem
 from ...files.whole_files import write_together
 from ...report import html_report, page_data, page_tables
 from ...report.charts import trend_lines
@@ -16,7 +15,6 @@ from ...report.charts.trend_lines import Trend
 from ...report.plots import Look, Plot
 from ...report.record_links import RowLinks
 from ...report.selection import axes_of, left_out
-from ...statistics import change_points
 from ...statistics.change_points import DRIFT
 from ...tables import formatting, frames
 from ...tables.formatting import counted
@@ -27,7 +25,6 @@ from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
-MAX_PROBLEMS = 50
 
 
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
@@ -35,20 +32,17 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     Prints the changes. Raises RecordsError if no set can be read."""
     measured, unread, count = sources.load(sets)
     every, unplaced = trends.series_of(measured, by)
-    problems = [*unread, *unplaced]
-    for problem in problems:
+    for problem in (*unread, *unplaced):
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     points, changes = trends.points_frame(every), trends.changes_frame(every)
     files = frames.files({CHANGES: changes}, results / "tables")
     # One row for each case of each set is too long for Markdown.
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
-    files[path] = render(every, points, changes, by, problems)
+    files[path] = render(every, points, changes, by)
     write_together(files)
     print(f"{counted(count, 'set')}, by {by}")
     print(trends.summary_text(every, changes))
-    if any(len(history.places) > change_points.MOST for history in every):
-        print(f"only the latest {change_points.MOST} sets of a series are searched for changes")
     print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
 
 
@@ -57,7 +51,6 @@ def render(
     points: pd.DataFrame,
     changes: pd.DataFrame,
     by: str,
-    problems: Sequence[Problem],
 ) -> str:
     """Render the page of the series."""
     shown = [
@@ -73,8 +66,6 @@ def render(
         tables=shown,
         data=page_data.page_data(shown, RowLinks.none()),
         flags=explanations([points]),
-        problems=problems[:MAX_PROBLEMS],
-        problems_left_out=max(0, len(problems) - MAX_PROBLEMS),
     )
 
 

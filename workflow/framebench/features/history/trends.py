@@ -28,8 +28,6 @@ from ...tables.table import tables_in
 from .sources import HistoryPoint
 
 BETTER, WORSE = "better", "worse"
-#: Largest number of conditions that changed at one point to list.
-_NAMED = 12
 
 POINTS, CHANGES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 
@@ -71,8 +69,8 @@ def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory
     every = []
     for key in sorted(grouped, key=lambda key: key.order):
         some = sorted(grouped[key], key=lambda place: place[0])
-        labels = _distinct([label for _, label, _ in some])
-        every.append(CaseHistory(key, labels, [point for _, _, point in some]))
+        labels, measured_sets = [label for _, label, _ in some], [point for *_, point in some]
+        every.append(CaseHistory(key, labels, measured_sets))
     count = tests(every)
     every = [
         replace(series, changes=change_points.changes(series.values, count)) for series in every
@@ -193,9 +191,7 @@ def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     found = list(compare.environment_differences(point.facts, other.facts))
     if point.version != other.version:
         found.insert(0, f"framework_version {point.version} -> {other.version}")
-    left = len(found) - _NAMED
-    named = "; ".join([*found[:_NAMED], *([f"and {left} more"] if left > 0 else [])])
-    return named or "nothing that the records tell of"
+    return "; ".join(found) or "nothing that the records tell of"
 
 
 def _position(point: HistoryPoint, by: str) -> tuple[Any, str]:
@@ -212,12 +208,6 @@ def _natural(text: str) -> list[tuple[int, int, str]]:
     return [
         (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.split(r"(\d+)", text)
     ]
-
-
-def _distinct(labels: Sequence[str]) -> list[str]:
-    """Append a number to labels that several sets have."""
-    before = (labels[:index].count(label) for index, label in enumerate(labels))
-    return [f"{label} #{n + 1}" if n else label for n, label in zip(before, labels, strict=True)]
 
 
 def _date(started: float | None) -> str:

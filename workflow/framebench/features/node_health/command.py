@@ -33,10 +33,8 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
             found = f"{figure.middle:.4g} against {telling.reference:.4g} {figure.unit}".rstrip()
             found += f" of the {telling.side}, rule {telling.rule}"
         yield f"node {node.name}: {node.verdict}: {figure.name}: {found}"
-    open_ones = sum(node.verdict == CANNOT_TELL for node in nodes)
-    cannot = f", of {open_ones} it cannot be told" if open_ones else ""
     if nodes:
-        yield f"{len(named)} of {len(nodes)} nodes named{cannot}"
+        yield f"{len(named)} of {len(nodes)} nodes named"
 
 
 def check(nodes: Sequence[JudgedNode]) -> tuple[int, str]:
@@ -55,7 +53,7 @@ def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -
     """Write ``tables/nodes.csv`` and ``node_figures.csv`` below ``results`` from the records at
     ``source``. Prints the named nodes, and returns the exit status.
     ``baseline``: records of a day when the nodes were good."""
-    kept = judging.baseline_of(_figures(baseline), rules) if baseline else None
+    kept = judging.baseline_of(_figures(baseline)) if baseline else None
     nodes = judging.judge(_figures(source), rules, kept)
     folder = results / "tables"
     made = {
@@ -84,16 +82,11 @@ def _figures(source: Path) -> list[NodeMeasurement]:
 def _node_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per node, most urgent first."""
     for node in nodes:
-        undecided = sum(entry.verdict == CANNOT_TELL for entry in node.judged)
-        same = sum(entry.verdict == node.verdict for entry in node.judged)
         yield {
             "node": node.name,
             "hardware": node.hardware,
             "node_verdict": node.verdict,
             **_cells(node.telling),
-            "telling_figures": same,
-            "undecided": undecided,
-            "figures": len(node.judged),
             "reason": node.reason,
             "flags": node.telling.figure.flags,
         }

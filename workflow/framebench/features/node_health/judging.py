@@ -73,12 +73,11 @@ def judge(
     return sorted(nodes, key=_urgency)
 
 
-def baseline_of(figures: Sequence[NodeMeasurement], rules: NodeRules) -> Baseline:
-    """Return the repeats of all nodes without a bad verdict."""
-    bad = {node.name for node in judge(figures, rules) if node.verdict in NAMED}
+def baseline_of(figures: Sequence[NodeMeasurement]) -> Baseline:
+    """Return the repeats of all nodes."""
     kept: dict[tuple[str, str], list[float]] = defaultdict(list)
     for figure in figures:
-        if figure.node not in bad and min(figure.values, default=0) > 0:
+        if min(figure.values, default=0) > 0:
             kept[figure.name, figure.unit] += figure.upwards
     return kept
 
@@ -133,10 +132,7 @@ def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNod
     verdict = min((judged_figure.verdict for judged_figure in judged), key=URGENT.index)
     same = [judged_figure for judged_figure in judged if judged_figure.verdict == verdict]
     telling = min(same, key=_nearness)
-    reason = telling.reason
-    if verdict == CANNOT_TELL and len(same) < len(judged):
-        reason = f"of {len(same)} of {len(judged)} figures it cannot be told ({reason})"
-    return JudgedNode(name, hardware, verdict, telling, judged, reason)
+    return JudgedNode(name, hardware, verdict, telling, judged, telling.reason)
 
 
 def _nearness(figure: JudgedFigure) -> tuple[float, ...]:
