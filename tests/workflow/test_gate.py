@@ -37,7 +37,7 @@ def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Pr
     few = ("--candidate", "slow", "--pairs", "2", "--results", "results/slow")
     assert gate(project, *few)[0] == 3
     note = (project.folder / "results" / "slow" / "gate.md").read_text()
-    assert "the same command with at least `--pairs 8`" in note, note
+    assert "at least 8 pairs (`--pairs`)" in note, note
     status, said = gate(project, *few, "--pairs", "40")
     assert status == 1, said
     assert "1 regression" in said
@@ -120,16 +120,10 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     assert 0.4 < float(changed[1]) < 0.6, actual.stdout
     assert "1.1: skipped: cannot be installed: toy==1.1" in actual.stdout
     assert "1.2: not changed: " in actual.stdout
-    assert "(with helper 1.0 -> 2.0)" in actual.stdout, "what moved beside it is not told"
     records = runs(project)
     assert len(records) == 2 * 8 + 2 * 8, "those of the first call were measured again"
     assert before
     assert before.items() <= records.items(), "what was measured is measured again"
-    arguments[arguments.index("1.0")] = "1.2"
-    other = project.run(*arguments, *runs_alone, toy="exact", **offline)
-    assert other.returncode == 4
-    assert "holds the runs of another gate" in other.stdout
-    assert runs(project) == records
 
 
 def runs(project: Project) -> dict[Path, str]:

@@ -37,8 +37,6 @@ _PINS = (
 _NO_WHEELS = "No solution found"
 _PIN = re.compile(r"^[^\s#]+==[^\s;]+", re.MULTILINE)
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
-#: Version of a package that is missing.
-NONE = "none"
 
 
 def lock(environment: Path) -> Path:
@@ -171,16 +169,6 @@ def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> No
         dependencies.append(entry)
     text = yaml.safe_dump({**content, "dependencies": dependencies}, sort_keys=False)
     write_whole(target, text)
-
-
-def changes(environment_file: EnvironmentFile, other: EnvironmentFile) -> dict[str, str]:
-    """Return the changed versions by package, as ``0.28.0 -> 0.27.0``; ``none`` if missing."""
-    before, after = _versions(environment_file), _versions(other)
-    return {
-        name: f"{before.get(name, NONE)} -> {after.get(name, NONE)}"
-        for name in sorted({*before, *after})
-        if before.get(name) != after.get(name)
-    }
 
 
 def _versions(file: EnvironmentFile) -> dict[str, str]:

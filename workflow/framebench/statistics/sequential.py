@@ -33,7 +33,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -46,8 +45,6 @@ from .intervals import CONFIDENCE, Interval, moses_interval
 LEVEL = (1 - CONFIDENCE) / 2
 #: Numbers of pairs after which a case may be decided.
 LOOKS = (8, 12, 18, 27, 40, 60, 90, 135, 200, 300, 450, 675, 1000)
-#: Probability of a decision with the estimated number of pairs, if the observed ratio is true.
-POWER = 0.8
 
 
 class Bounds(NamedTuple):
@@ -104,39 +101,13 @@ def bounds_of_sets(base: Sequence[float], candidate: Sequence[float], cases: int
 
 def fixed_bounds(ratios: Sequence[float], cases: int) -> Bounds:
     """Return the bounds of a number of pairs that was fixed in advance."""
-    ends = (_critical(_chances(len(ratios), 0.5), level) for level in (LEVEL, LEVEL / cases))
+    ends = (_critical(_chances(len(ratios)), level) for level in (LEVEL, LEVEL / cases))
     return _bounds(ratios, *ends)
 
 
 def next_look(pairs: int) -> int | None:
     """Return the first look with more than ``pairs`` pairs; None behind the last."""
     return next((look for look in LOOKS if look > pairs), None)
-
-
-def needed(ratio: float, scatter: float, margin: float, cases: int) -> int | None:
-    """Return the pairs that decide a case with probability POWER, if ``ratio`` is true.
-
-    ``scatter``: standard deviation of the logarithms of pairs' ratios, which are assumed normal.
-    None for more pairs than the last look has.
-    """
-    apart = math.log(ratio / (1 - margin))
-    level = LEVEL / cases if apart < 0 else LEVEL
-    decided = decided_by_look(_share_across(abs(apart), scatter), level)
-    return next((n for n, chance in zip(LOOKS, decided, strict=True) if chance >= POWER), None)
-
-
-def scatter_of_pairs(ratios: Sequence[float]) -> float:
-    """Return a standard deviation of the logarithms that few outliers hardly change.
-
-    It is 1.48 times the median distance from the median (for normal values).
-    """
-    logarithms = np.log(ratios)
-    return 1.4826 * float(np.median(np.abs(logarithms - np.median(logarithms))))
-
-
-def scatter_of_sets(base: Sequence[float], candidate: Sequence[float]) -> float:
-    """Return the scatter of ratios as if repeats of both sides were paired."""
-    return math.hypot(scatter_of_pairs(base), scatter_of_pairs(candidate))
 
 
 @lru_cache
@@ -147,27 +118,13 @@ def critical_counts(level: float) -> tuple[int, ...]:
     """
     alive, before, spent, found = np.ones(1), 0, 0.0, []
     for look in LOOKS:
-        alive = np.convolve(alive, _chances(look - before, 0.5))
+        alive = np.convolve(alive, _chances(look - before))
         count = _critical(alive, level * _spent(look) - spent)
         spent += float(alive[: count + 1].sum())
         alive[: count + 1] = 0
         found.append(count)
         before = look
     return tuple(found)
-
-
-def decided_by_look(share: float, level: float) -> list[float]:
-    """Return the probability that a case is decided at each look or before.
-
-    ``share``: probability that a pair lies across the limit.
-    """
-    alive, before, result = np.ones(1), 0, []
-    for look, count in zip(LOOKS, critical_counts(level), strict=True):
-        alive = np.convolve(alive, _chances(look - before, share))
-        alive[: count + 1] = 0
-        result.append(1 - float(alive.sum()))
-        before = look
-    return result
 
 
 def _spent(pairs: int) -> float:
@@ -181,14 +138,9 @@ def _critical(chances: np.ndarray, level: float) -> int:
     return int(np.searchsorted(np.cumsum(chances), level, side="right")) - 1
 
 
-def _chances(count: int, share: float) -> np.ndarray:
-    """Return the probabilities of Binomial(``count``, ``share``)."""
-    found = [math.comb(count, k) * share**k * (1 - share) ** (count - k) for k in range(count + 1)]
-    return np.array(found)
-
-
-def _share_across(apart: float, scatter: float) -> float:
-    return NormalDist().cdf(-apart / scatter) if scatter else float(not apart)
+def _chances(count: int) -> np.ndarray:
+    """Return the probabilities of Binomial(``count``, 1/2)."""
+    return np.array([math.comb(count, k) / 2**count for k in range(count + 1)])
 
 
 def _bounds(ratios: Sequence[float], count: int, count_of_cases: int) -> Bounds:

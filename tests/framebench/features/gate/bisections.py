@@ -11,27 +11,17 @@ from framebench.features.gate.bisection import (
     OPEN,
     UNCHANGED,
     BisectStep,
-    halfway,
     search,
 )
 from framebench.statistics import sequential
 
-from ...statistics.gates import MARGIN, SAMPLERS, Sampler
+from ...statistics.gates import MARGIN, SAMPLERS
 
 VERSIONS = [str(number) for number in range(20)]
-#: Noise of runs on a machine that does something else, too.
-BUSY = 0.3
-
-
-def busy(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
-    return np.exp(random.normal(0, BUSY, shape))
-
-
-NOISES: dict[str, Sampler] = {**SAMPLERS, "busy": busy}
 
 
 class Bisections(NamedTuple):
-    """Bisections to simulate. ``noise``: see NOISES; ``ratio``: of the versions from a random one
+    """Bisections to simulate. ``noise``: see SAMPLERS; ``ratio``: of the versions from a random one
     on over those before it."""
 
     noise: str
@@ -55,32 +45,27 @@ def bisections(random: np.random.Generator, sampled: Bisections, count: int) -> 
 
 def _bisection(random: np.random.Generator, sampled: Bisections, index: int) -> tuple[str, int]:
     """Return how a bisection ends in which version ``index`` is changed, and its pairs."""
-    margin, slower = MARGIN, None
     known: dict[int, str] = {}
     pairs = 0
     while (at := search(len(VERSIONS), known).following) is not None:
-        runs = NOISES[sampled.noise](random, (1, PAIRS, 1, 2))[0, :, 0]
+        runs = SAMPLERS[sampled.noise](random, (1, PAIRS, 1, 2))[0, :, 0]
         ratio = sampled.ratio if at >= index else 1.0
-        step = _judged(VERSIONS[at], ratio * runs[:, 1] / runs[:, 0], margin, slower)
+        step = _judged(VERSIONS[at], ratio * runs[:, 1] / runs[:, 0])
         known[at] = step.state
         pairs += step.pairs
         if step.state == OPEN:
             return "open", pairs
-        if slower is None and step.state == UNCHANGED:
+        if at == len(VERSIONS) - 1 and step.state == UNCHANGED:
             return "nothing", pairs
-        if slower is None:
-            slower, margin = sampled.ratio < 1, halfway(step, margin)
     return ("right" if search(len(VERSIONS), known).high == index else "wrong"), pairs
 
 
-def _judged(version: str, ratios: np.ndarray, margin: float, slower: bool | None) -> BisectStep:
+def _judged(version: str, ratios: np.ndarray) -> BisectStep:
     """Judge a version by the pairs of which the command takes the first that decide it."""
-    down, up = (sequential.bounds(array.tolist(), margin, 1) for array in (ratios, 1 / ratios))
-    asked = {None: (down, up), True: (down,), False: (up,)}[slower]
+    both = [sequential.bounds(array.tolist(), MARGIN, 1) for array in (ratios, 1 / ratios)]
     state = OPEN
-    if any(bounds.is_beyond(margin) for bounds in asked):
+    if any(bounds.is_beyond(MARGIN) for bounds in both):
         state = CHANGED
-    elif all(bounds.is_within(margin) for bounds in asked):
+    elif all(bounds.is_within(MARGIN) for bounds in both):
         state = UNCHANGED
-    pairs = max(bounds.pairs for bounds in asked)
-    return BisectStep(version, state, ratio=down.ratio, interval=down.interval, pairs=pairs)
+    return BisectStep(version, state, pairs=max(bounds.pairs for bounds in both))

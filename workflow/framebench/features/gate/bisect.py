@@ -5,7 +5,6 @@ and one with more pairs, goes on from what is measured."""
 from __future__ import annotations
 
 import argparse
-import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,10 +17,9 @@ from ...config import catalog
 from ...config.settings import Settings
 from ...config.validation import ConfigError
 from ...machine import local
-from ...records.run import RecordsError
 from ...runs.snakemake_calls import settings_of
-from . import measuring, sides, versions
-from .bisection import OPEN, SKIPPED, UNCHANGED, BisectStep, halfway, judge, search
+from . import sides, versions
+from .bisection import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep, judge, search
 from .command import RESERVED, status_of
 from .measuring import BASE, CANDIDATE, Measuring
 from .versions import Absent, Versions
@@ -44,10 +42,6 @@ def _bisect(options: argparse.Namespace) -> int:
         if not package:
             if not (":" in good and good.endswith(".py") and bad.endswith(".py")):
                 raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
-            if taken := [word for word in config if word.startswith("model=")]:
-                raise ConfigError(
-                    f"--config: found {taken[0]!r} beside --good {good}; allowed: none"
-                )
             model = sides.model("--good", good, known).written(Path(folder))["model"]
             config = [*config, f"model={model}"]
         settings, suite = settings_of(config, known, RESERVED)
@@ -69,8 +63,8 @@ def _bisect(options: argparse.Namespace) -> int:
     config = [word for word in options.config if not word.startswith("cases=")]
     plan = Measuring(suite, options.pairs, config, options.words, options.results, [str(case)])
 
-    def measured(version: str, margin: float, slower: bool | None) -> BisectStep:
-        return _measured(found, str(case), plan, version, margin, slower)
+    def measured(version: str) -> BisectStep:
+        return _measured(found, str(case), plan, version, options.margin)
 
     return search_versions(found.names, measured, options.margin)
 
@@ -90,31 +84,26 @@ def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
 
 
 def search_versions(
-    names: Sequence[str],
-    measured: Callable[[str, float, bool | None], BisectStep],
-    margin: float,
+    names: Sequence[str], measured: Callable[[str], BisectStep], margin: float
 ) -> int:
     """Measure versions until the search ends. Returns the exit status.
 
-    ``measured``: judges a version by a margin, and in one direction unless that is None."""
+    ``measured``: measures and judges a version."""
     steps: dict[int, BisectStep] = {}
-    last, limit, slower = len(names) - 1, margin, None
     now = search(len(names), {})
     while now.following is not None:
-        step = steps[now.following] = measured(names[now.following], limit, slower)
+        step = steps[now.following] = measured(names[now.following])
         print(f"\n{step}\n", flush=True)
         if step.state == OPEN:
-            if step.needed:
-                print(f"The same command with --pairs {step.needed} goes on from here.")
+            print(f"The same command with --pairs {step.next_look} goes on from here.")
             return UNDECIDED
-        if last == now.following:
-            if step.state == SKIPPED:
-                print("Choose a bad version that runs.")
-                return UNDECIDED
-            if step.state == UNCHANGED:
-                print(f"not changed: {names[-1]} is within {margin:.1%} of {names[0]}")
-                return NOTHING
-            limit, slower = halfway(step, margin), (step.ratio or 1) < 1
+        if now.following == len(names) - 1 and step.state != CHANGED:
+            print(
+                f"not changed: {names[-1]} is within {margin:.1%} of {names[0]}"
+                if step.state == UNCHANGED
+                else "Choose a bad version that runs."
+            )
+            return NOTHING if step.state == UNCHANGED else UNDECIDED
         now = search(len(names), {at: step.state for at, step in steps.items()})
     skipped = names[now.low + 1 : now.high]
     begins = "changed in" if skipped else "first changed in"
@@ -124,18 +113,15 @@ def search_versions(
 
 
 def _measured(
-    found: Versions, case: str, plan: Measuring, version: str, margin: float, slower: bool | None
+    found: Versions, case: str, plan: Measuring, version: str, margin: float
 ) -> BisectStep:
     """Measure a version against the good one, and judge it. Raises RecordsError if the good version
     has no figure, and what :class:`Measuring` raises."""
-    try:
-        good = found.side(found.names[0])
-    except Absent as error:
-        raise RecordsError(f"{found.names[0]}: cannot be installed: {error}") from None
+    good = found.side(found.names[0])
     try:
         other = found.side(version)
     except Absent as error:
-        return BisectStep(version, SKIPPED, f"cannot be installed: {error}")
+        return BisectStep(version, SKIPPED, str(error))
     cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
     if other.model:
         cases[1] = cases[1].replace(f" {good.model} ", f" {other.model} ", 1)
@@ -143,14 +129,10 @@ def _measured(
         plan,
         repeats={"margin": margin, "at_most": plan.repeats, "two_sided": True},
         config=[*plan.config, f"cases={','.join(cases)}"],
-        folder=plan.folder / re.sub(r"[^A-Za-z0-9._-]+", "-", version),
     )
-    plan_of_step.measure(good, other)
     # of several metrics of a case the principal one, by which it is compared
-    principal = (
-        {key: one for key, one in side.items() if any(run.key == key for run in one.runs)}
-        for side in measuring.results(plan_of_step.folder, "")
+    base, candidate = (
+        {key: one for key, one in side.items() if one.runs[0].key.metric == key.metric}
+        for side in plan_of_step.measure(good, other)
     )
-    base, candidate = (measuring.called(side, other.model) for side in principal)
-    step = judge(version, base, candidate, margin, slower)
-    return replace(step, moved=found.about(version))
+    return judge(version, base, candidate, margin)

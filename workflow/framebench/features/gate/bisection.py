@@ -8,12 +8,12 @@ found.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ...records.run import RecordsError
+from ...statistics import sequential
 from ...tables.results import CaseResults
 from . import decisions
 
@@ -44,9 +44,8 @@ def search(count: int, known: Mapping[int, str]) -> BisectState:
 class BisectStep:
     """Result of one version.
 
-    ``ratio``: over the good version, above 1 is better; ``needed``: pairs that decide an undecided
-    version, None if no number would; ``moved``: other packages whose version differs from the good
-    version's environment, or the title of a commit."""
+    ``ratio``: over the good version, above 1 is better; ``next_look``: pairs after which an
+    undecided version may be decided."""
 
     version: str
     state: str
@@ -54,49 +53,34 @@ class BisectStep:
     ratio: float | None = None
     interval: tuple[float, float] | None = None
     pairs: int = 0
-    needed: int | None = None
-    moved: str = ""
+    next_look: int | None = None
 
     def __str__(self) -> str:
         """Return ``2.12.1: changed: 0.930 [0.912, 0.951], 12 pairs``."""
         ends = f" [{self.interval[0]:.3f}, {self.interval[1]:.3f}]" if self.interval else ""
         figures = f"{self.ratio:.3f}{ends}, {self.pairs} pairs" if self.ratio is not None else ""
-        text = ": ".join(filter(None, (self.version, self.state, figures, self.reason)))
-        return f"{text} (with {self.moved})" if self.moved else text
+        return ": ".join(filter(None, (self.version, self.state, figures, self.reason)))
 
 
-def judge(
-    version: str, good: CaseResults, other: CaseResults, margin: float, slower: bool | None
-) -> BisectStep:
+def judge(version: str, good: CaseResults, other: CaseResults, margin: float) -> BisectStep:
     """Judge a version: changed if it is shown to be slower than the good one by more than the
-    margin, or the good one slower than it.
-
-    ``slower``: which of both counts; None for either. Raises RecordsError if the good version has
-    no figure."""
+    margin, or the good one slower than it. Raises RecordsError if the good version has no figure.
+    """
     for result in good.values():
         if result.compared is None:
             raise RecordsError(f"the good version is {result.why_not_compared}")
     if not good:
         raise RecordsError("the good version has no run")
-    down = decisions.decide(good, other, margin, at_looks=True)[0]
+    (down, *_), (up, *_) = (
+        decisions.decide(*sides, margin, at_looks=True) for sides in ((good, other), (other, good))
+    )
     if (estimate := down.estimate) is None:
         return BisectStep(version, SKIPPED, down.reason)
-    up = decisions.decide(other, good, margin, at_looks=True)[0]
-    asked = {None: (down, up), True: (down,), False: (up,)}[slower]
     step = BisectStep(version, UNCHANGED, "", estimate.ratio, estimate.interval, estimate.pairs)
-    if any(decision.verdict == decisions.REGRESSION for decision in asked):
+    verdicts = {down.verdict, up.verdict}
+    if decisions.REGRESSION in verdicts:
         return replace(step, state=CHANGED)
-    unsure = [decision for decision in asked if decision.verdict != decisions.WITHIN]
-    if not unsure:
+    if verdicts == {decisions.WITHIN}:
         return step
-    last = max(unsure, key=lambda decision: decision.needed or math.inf)
-    return replace(step, state=OPEN, reason=last.reason, needed=last.needed)
-
-
-def halfway(bad: BisectStep, margin: float) -> float:
-    """Return the margin that versions between the good and the ``bad`` one are judged by.
-
-    It is half of the estimated change, on a logarithmic scale, and at least ``margin``: a large
-    change is then found in few pairs."""
-    ratio = bad.ratio or 1.0
-    return max(margin, 1 - math.sqrt(min(ratio, 1 / ratio)))
+    looks = [one.next_look for one in (down, up) if one.verdict != decisions.WITHIN]
+    return replace(step, state=OPEN, next_look=looks[0] or sequential.LOOKS[-1])

@@ -17,8 +17,10 @@ from ...runs import snakemake_calls
 from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
 from ...tables.grouping import grouped
-from . import decisions, measuring, sides, summary
-from .measuring import AnotherGate, Measuring
+from ...tables.results import CaseResults
+from . import decisions, sides, summary
+from .measuring import Measuring
+from .sides import MeasuredSide
 
 NOTE, JUNIT = "gate.md", "gate.xml"
 #: Configuration keys that the command sets itself, and the options to use instead.
@@ -29,9 +31,7 @@ def gate(options: argparse.Namespace) -> int:
     """Run the gate and return the exit status; any error is "broken", never a regression."""
 
     def note(message: str) -> None:
-        request = summary.GateRequest(
-            options.base, options.candidate, options.fail_on, measured=True
-        )
+        request = summary.GateRequest(options.base, options.candidate, options.fail_on)
         files = {
             options.results / NOTE: request.note(decisions.FAULTY, [message]),
             options.results / JUNIT: summary.broken_junit(message),
@@ -49,9 +49,8 @@ def status_of(
     options: argparse.Namespace,
     note: Callable[[str], None] = lambda message: None,
 ) -> int:
-    """Run a command that measures and return its exit status, FAULTY with a message for any error.
-
-    ``note``: is given the message, unless the results folder belongs to another gate."""
+    """Run a command that measures and return its exit status; for any error FAULTY, after giving
+    its message to ``note``."""
     try:
         with snakemake_calls.without_traces():
             return act(options)
@@ -59,15 +58,14 @@ def status_of(
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
     except (ConfigError, RecordsError, MeasuringFailed) as error:
-        message, is_ours = str(error), not isinstance(error, AnotherGate)
+        message = str(error)
     except OSError as error:
-        message, is_ours = f"{error.filename or options.results}: {error.strerror or error}", True
+        message = f"{error.filename or options.results}: {error.strerror or error}"
     except Exception as error:
         traceback.print_exc()
-        message, is_ours = f"{type(error).__name__}: {error} (an error of Framebench's own)", True
+        message = f"{type(error).__name__}: {error} (an error of Framebench's own)"
     print(f"framebench: broken: {message}", file=sys.stderr)
-    if is_ours:
-        note(message)
+    note(message)
     return decisions.FAULTY
 
 
@@ -78,25 +76,21 @@ def run_gate(options: argparse.Namespace) -> int:
     base, candidate = sides.load_sides(
         options.base, options.candidate, suite.get("variants") or {}, known
     )
-    if isinstance(base, RecordSource) or isinstance(candidate, RecordSource):
-        assert isinstance(base, RecordSource), "both are of one kind"
-        assert isinstance(candidate, RecordSource), "both are of one kind"
-        found, is_measured = (grouped(base), grouped(candidate)), False
-    else:
-        if settings.model and candidate.model:
-            raise ConfigError(
-                f"--config: model: found {settings.model.source!r} beside two models; allowed: "
-                "none, or two variants"
-            )
+    found: tuple[CaseResults, ...]
+    if isinstance(base, MeasuredSide) and isinstance(candidate, MeasuredSide):
         until_decided = {"margin": options.fail_on, "at_most": options.pairs}
         models = [own_model.name for own_model in settings.own_models]
         plan = Measuring(
             suite, until_decided, options.config, options.words, options.results, models
         )
-        plan.measure(base, candidate)
-        found, is_measured = measuring.results(plan.folder, candidate.model), True
-    request = summary.GateRequest(options.base, options.candidate, options.fail_on, is_measured)
-    decided = decisions.decide(*found, options.fail_on, at_looks=is_measured)
+        found, is_measured = plan.measure(base, candidate), True
+    else:
+        assert isinstance(base, RecordSource), "both are of one kind"
+        assert isinstance(candidate, RecordSource), "both are of one kind"
+        found, is_measured = (grouped(base), grouped(candidate)), False
+    base_cases, candidate_cases = found
+    request = summary.GateRequest(options.base, options.candidate, options.fail_on)
+    decided = decisions.decide(base_cases, candidate_cases, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, options.fail_on)
     files = frames.files({decisions.TABLE: frame}, options.results / "tables")

@@ -50,14 +50,14 @@ TABLE = tables_in(Path(__file__).with_name("tables.yaml"), compare.TABLE.columns
 
 @dataclass(frozen=True)
 class Decision:
-    """Decision about one case. ``bounds``: of the ratio; None if nothing is compared. ``needed``:
-    pairs that decide an undecided case; None if no number would."""
+    """Decision about one case. ``bounds``: of the ratio; None if nothing is compared.
+    ``next_look``: pairs after which an undecided case may be decided; None after the last look."""
 
     matched: Matched
     bounds: Bounds | None
     verdict: str
     reason: str = ""
-    needed: int | None = None
+    next_look: int | None = None
 
     @property
     def estimate(self) -> Estimate | None:
@@ -147,25 +147,9 @@ def _decision(
         return Decision(matched, bounds, REGRESSION)
     if bounds.is_within(margin):
         return Decision(matched, bounds, WITHIN)
-    if bounds.pairs:
-        there, scatter = len(ratios), sequential.scatter_of_pairs(ratios)
-    else:
-        there = min(len(below.values), len(above.values))
-        scatter = sequential.scatter_of_sets(below.values, above.values)
-    first, following = sequential.LOOKS[0], sequential.next_look(there)
-    if there < first:
-        # repeats that were measured apart are no pairs
-        repeats = min(len(below.values), len(above.values))
-        wanted = first if repeats < first else sequential.next_look(repeats)
-        reason = f"{there} repeats are too few to know how many would tell: try {wanted}"
-        return Decision(matched, bounds, CANNOT_TELL, reason, wanted)
-    found = sequential.needed(bounds.ratio, scatter, margin, cases)
-    if found is None or following is None:
-        reason = f"{sequential.LOOKS[-1]} pairs may not tell: the ratio is too near the limit"
-        return Decision(matched, bounds, CANNOT_TELL, reason)
-    found = max(found, following)
-    reason = f"about {found} pairs would tell, if the ratio is what it seems to be"
-    return Decision(matched, bounds, CANNOT_TELL, reason, found)
+    repeats = min(len(below.values), len(above.values))
+    reason = f"{repeats} repeats of both sides do not tell"
+    return Decision(matched, bounds, CANNOT_TELL, reason, sequential.next_look(repeats))
 
 
 def _why_not(matched: Matched) -> str:
@@ -185,6 +169,5 @@ def _row(decision: Decision, margin: float) -> Row:
         "limit": 1 - margin,
         "ratio_upper": bounds and bounds.upper,
         "verdict": decision.verdict,
-        "pairs_needed": decision.needed,
         "reason": decision.reason,
     }

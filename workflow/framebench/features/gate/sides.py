@@ -41,8 +41,8 @@ class MeasuredSide:
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
-    def identity(self) -> Mapping[str, Any]:
-        return {"text": self.text, "digest": self.digest, "settings": self.settings}
+    def identity(self) -> Any:
+        return self.digest or [self.text, self.settings]
 
     def written(self, folder: Path) -> dict[str, Any]:
         """Return the settings of the variant, after writing the model's files to ``folder``."""

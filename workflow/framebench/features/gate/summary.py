@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from core.text import printable
 
 from ...records import pairs
-from ...statistics.descriptive import median
+from ...statistics import sequential
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import formatting
 from ...tables.formatting import escape
@@ -40,21 +40,18 @@ NAMED, LONGEST = 3, 1200
 
 @dataclass(frozen=True)
 class GateRequest:
-    """The comparison as requested. ``margin``: a fraction. ``measured``: whether the call measured;
-    then the summary says how to continue."""
+    """The comparison as requested. ``margin``: a fraction."""
 
     base: str
     candidate: str
     margin: float
-    measured: bool
 
     def note(self, status: int, lines: Sequence[str]) -> str:
         """Return a note with these lines, of which long ones are cut."""
         sides = f"{escape(self.candidate)} against {escape(self.base)}"
         head = f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {self.margin:.1%}"
-        flat = [" ".join(line.split()) for line in (head, "", *lines)]
-        cut = [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in flat]
-        return "\n".join(cut) + "\n"
+        flat = [" ".join(line.split())[:LONGEST] for line in (head, "", *lines)]
+        return "\n".join(flat) + "\n"
 
 
 def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> str:
@@ -67,7 +64,7 @@ def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> st
             counts[verdict], key=lambda one: one.estimate.ratio if one.estimate else 0.0
         )
     ]
-    lines = [_counts(decisions), *_then(decisions, status, request)]
+    lines = [_counts(decisions), *_then(decisions, status)]
     for decision in worst[:NAMED]:
         figures = "; ".join(filter(None, (_ratio(decision), decision.reason)))
         name = figure_name(decision.matched.either.key)
@@ -136,35 +133,21 @@ def _flags(decision: Decision) -> str:
     return flags_of(decision.matched.base, decision.matched.candidate)
 
 
-def _then(decisions: Sequence[Decision], status: int, request: GateRequest) -> list[str]:
+def _then(decisions: Sequence[Decision], status: int) -> list[str]:
     """Return lines on what to do next and on caveats."""
     lines = []
     if status == OPEN:
-        needed = [decision.needed for decision in counted(decisions)[CANNOT_TELL]]
-        if most := max((number for number in needed if number is not None), default=0):
-            lines.append(
-                f"To decide: the same command with at least `--pairs {most}`."
-                if request.measured
-                else f"To decide: {most} pairs, measured by the gate itself."
-            )
-        if None in needed:
-            lines.append("Pairs alone may not do: choose another margin, or a longer window.")
-        if not needed:
-            lines.append("No case has a figure on both sides: nothing could be compared.")
+        looks = [one.next_look or sequential.LOOKS[-1] for one in counted(decisions)[CANNOT_TELL]]
+        lines.append(
+            f"To decide: at least {max(looks)} pairs (`--pairs`), a larger margin, or a longer "
+            "window."
+            if looks
+            else "No case has a figure on both sides: nothing could be compared."
+        )
     orders = {decision.estimate.order for decision in decisions if decision.estimate}
     if pairs.ONE_AFTER_THE_OTHER in orders:
         lines.append("Measured one after the other: the machine's drift counts as a difference.")
     return lines
-
-
-def _step_times(decision: Decision) -> str:
-    """Return the median step times of base and candidate in milliseconds; "" without steps."""
-    times = [
-        median([1000 * median(run.step_seconds) for run in side.ok])
-        for side in decision.matched.comparable_sides or ()
-        if side.ok and all(run.step_seconds for run in side.ok)
-    ]
-    return f" ({times[0]:.4g} ms -> {times[1]:.4g} ms per step)" if len(times) == 2 else ""
 
 
 def _ratio(decision: Decision) -> str:
@@ -175,7 +158,6 @@ def _ratio(decision: Decision) -> str:
     text = f"{both[0].key.metric} ratio {estimate.ratio:.3f}"
     if estimate.interval:
         text += " [{:.3f} .. {:.3f}]".format(*estimate.interval)
-    text += _step_times(decision)
     if estimate.pairs:
         return f"{text}, {estimate.pairs} pairs"
     return f"{text}, {len(both[0].values)} and {len(both[1].values)} repeats"

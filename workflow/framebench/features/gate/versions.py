@@ -15,30 +15,29 @@ from core import programs
 from ...cases import fitting
 from ...config.catalog import Catalog
 from ...config.settings import Settings
-from ...config.validation import ConfigError, did_you_mean
+from ...config.validation import ConfigError
 from ...environments import hashes, locking, software
 from ...environments.venvs import EnvironmentFile, read_environment_file
 from ...files.locks import LockError
 from ...files.whole_files import write_whole
 from ...machine import local
+from ...records.run import RecordsError
 from ...runs import ensure_environment
 from . import sides
 from .sides import MeasuredSide
 
 
-class Absent(Exception):
+class Absent(RecordsError):
     """Version that cannot be installed, with the reason."""
 
 
 class Versions(NamedTuple):
     """Versions by name; the first is the good one, the last the bad one.
 
-    ``side``: returns a version as a side of a gate, or raises Absent; ``about``: returns what else
-    differs from the good one, "" for nothing."""
+    ``side``: returns a version as a side of a gate, or raises Absent."""
 
     names: Sequence[str]
     side: Callable[[str], MeasuredSide]
-    about: Callable[[str], str] = lambda name: ""
 
 
 def package_versions(
@@ -56,19 +55,11 @@ def package_versions(
     package = own.pin(package).partition("==")[0]
     names = _index_versions(*ends, package, own.python)
 
-    def file(version: str) -> EnvironmentFile:
-        return _built(own, package, version, settings, folder)
-
     def side(version: str) -> MeasuredSide:
-        found = file(version)
-        environments = {"environments": {framework: str(found.path)}}
-        return MeasuredSide(found.path.stem, environments, found.digest)
+        file = _built(own, package, version, settings, folder)
+        return MeasuredSide(file.path.stem, {"environments": {framework: str(file.path)}})
 
-    def about(version: str) -> str:
-        moved = locking.changes(file(names[0]), file(version))
-        return "; ".join(f"{name} {change}" for name, change in moved.items() if name != package)
-
-    return Versions(names, side, about)
+    return Versions(names, side)
 
 
 def _own_environment(framework: str, settings: Settings, catalog: Catalog) -> EnvironmentFile:
@@ -105,9 +96,9 @@ def _built(
         assert place.marker is not None, "without --sdm we make it"
         ensure_environment.ensure(path, place.marker, hashed)
     except (ConfigError, LockError) as error:
-        raise Absent(" ".join(str(error).split())) from None
+        raise Absent(f"cannot be installed: {' '.join(str(error).split())}") from None
     except subprocess.CalledProcessError as error:
-        raise Absent(f"uv ended with {error.returncode}: what it says stands above") from None
+        raise Absent(f"cannot be installed: uv ended with {error.returncode}") from None
     return result
 
 
@@ -123,27 +114,28 @@ def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]
         raise ConfigError(f"--package: found {package!r}, of which pip says: {said}")
     newest_first = [name.strip().partition("+")[0] for name in match[1].split(",")]
     known = [*dict.fromkeys(reversed(newest_first))]
-    for key, version in (("--good", good), ("--bad", bad)):
-        if version not in known:
-            hint = did_you_mean(version, known)
-            raise ConfigError(
-                f"{key}: found {version!r}{hint}; allowed: those of {package} for Python {python}: "
-                f"{', '.join(known)}"
-            )
-    between = known[known.index(good) : known.index(bad) + 1]
-    if len(between) < 2:
-        raise ConfigError(f"--good, --bad: found {good} and {bad}; allowed: the older one first")
-    return between
+    if not {good, bad} <= {*known} or known.index(good) >= known.index(bad):
+        raise ConfigError(
+            f"--good, --bad: found {good} and {bad}; allowed: two versions of {package} for Python "
+            f"{python}, the older one first: {', '.join(known)}"
+        )
+    return known[known.index(good) : known.index(bad) + 1]
 
 
 def model_versions(good: str, bad: str, catalog: Catalog) -> Versions:
     """Return the versions of a model: of the commit ``good``, those that changed its files, and
     ``bad``, a commit's or a file. Raises ConfigError without a change."""
     first, last = sides.model("--good", good, catalog), sides.model("--bad", bad, catalog)
+    revision, _, file = good.partition(":")
+    to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
+    log = ["git", "log", "--reverse", "--topo-order", "--format=%h", f"{revision}..{to}"]
+    ended = programs.run([*log, "--", ":/*.py"])
+    if ended.returncode:
+        raise ConfigError(f"--good, --bad: git says: {' '.join(ended.stderr.split())}")
     found, newest = {good: first}, first.digest
-    for commit in _commits(good, bad, catalog):
+    for commit in ended.stdout.split():
         with contextlib.suppress(ConfigError):  # a commit without a valid model
-            side = sides.model("--bad", f"{commit}:{good.partition(':')[2]}", catalog)
+            side = sides.model("--bad", f"{commit}:{file}", catalog)
             if side.digest != newest:
                 found[commit], newest = side, side.digest
     if newest != last.digest:
@@ -151,17 +143,3 @@ def model_versions(good: str, bad: str, catalog: Catalog) -> Versions:
     if len(found) == 1:
         raise ConfigError(f"--bad: found {bad}, which is as {good}; allowed: another version")
     return Versions([*found], found.__getitem__)
-
-
-def _commits(good: str, bad: str, catalog: Catalog) -> list[str]:
-    """Return all commits after ``good`` up to ``bad`` that changed files of the first or the last
-    version, oldest first."""
-    revision, _, file = good.partition(":")
-    to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
-    ends = (sides.model("--good, --bad", f"{end}:{file}", catalog) for end in (revision, to))
-    where = sorted({f":/{path}" for side in ends for path in side.files})
-    log = ["git", "log", "--reverse", "--topo-order", "--format=%h", f"{revision}..{to}"]
-    ended = programs.run([*log, "--", *where])
-    if ended.returncode:
-        raise ConfigError(f"--good, --bad: git says: {' '.join(ended.stderr.split())}")
-    return ended.stdout.split()
