@@ -106,12 +106,6 @@ def test_wrong_columns_are_named(results: CaseResults, tmp_path: Path) -> None:
         compare_published(results, publish(tmp_path, colour="red"))
 
 
-def test_runs_do_not_tell_other_quantities(results: CaseResults, tmp_path: Path) -> None:
-    actual = compare_published(results, publish(tmp_path, quantity="latency_p99")).iloc[0]
-    assert pd.isna(actual["agrees"])
-    assert actual["note"] == "runs do not tell a latency_p99"
-
-
 def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:
     frames.write({published.TABLE: compared}, tmp_path)
     text = (tmp_path / "published.md").read_text()

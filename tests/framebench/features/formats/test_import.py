@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 from framebench.commands.reporting import make_report
-from framebench.features.formats.names import names_of
 from framebench.records.record_sets import RecordsError
 from framebench.records.run import Run
 
@@ -134,13 +132,6 @@ def test_an_mllog_of_several_ranks_lasts_from_the_first_start_to_the_last_stop(
     assert run.figure == 12
 
 
-def test_a_log_of_mlperf_inference_is_refused_as_that(tmp_path: Path) -> None:
-    line = {"key": "result_samples_per_second", "value": 5.0, "time_ms": 1.5,
-            "namespace": "mlperf::logging", "metadata": {}}  # fmt: skip
-    with pytest.raises(RecordsError, match="of inference are not read"):
-        brought("mllog", f":::MLLOG {json.dumps(line)}\n", tmp_path)
-
-
 # ---- DLLogger ------------------------------------------------------------------------------------
 
 
@@ -167,15 +158,3 @@ def test_a_log_of_several_runs_is_refused(tmp_path: Path) -> None:
 
 
 # ---- all ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["mllog", "dllogger"])
-def test_what_a_file_does_not_say_of_its_case_is_absent(name: str, tmp_path: Path) -> None:
-    actual = brought(name, samples.ALL[name](), tmp_path)
-    lines = (tmp_path / "results" / "runs" / "runs.csv").read_text().splitlines()
-    header = lines[0].split(",")
-    for column in ("batch_per_device", "nodes", "devices_per_node"):
-        assert {entry[column] for entry in csv.DictReader(lines)} == {""}, column
-    assert "batch_per_device" in header
-    names = names_of(run.key for run in actual.runs).values()
-    assert not [name for name in names if {"b0", "0n0g", "1n0g"} & {*name.split("/")}]

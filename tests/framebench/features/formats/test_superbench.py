@@ -57,23 +57,6 @@ def test_throughput_of_megatron_is_of_all_devices(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "unit", "better"),
-    [
-        ("gemm-flops/INT8_TC:3", "GIOP/s", "higher"),
-        ("ib-loopback/IB_write_8388608_Avg_0:0", "MB/s", "higher"),
-        ("nccl-bw/allreduce_0_1:8388608_time:0", "us", "lower"),
-        ("model-benchmarks:stress/pytorch-gpt2-large/fp8_e4m3_train_step_time", "ms", "lower"),
-    ],
-)
-def test_older_and_annotated_names_have_their_unit(
-    key: str, unit: str, better: str, tmp_path: Path
-) -> None:
-    (run,), _ = read(tmp_path, {"node": "n", key: 1.5})
-    assert (run.figure, run.unit, run.metrics[0].better) == (1.5, unit, better)
-    assert name_of(run.key) == key, "which rules and baselines look for"
-
-
-@pytest.mark.parametrize(
     "key",
     [
         "my-benchmark/score:0",

@@ -94,14 +94,6 @@ def test_inference_has_percentiles_as_superbench_takes_them() -> None:
         assert actual[f"{metric}_throughput_{percent}"] == pytest.approx(rates)
 
 
-def test_percentiles_of_too_few_steps_are_left_out() -> None:
-    one = timed(*[0.5] * 130, mode="inference")
-    assert {key.rpartition("_")[2] for key in summary(one) if key[-1].isdecimal()} == {
-        "50", "90", "95",
-    }  # fmt: skip
-    assert not any("_99" in key for key in summary(timed(*[0.5] * 700)))  # of training it has none
-
-
 SIZE = (("bytes", 1024),)
 SHAPE = (("k", 3), ("m", 2), ("n", 4))
 #: SuperBench's defaults that its names do not state.

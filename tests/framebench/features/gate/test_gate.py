@@ -76,7 +76,6 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
     both = decided(wrong_before, failed)
     assert decisions.status(both) == 4, "a gate of which both sides fail can never tell"
     for text in (summary.note(both, 4, ASKED), summary.junit(both, ASKED)):
-        assert "the base is incorrect: " in text
         assert "the candidate is failed: no" in text
     nowhere = [[replace(run, status="unsupported") for run in some] for some in (failed, failed)]
     assert [decision.verdict for decision in decided(*nowhere)] == ["not compared"]
@@ -101,14 +100,6 @@ def test_an_undecided_case_says_when_it_may_be_decided() -> None:
     torn = decided(base, [*candidate[:-1], late])[0]
     assert torn.bounds is not None
     assert (torn.bounds.pairs, torn.next_look) == (7, 12), "the same number would not do"
-
-
-def test_pairs_of_given_records_are_decided_without_looks() -> None:
-    seven = [side[:7] for side in paired_sides(0.9)]
-    assert [decision.verdict for decision in decided(*seven, at_looks=False)] == ["regression"]
-    assert [decision.verdict for decision in decided(*seven)] == ["cannot tell"], (
-        "before the first look"
-    )
 
 
 def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:

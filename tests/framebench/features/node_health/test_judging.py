@@ -7,13 +7,10 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from framebench import cli
-from framebench.config.validation import ConfigError
 from framebench.features.node_health import command as node_health
 from framebench.features.node_health import figures, judging, rules
 from framebench.features.node_health.figures import NodeMeasurement
@@ -257,23 +254,3 @@ def test_nodes_of_superbench_are_judged_by_our_rules(
     file.write_text("superbench: {rules: {}}")
     assert cli.main(nodes) == 1
     assert "unknown key superbench; allowed: false_alarms, rules" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        (
-            {"rules": {"a": {"metrics": "("}}},
-            r"rules.a.metrics.*found '\('.*a valid regular expression",
-        ),
-        ({"rules": {"a": {"metrics": ".*", "worse_by": 5}}}, "rules.a.worse_by: found 5"),
-        ({"rule": {"a": {"metrics": ".*"}}}, r"unknown key rule \(did you mean rules"),
-    ],
-)
-def test_a_file_of_ours_is_refused_by_the_place_that_is_wrong(
-    written: dict[str, Any], message: str, tmp_path: Path
-) -> None:
-    file = tmp_path / "rules.yaml"
-    file.write_text(yaml.safe_dump(written))
-    with pytest.raises(ConfigError, match=f"rules.yaml: .*{message}"):
-        rules.read(file)

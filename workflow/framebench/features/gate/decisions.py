@@ -121,10 +121,7 @@ def _broken(matched: Matched) -> str:
         return "the candidate has no run of it"
     if candidate.compared is not None or base.standing == candidate.standing == "unsupported":
         return ""
-    fault = f"the candidate is {candidate.why_not_compared}"
-    if base.compared is None:
-        return f"both sides fail: the base is {base.why_not_compared}; {fault}"
-    return fault
+    return f"the candidate is {candidate.why_not_compared}"
 
 
 def _decision(

@@ -82,34 +82,21 @@ def _figures(source: Path) -> list[NodeMeasurement]:
 def _node_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per node, most urgent first."""
     for node in nodes:
-        yield {
-            "node": node.name,
-            "hardware": node.hardware,
-            "node_verdict": node.verdict,
-            **_cells(node.telling),
-            "reason": node.reason,
-            "flags": node.telling.figure.flags,
-        }
+        yield {**_cells(node, node.telling), "node_verdict": node.verdict, "reason": node.reason}
 
 
 def _figure_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
     """Yield a row per figure of a node and side that it is compared with."""
-    for node in nodes:
-        for entry in node.judged:
-            yield {
-                "node": node.name,
-                "hardware": node.hardware,
-                "node_verdict": entry.verdict,
-                **_cells(entry),
-                "reason": entry.reason,
-                "flags": entry.figure.flags,
-            }
+    return (_cells(node, entry) for node in nodes for entry in node.judged)
 
 
-def _cells(judged: JudgedFigure) -> dict[str, Any]:
-    """Return the values of the columns of a figure."""
+def _cells(node: JudgedNode, judged: JudgedFigure) -> dict[str, Any]:
+    """Return the values of the columns of a figure of a node."""
     figure = judged.figure
     return {
+        "node": node.name,
+        "hardware": node.hardware,
+        "node_verdict": judged.verdict,
         "figure": figure.name,
         "rule": judged.rule,
         "against": judged.side,
@@ -121,4 +108,6 @@ def _cells(judged: JudgedFigure) -> dict[str, Any]:
         "worse_by": judged.limit,
         "p_worse": judged.p_adjusted,
         "repeats": len(figure.values),
+        "reason": judged.reason,
+        "flags": figure.flags,
     }
