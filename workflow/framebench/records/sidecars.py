@@ -17,7 +17,6 @@ from typing import NamedTuple, TypeVar
 from core import bounded
 from core.text import printable
 
-from ..files.text import from_cell, no_formula
 from .run import Problem, cause
 
 #: A failed job in Snakemake's log, or all of a failed group: rule, then indented lines.
@@ -81,7 +80,7 @@ def append(results: Path, entries: Sequence[Entry]) -> None:
         writer = csv.writer(file, lineterminator="\n")
         if is_new:
             writer.writerow(entries[0]._fields)
-        writer.writerows([no_formula(cell) for cell in entry] for entry in entries)
+        writer.writerows(entries)
 
 
 def load(results: Path, kind: type[Entry]) -> tuple[list[Entry], list[Problem]]:
@@ -99,7 +98,7 @@ def load(results: Path, kind: type[Entry]) -> tuple[list[Entry], list[Problem]]:
     try:
         for row in reader:
             if len(row) == len(kind._fields):
-                entries.append(kind(*map(from_cell, row)))
+                entries.append(kind(*row))
             elif row:
                 message = f"found {len(row)} cells; allowed: {len(kind._fields)}"
                 problems.append(Problem(f"{path.name}:{reader.line_num}", message))

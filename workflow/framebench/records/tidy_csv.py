@@ -31,7 +31,6 @@ from ..cases.conditions import (
 )
 from ..config.statuses import OK
 from ..config.validation import show
-from ..files.text import from_cell, no_formula
 from .run import NO_REASON, STATUSES, Flag, MetricValue, Problem, RecordsError, Run, cause, order
 
 #: Texts and counts of a case.
@@ -71,7 +70,7 @@ def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
         try:
             if len(cells) != len(header):
                 raise ValueError(f"found {len(cells)} cells; allowed: {len(header)}, as above")
-            texts = (printable(from_cell(cell.strip())) for cell in cells)
+            texts = (printable(cell.strip()) for cell in cells)
             run = run_of(dict(zip(header, texts, strict=True)), origin)
             identity = order(run)[:-1]
             if identity in seen:
@@ -93,7 +92,7 @@ def records_named(path: Path) -> list[str]:
         rows = [*csv.DictReader(io.StringIO(bounded.read_text(path), newline=""))]
     except (OSError, ValueError, csv.Error):
         return []
-    return list(dict.fromkeys(from_cell(name) for row in rows if (name := row.get(RECORD))))
+    return list(dict.fromkeys(name for row in rows if (name := row.get(RECORD))))
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
@@ -189,7 +188,7 @@ def text_of(rows: Iterable[Mapping[str, str]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, [*columns, *OPTIONAL_COLUMNS], lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: no_formula(cell) for name, cell in row.items()} for row in rows)
+    writer.writerows(rows)
     return out.getvalue()
 
 

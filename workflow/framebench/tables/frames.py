@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
 
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
 
 from .. import feature_registry as features
-from ..files.text import no_formula
 from ..files.whole_files import write_together
 from . import declared, measured, view
 from .columns import declarations
@@ -81,18 +78,8 @@ def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") 
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """Return a table as CSV (RFC 4180) with full precision, line feeds and no formulas."""
-    texts = {
-        str(name): column.map(_cell)
-        for name, column in table.items()
-        if not is_numeric_dtype(column)
-    }
-    return str(table.assign(**texts).to_csv(index=False, lineterminator="\n", na_rep=""))
-
-
-@lru_cache(maxsize=4096, typed=True)  # cells repeat each other
-def _cell(value: Any) -> Any:
-    return no_formula(value) if isinstance(value, str) else value
+    """Return a table as CSV (RFC 4180) with full precision and line feeds."""
+    return str(table.to_csv(index=False, lineterminator="\n", na_rep=""))
 
 
 # ---- Markdown -----------------------------------------------------------------------------------

@@ -15,13 +15,12 @@ import pytest
 from framebench.features.formats import file_formats, names, transfer
 from framebench.features.formats.declared import superbench
 from framebench.features.formats.file_formats import ExportedFile, Results
-from framebench.files.text import from_cell, no_formula
-from framebench.records import record_sets, sidecars, tidy_csv
+from framebench.records import record_sets, tidy_csv
 from framebench.records.record_sets import RecordsError
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
-from framebench.tables import frames, grouping
+from framebench.tables import grouping
 from framebench.tables.results import CaseResults
 from junitparser import JUnitXml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -337,33 +336,3 @@ def test_the_documentation_has_a_row_for_each_format() -> None:
         row = f"docs/formats.md: a row for {name}"
         assert (f"\n| `{name}` |" in out) == bool(form.write), row
         assert (f"\n| `{name}` |" in read) == bool(form.read), row
-
-
-# ---- text that others would obey -----------------------------------------------------------------
-
-FORMULAS = ("=1+1", " =1+1", "\tx", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "'=1")
-
-
-@pytest.mark.parametrize("text", FORMULAS)
-def test_a_formula_is_text_in_a_cell_and_itself_when_it_is_read(text: str) -> None:
-    cell = no_formula(text)
-    assert cell == f"'{text}"
-    assert from_cell(cell) == text
-
-
-def test_every_csv_file_holds_text_and_gives_it_back(tmp_path: Path) -> None:
-    kept = [text for text in FORMULAS if text.isprintable() and text == text.strip()]
-    runs = [run(1.5, source_variant=text) for text in kept]
-    cases = grouping.group(runs, None)
-    transfer.export_cases(cases, "csv", tmp_path / "export.csv", tmp_path)
-    read = pd.read_csv(tmp_path / "export.csv", dtype=str, keep_default_na=False)
-    assert sorted(read["variant"]) == sorted(f"'{text}" for text in kept)
-    again = record_sets.load(tmp_path / "export.csv").runs
-    assert {one.conditions.source_variant for one in again} == {*kept}
-    assert frames.csv_text(pd.DataFrame({"a": [" =1"], "b": [-1.5]})) == "a,b\n' =1,-1.5\n"
-    sidecars.append(tmp_path, [sidecars.CallEntry("now", "", text) for text in kept])
-    raw = pd.read_csv(tmp_path / "calls.csv", dtype=str, keep_default_na=False)
-    assert list(raw["command"]) == [f"'{text}" for text in kept]
-    calls, problems = sidecars.load(tmp_path, sidecars.CallEntry)
-    assert [call.command for call in calls] == kept
-    assert not problems
