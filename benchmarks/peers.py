@@ -152,8 +152,7 @@ def environment(name: str, framework: str = "") -> str:
     if not installed.is_file() or installed.read_text().split() != wanted:
         settings, tool = uv.pip_settings(), uv.executable()
         variables = uv.variables(settings, file.indexes)
-        make = [tool, "venv", "--quiet", "--clear", "--python", venvs.find_python(file.python)]
-        subprocess.run([*make, str(folder)], check=True, env=variables)
+        venvs.make_venv(file.python, folder)
         # FlowVision's setup imports pkg_resources, which setuptools 81 dropped.
         constraints = folder / "build.txt"
         constraints.write_text("setuptools==80.9.0\n")

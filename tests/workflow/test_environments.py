@@ -145,15 +145,6 @@ def test_a_build_ends_with_what_is_killed(
     project.assert_nothing_left()
 
 
-def test_an_interpreter_that_is_none_is_refused(project: Project) -> None:
-    project.configure(interpreters={"toy": "/bin/ls"})
-    for arguments in (["plan"], ["--cores", "all"]):
-        ran = project.run(*arguments)
-        assert ran.returncode != 0
-        assert "interpreters.toy: found '/bin/ls', but it is no Python" in ran.stdout, ran.stdout
-    assert not project.records()
-
-
 def add_frameworks(project: Project, *names: str) -> None:
     """Let further frameworks, which need the toy's package and start more slowly, race the toy."""
     frameworks, envs = project.folder / "scripts" / "frameworks", project.folder / "envs"

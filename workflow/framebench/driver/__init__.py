@@ -89,7 +89,6 @@ class Driver:
         """Return the missing full-size verification records."""
         state = self.state
         checked(targets.check_measurement, state.plan, "a target that measures")
-        state.check_interpreters(state.plan.software)
         return state.missing(state.table.full)
 
     def list_of_files(self) -> list[str]:

@@ -8,7 +8,7 @@ import os
 import shlex
 import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -18,8 +18,6 @@ from snakemake.io import local as with_no_prefix
 
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..environments import software
-from ..environments.software import Software
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
@@ -95,13 +93,6 @@ class CallState:
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_data, plan, self._catalog)
         checked(targets.check_own_model, plan)
-        self.check_interpreters(plan.needed)
-
-    def check_interpreters(self, needed: Mapping[str, Software]) -> None:
-        """End the call if an interpreter is missing that it needs. On a cluster, interpreters may
-        exist on its nodes only."""
-        if self._call.is_main_process and not self.shows and not self.plan.settings.cluster:
-            checked(software.check_interpreters, needed, self.plan.settings)
 
     def _check_once(self) -> None:
         """End the call if what it asks for cannot be measured."""
@@ -150,8 +141,8 @@ class CallState:
         """All records that the call makes.
 
         These are the planned runs and searches, then the runs with the largest batches. Further
-        rounds follow while a case of ``repeats: auto`` has too wide an interval, one of a
-        performance gate is undecided, or a run was disturbed that is to be repeated.
+        rounds follow while time is left of a budget, a case of a performance gate is undecided, or
+        a run was disturbed that is to be repeated.
         """
         self._check_once()
         asked = [*(run.output for run in self._first), *self._searches]

@@ -146,5 +146,4 @@ class Lookups:
 
     def _image(self, wildcards: Wildcards) -> str | None:
         """Return the image of a job."""
-        image = self.state.plan.software[self.state.job(wildcards).software].image
-        return image.name if image else None
+        return self.state.plan.software[self.state.job(wildcards).software].image or None

@@ -26,9 +26,6 @@ MAIN_INDEX = (
 )
 WITHOUT = "require_hashes: false, which installs whatever the index has of these versions"
 _DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
-#: Beginning of the line with the processors that the locked versions have wheels for.
-MACHINES = "# Machines: "
-_MACHINES = re.compile(f"^{MACHINES}(.*)\n", re.MULTILINE)
 _EXEMPT = re.compile(r"^# exempt: (.+)$", re.MULTILINE)
 #: Messages of uv about a file or package that the hashes do not cover.
 _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching hash", re.IGNORECASE)
@@ -38,13 +35,11 @@ _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching has
 class Hashes:
     """Hashes of an environment.
     ``files``: in the order in which they are tried; ``exempt``: reason for installing without
-    hashes, else ""; ``digest``: of the content of all files; ``machines``: processors that the
-    files are for, empty if that is unknown."""
+    hashes, else ""; ``digest``: of the content of all files."""
 
     files: tuple[Path, ...]
     exempt: str
     digest: str
-    machines: frozenset[str] = frozenset()
 
 
 def digest_of(environment: Path) -> str:
@@ -69,12 +64,7 @@ def read(environment: Path) -> Hashes:
                 f"{file}: is out of date: {environment.name} has changed since it was written; "
                 f"allowed: {_remedy(environment)}"
             )
-    machines = [_MACHINES.findall(text) for text in texts]
-    known = frozenset(" ".join(name for machine in machines for name in machine).split())
-    # Environments stay as they are when a further processor is known.
-    built = "".join(_MACHINES.sub("", text) for text in texts)
-    digest = hashlib.sha256(built.encode()).hexdigest()
-    return Hashes(files, exempt, digest, known if all(machines) else frozenset())
+    return Hashes(files, exempt, hashlib.sha256("".join(texts).encode()).hexdigest())
 
 
 def exemption(environment: Path) -> str:
@@ -104,14 +94,9 @@ def check(message: str, file: Path, environment: Path) -> None:
     """Raise :class:`ConfigError` if uv's ``message`` reports a hash mismatch."""
     if not _REFUSED.search(message):
         return
-    why = (
-        "These are not the hashes of what your package index has: somebody has tampered with it"
-        if "trusted hash" not in message
-        else f"{file.name} has no hash of the build that your index or find-links offer: probably "
-        "one for other devices, such as +cpu"
-    )
     raise ConfigError(
-        f"{file}: refused: {' '.join(message.split())}\n{why}. Nothing was installed; allowed: "
+        f"{file}: refused: {' '.join(message.split())}\nYour package index has other files, or "
+        "builds for other devices, such as +cpu. Nothing was installed; allowed: "
         f"{MAIN_INDEX}, or {_remedy(environment)}"
     )
 

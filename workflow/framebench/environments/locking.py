@@ -22,21 +22,18 @@ from . import hashes, uv
 from .soundness import bare
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Processors that environments are locked for; the first one must have wheels.
-MACHINES = ("x86_64", "aarch64")
-#: Only wheels. The options in the file also apply at installation.
+#: Only wheels, of which an index must have those for Linux on x86-64, with the newest glibc that uv
+#: knows; whether a machine supports a wheel shows at installation. The hashes are of the files for
+#: all platforms. The options in the file also apply at installation.
 _LOCK = (
     *("pip", "compile", "--generate-hashes", "--only-binary", ":all:", "--emit-build-options"),
-    *("--no-header", "--no-annotate"),
+    *("--no-header", "--no-annotate", "--python-platform", "x86_64-manylinux_2_40"),
 )
 _PINS = (
     *("pip", "compile", "--only-binary", ":all:", "--no-strip-extras"),
     *("--python-platform", "linux", "--no-header", "--no-annotate", "--quiet"),
 )
-#: Words of uv for versions without files for a platform.
-_NO_WHEELS = "No solution found"
 _PIN = re.compile(r"^[^\s#]+==[^\s;]+", re.MULTILINE)
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 def lock(environment: Path) -> Path:
@@ -45,43 +42,18 @@ def lock(environment: Path) -> Path:
     Returns the file. Raises :class:`ConfigError` with uv's message if it finds no such builds.
     """
     wanted = read_environment_file(environment, hashed=False)
-    arguments = (*_for(MACHINES[0]), "--quiet")
-    text = _compiled(wanted, wanted.packages, arguments, f"{environment}: cannot be locked")
+    failed = f"{environment}: cannot be locked"
+    text = _compiled(wanted, wanted.packages, (*_LOCK, "--quiet"), failed)
     labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)  # such as +cpu
     label = "".join(sorted({*labels}))
     target = environment.with_name(environment.stem + label + hashes.SUFFIX)
-    first, *others = MACHINES
-    known = [first, *(machine for machine in others if _holds_for(machine, wanted, text))]
-    for machine in {*others}.difference(known):
-        print(f"{target.name}: not for {machine}, of which wheels are missing", file=sys.stderr)
-    command = " ".join((*_for(MACHINES[0]), "--python-version", wanted.python))
+    command = " ".join((*_LOCK, "--python-version", wanted.python))
     header = (
         f"# Written by `framebench hashes`: uv {command}\n"
         f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
-        f"{hashes.MACHINES}{' '.join(known)}\n"
     )
     write_whole(target, header + text)
     return target
-
-
-def _holds_for(machine: str, wanted: EnvironmentFile, text: str) -> bool:
-    """Return whether a lock, the ``text``, holds for another processor: the index has wheels of its
-    pins, and it has their hashes. Raises :class:`ConfigError` for another fault of uv's."""
-    pins = re.findall(r"^[^\s#]+==\S+", text, re.MULTILINE)
-    try:
-        other = _compiled(wanted, pins, (*_for(machine), "--quiet"), f"{wanted.path} for {machine}")
-    except ConfigError as error:
-        if _NO_WHEELS not in str(error):
-            raise
-        return False
-    return {*_HASH.findall(other)} <= {*_HASH.findall(text)}
-
-
-def _for(machine: str) -> tuple[str, ...]:
-    """Return arguments of uv for Linux on a processor, with the newest glibc that uv knows.
-
-    Whether a machine supports a wheel shows at installation."""
-    return (*_LOCK, "--python-platform", f"{machine}-manylinux_2_40")
 
 
 def with_version(

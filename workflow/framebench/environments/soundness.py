@@ -11,7 +11,6 @@ from pathlib import Path
 
 from core import bounded, programs
 
-_SECONDS = 60  # seconds for a Python to start
 _TRY_IMPORTS = str(Path(__file__).parents[3] / "scripts" / "harness" / "try_imports.py")
 #: Seconds for the imports of a framework from a cold disk.
 _IMPORT_SECONDS = 300
@@ -46,20 +45,6 @@ def damage(marker: Path) -> str:
         others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         return f"{missing[0]}{others} of its packages' files missing"
     return ""
-
-
-def interpreter_fault(python: str) -> str:
-    """Return why ``python`` is no Python that starts; "" if it is one."""
-    try:
-        answer = programs.run(
-            [python, "-c", "import sys; print(sys.version_info >= (3, 7))"], timeout=_SECONDS
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"it cannot be started: {error}"
-    if answer.stdout.split() == ["True"]:
-        return ""
-    said = [*(answer.stderr or answer.stdout).strip().splitlines(), "no answer"]
-    return f"it is no Python 3.7 or newer: {said[-1]}"
 
 
 def import_fault(folder: Path, packages: Iterable[str]) -> str:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -132,26 +131,16 @@ def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:
 def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = True) -> None:
     """Build the venv around ``marker`` (its :data:`MARKER`), which is written last.
 
-    A folder without the marker is incomplete and is built anew. ``keep``: files that stay open in
-    all build processes, which end with this one. ``hashed``: use only files with hashes next to
-    ``file``.
+    What its folder holds is removed. ``keep``: files that stay open in all build processes, which
+    end with this one. ``hashed``: use only files with hashes next to ``file``.
 
     Raises :class:`subprocess.CalledProcessError` if uv fails (its own message is on stderr) and
-    :class:`ConfigError` if no interpreter is found, or a hash does not match.
+    :class:`ConfigError` if a hash does not match, or a package cannot be imported.
     """
     wanted = read_environment_file(file, hashed)
     folder = marker.parent
-    if folder.is_dir() and any(folder.iterdir()):
-        if not (folder / "pyvenv.cfg").is_file():
-            raise ConfigError(
-                f"--marker: found {folder}, which is not empty and no environment; allowed: a file "
-                "in a folder that is a venv, is empty or does not exist"
-            )
-        marker.unlink(missing_ok=True)
-        shutil.rmtree(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    python = find_python(wanted.python, keep)
-    uv.run(["venv", "--quiet", "--python", python, str(folder)], keep=keep).check_returncode()
+    marker.unlink(missing_ok=True)
+    make_venv(wanted.python, folder, keep)
     by = install_packages(wanted, str(folder / "bin" / "python"), keep)
     if fault := soundness.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
         raise ConfigError(
@@ -160,7 +149,6 @@ def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = Tru
         )
     content = {
         "file": file.name,
-        "python": python,
         "packages": wanted.packages,
         "hashes": by,
         "installed": soundness.installed(folder),
@@ -198,23 +186,12 @@ def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) 
     return file.name
 
 
-def find_python(version: str, keep: Sequence[int] = ()) -> str:
-    """Return an interpreter of this major.minor version: this one, one on the PATH or of pyenv, or
-    one that uv downloads."""
-    if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
-        return sys.executable
+def make_venv(version: str, folder: Path, keep: Sequence[int] = ()) -> None:
+    """Make an empty venv of this major.minor version of Python: one on the PATH or of pyenv, or one
+    that uv downloads. Raises :class:`subprocess.CalledProcessError`, with uv's message on
+    stderr."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     others = sorted(map(str, pyenv.glob(f"{version}.*/bin")), reverse=True)
     variables = {**uv.variables(), "PATH": os.pathsep.join([*os.get_exec_path(), *others])}
-    find = ["python", "find", "--no-project", "--system", version]
-    found, why = uv.run(find, variables, keep, capture=True), ""
-    if found.returncode:
-        why = uv.run(["python", "install", version], variables, keep, capture=True).stderr
-        found = uv.run(find, variables, keep, capture=True)
-    if found.returncode == 0:
-        return found.stdout.strip()
-    raise ConfigError(
-        f"Python {version} is wanted and was found neither on the PATH nor in pyenv's versions, "
-        f"and uv could not fetch it: {' '.join(why.split())}\n"
-        f"Install Python {version}, or set interpreters in config/config.yaml."
-    )
+    command = ["venv", "--quiet", "--clear", "--no-project", "--python", version, str(folder)]
+    uv.run(command, variables, keep).check_returncode()
