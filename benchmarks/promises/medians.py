@@ -1,15 +1,12 @@
-"""Intervals of medians: of independent and of dependent repeats, and of `repeats: auto`."""
+"""Intervals of medians, of independent and of dependent repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
-from framebench.config.repeats import AUTO
-from framebench.plan.repeats import wanted
 from framebench.statistics import intervals
 
-from tests.framebench.made_up_runs import repeats
 from tests.framebench.statistics.distributions import (
     DRIFTS,
     KEPT_ASIDE,
@@ -20,7 +17,6 @@ from tests.framebench.statistics.distributions import (
     Sampler,
     held_under_drift,
     median_held,
-    median_of,
     resembling,
     step_times,
 )
@@ -36,24 +32,9 @@ def rows(draws: int) -> Iterator[PromiseRow]:
         for count in (6, 7, 10, 20):
             held = median_held(sampler, count, draws)
             yield PromiseRow(f"interval of a median, {count} repeats", name, held, draws, 0.95, 1)
-    for name, sampler in NAMED.items():
-        held = _held_until_narrow(sampler, draws // 10)
-        promise = "interval of a median, `repeats: auto`"
-        yield PromiseRow(promise, name, held, draws // 10, 0.93, 1)
     yield from _dependent(draws)
     yield from _under_drift(draws // 10)
     yield _percentile(draws // 10)
-
-
-def _held_until_narrow(sampler: Sampler, draws: int) -> float:
-    random, truth, held = np.random.default_rng(0), median_of(sampler), 0
-    for _ in range(draws):
-        values = sampler(random, (AUTO.at_least,)).tolist()
-        while (asked := wanted(repeats(*values), AUTO)) > len(values):
-            values += sampler(random, (asked - len(values),)).tolist()
-        low, high = intervals.median_interval(values) or (1.0, 0.0)
-        held += low <= truth <= high
-    return held / draws
 
 
 def _dependent(draws: int) -> Iterator[PromiseRow]:

@@ -10,8 +10,8 @@ import pytest
 from core.case import Case
 from framebench.cases.fitting import Capacity, fit
 from framebench.cases.matrix import cases
-from framebench.config import values
 from framebench.config.suite import load_suite
+from framebench.machine.local import Machine
 
 from ...conftest import ROOT
 from ...frameworks.cnns import TORCHVISION
@@ -149,7 +149,7 @@ def test_megatron_has_as_many_sequences_an_update_on_any_devices() -> None:
 
 def test_a_small_machine_leaves_out_what_needs_more_devices() -> None:
     actual = cases_of("superbench_models")
-    kept, left = fit(actual, Capacity("cpu", 1, 1, 2), CATALOG)
+    kept, left = fit(actual, Capacity("cpu", Machine(2, 0), 1, 2), CATALOG)
     assert {case.devices_per_node for case in kept} == {1}
     assert len(left) == sum(case.devices_per_node > 1 for case in actual)
     assert all("devices per node" in left_out.reason for left_out in left)
@@ -168,19 +168,13 @@ def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
         (TRAINED * parameters // 2 - 1, set()),
         (0, {"fp32", "fp16", "bf16"}),  # unknown
     ):
-        kept, left = fit(actual, Capacity("cpu", 1, 1, 2, memory=machine), CATALOG)
+        kept, left = fit(actual, Capacity("cpu", Machine(2, 0), 1, 2, machine), CATALOG)
         assert {case.precision for case in kept} == precisions
         too_large = [left_out for left_out in left if left_out.case.devices == 1]
         assert len(too_large) == 3 - len(precisions)
         assert all(
             "(weights, moments, gradients) take" in left_out.reason for left_out in too_large
         )
-
-
-def test_a_limit_is_what_a_run_may_hold() -> None:
-    actual = [values.bytes_of(limit, 2**40) for limit in (None, "50%", "16GiB", "2TiB")]
-    assert actual == [2**40, 2**39, 2**34, 2**40]
-    assert values.bytes_of(None, 0) == values.bytes_of("16GiB", 0) == 0
 
 
 def test_devices_hold_what_they_do_not_share_out() -> None:
@@ -198,5 +192,7 @@ def test_devices_hold_what_they_do_not_share_out() -> None:
     for case, each in cases_and_bytes.items():
         least = each * CATALOG.models[case.model]["trainable_parameters"]
         for there, is_kept in ((least, True), (least - 1, not least)):
-            kept, _ = fit([case], Capacity("cpu", 8, 2, 2, memory=int(there)), CATALOG)
+            kept, _ = fit(
+                [case], Capacity("cpu", Machine(16, 0, nodes=2), 8, 2, int(there)), CATALOG
+            )
             assert bool(kept) == is_kept, (case, there)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, Self
 
 from core.gpus import Gpu, profile_bytes
-from pydantic import Field, WithJsonSchema, model_validator
+from pydantic import Field, model_validator
 
 from ..machine.local import Machine
-from .keys import MILLION, Count, KeysFromTexts, Text, default, matching
-from .validation import NotAllowed, NotAmong, show
+from .keys import MILLION, Count, KeysFromTexts, Text, matching
+from .validation import NotAllowed, show
 
 #: Seconds of a job besides its run's time limit; half of them are for a clean end.
 _RESERVE_SECONDS = 300.0
@@ -20,29 +19,17 @@ _YEAR = 525600  # minutes
 #: Characters of types of GPUs, as NVML names them, that Snakemake's plugin has no resource for.
 _NOT_IN_GRES = "+-"
 
-_Gres = Annotated[
-    str,
-    matching(
-        r"gpu(:[A-Za-z0-9_.+-]*[A-Za-z_.+-][A-Za-z0-9_.+-]*)?(:[1-9][0-9]{0,5})?",
-        "gpu, gpu:TYPE or gpu:TYPE:COUNT",
-    ),
-]
+_Gres = Annotated[str, matching(r"gpu(:[\w.+-]*[A-Za-z][\w.+-]*)?", "gpu or gpu:TYPE")]
 _Gibibytes = Annotated[float, Field(gt=0, le=2**20)]
 _Version = Annotated[
     str,
     Field(coerce_numbers_to_str=True),
     matching(r"[0-9]{1,4}(\.[0-9]{1,4}){1,2}", "a version as nvidia-smi writes it: 550.54.15, 9.0"),
-    WithJsonSchema({"type": ["string", "number"]}),
 ]
 
 
 class Cluster(KeysFromTexts):
-    """Nodes of a cluster, alike except for ``node_kinds``."""
-
-    elsewhere: ClassVar[str] = (
-        "and, under default-resources in profiles/slurm/config.yaml, what sbatch alone takes: "
-        "slurm_account, qos, constraint, and any option in slurm_extra"
-    )
+    """Nodes of a cluster, which are alike."""
 
     nodes: Count
     gpus_per_node: Annotated[int, Field(ge=0, le=MILLION)] = 0
@@ -55,25 +42,12 @@ class Cluster(KeysFromTexts):
     gres: _Gres | None = None
     time_limit: Annotated[int, Field(ge=1, le=_YEAR)] | None = None
     most_node_hours: Annotated[float, Field(gt=0, le=1e9)] | None = None
-    node_kinds: dict[Text, dict[Text, Any]] = default({})
-    node_kind: Text | None = None
 
     @model_validator(mode="after")
     def _agreeing(self) -> Self:
-        count = (self.gres or "").rpartition(":")[2]
-        for key in ("gpu_driver", "gpu_capability", "gpu_memory_gib"):
+        for key in ("gpu_driver", "gpu_capability", "gpu_memory_gib", "gres"):
             if getattr(self, key) and not self.gpus_per_node:
                 raise NotAllowed("with gpus_per_node: 0, none", show(getattr(self, key)), key)
-        if self.gres and not self.gpus_per_node:
-            raise NotAllowed("with gpus_per_node: 0, no gres", show(self.gres), "gres")
-        if count.isdigit() and int(count) != self.gpus_per_node:
-            raise NotAllowed(
-                f"as many as gpus_per_node says ({self.gpus_per_node}), or no number",
-                show(self.gres),
-                "gres",
-            )
-        if self.node_kind is not None and self.node_kind not in self.node_kinds:
-            raise NotAmong(self.node_kind, [*self.node_kinds], "node_kind")
         return self
 
     @property
@@ -89,7 +63,7 @@ class Cluster(KeysFromTexts):
     @property
     def _gpus(self) -> tuple[Gpu, ...]:
         """GPUs of a node, as far as the description has them; () for none of it."""
-        kind = self._kind_of_gpu.partition(":")[2] or "GPU"
+        kind = (self.gres or "").partition(":")[2] or "GPU"
         nominal = profile_bytes(kind)
         if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):
             return ()
@@ -116,7 +90,7 @@ class Cluster(KeysFromTexts):
         options = [extra] if extra else []
         if node:
             options.append(f"--nodelist={node}")
-        gres = f"{self._kind_of_gpu}:{devices}" if cuda else None
+        gres = f"{self.gres or 'gpu'}:{devices}" if cuda else None
         if gres and {*gres} & {*_NOT_IN_GRES}:
             options.append(f"--gpus-per-node={gres.partition(':')[2]}")
             gres = None
@@ -133,13 +107,6 @@ class Cluster(KeysFromTexts):
             "slurm_partition": self.partition,
             "slurm_extra": " ".join(options) or None,
         }
-
-    @property
-    def _kind_of_gpu(self) -> str:
-        """Name and type of a GPU in the form of ``--gres``, without a number."""
-        name, _, rest = (self.gres or "gpu").partition(":")
-        kind = rest.partition(":")[0]
-        return name if not kind or kind.isdigit() else f"{name}:{kind}"
 
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
         """Return the names of resources that some job sets.
@@ -166,11 +133,3 @@ class Cluster(KeysFromTexts):
         The run leaves a record before the job is killed.
         """
         return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
-
-
-def merge_node_kind(data: Any) -> Any:
-    """Return the written cluster, with the keys that differ for the kind of nodes that it names."""
-    if not isinstance(data, Mapping) or not isinstance(data.get("node_kinds"), Mapping):
-        return data
-    changes = data["node_kinds"].get(str(data.get("node_kind")))
-    return {**data, **changes} if isinstance(changes, Mapping) else data

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -15,13 +16,9 @@ from pydantic import (
     Field,
     ValidationError,
     ValidationInfo,
-    WithJsonSchema,
     field_validator,
+    model_validator,
 )
-from pydantic import GetCoreSchemaHandler as Handler
-from pydantic import GetJsonSchemaHandler as JsonHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
 
 from . import values
 from .catalog import Catalog
@@ -52,8 +49,15 @@ class Keys(BaseModel):
     model_config = ConfigDict(
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
     )
-    #: Where other keys that users try belong, as text; "" if there is no such place.
-    elsewhere: ClassVar[str] = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, data: Any) -> Any:
+        is_checked = isinstance(data, dict) and cls.model_config["extra"] == "forbid"
+        for name in data if is_checked else ():
+            if name not in cls.model_fields:
+                raise NotAmong(name, [*cls.model_fields], "unknown key ")
+        return data
 
 
 class KeysFromTexts(Keys):
@@ -77,22 +81,14 @@ def validated(
     data: Any,
     source: str,
     catalog: Catalog | None = None,
-    sources: Mapping[str, str] = {},
     folders: Mapping[str, Path] = {},
 ) -> M:
-    """Return the data as a model. Raises :class:`ConfigError` with a line for each fault.
-
-    ``source`` names the file, ``sources`` the files of top-level keys from elsewhere.
-    """
+    """Return the data as a model. Raises :class:`ConfigError`, which names the ``source``, with a
+    line for each fault."""
     try:
         return model.model_validate(data, context=catalog and KeyContext(catalog, folders))
     except ValidationError as error:
-        raise ConfigError(explain(error, model, data, source, sources)) from None
-
-
-def read_as(convert: Callable[..., Any], form: Any = str) -> BeforeValidator:
-    """Return a conversion from a value written as ``form``, which schemas show."""
-    return BeforeValidator(convert, json_schema_input_type=form)
+        raise ConfigError(explain(error, data, source)) from None
 
 
 def matching(pattern: str, allowed: str) -> AfterValidator:
@@ -126,7 +122,7 @@ def or_all(kind: str) -> BeforeValidator:
     def expand(value: Any, info: ValidationInfo[KeyContext]) -> Any:
         return list(getattr(info.context.catalog, kind)) if value == "all" else value
 
-    return read_as(expand, str | list[str])
+    return BeforeValidator(expand)
 
 
 def as_list(value: Any) -> Any:
@@ -141,80 +137,50 @@ def each_once(items: list[T]) -> list[T]:
     return list(dict.fromkeys(items))
 
 
-class _OrScalar:
-    """List, or a single value that stands for a list of one (``mode: train``)."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Handler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(as_list, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: JsonHandler
-    ) -> JsonSchemaValue:
-        several = handler(schema)
-        return {"anyOf": [several, several["items"]]} if "items" in several else several
-
-
 Text = Annotated[str, Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=MILLION)]
 Seconds = Annotated[float, Field(gt=0, le=31_536_000)]  # at most a year
-Share = Annotated[float, read_as(values.share, str | float)]
+Share = Annotated[float, BeforeValidator(values.share)]
 FrameworkName = Annotated[str, in_catalog("frameworks")]
 ModelName = Annotated[str, in_catalog("models")]
 CompilerName = Annotated[str, in_catalog("compilers")]
 #: Non-empty list of values, or a single value.
-Values = Annotated[list[T], Field(min_length=1), AfterValidator(each_once), _OrScalar()]
+Values = Annotated[
+    list[T], Field(min_length=1), AfterValidator(each_once), BeforeValidator(as_list)
+]
 Frameworks = Annotated[Values[FrameworkName], or_all("frameworks")]
 Models = Annotated[Values[ModelName], or_all("models")]
 
 #: Nodes that are measured one by one: ``all``, or their names.
 NodesNamed = Values[str]
-Folder = Annotated[Path, read_as(values.folder)]
+Folder = Annotated[Path, BeforeValidator(values.folder)]
 
 
 _VariableName = Annotated[
     str, matching("[A-Za-z_][A-Za-z0-9_]*", "a name of letters, digits and _, no digit first")
 ]
-_VariableValue = Annotated[
-    str,
-    Field(strict=False, coerce_numbers_to_str=True),
-    WithJsonSchema({"type": ["string", "number"]}),
-]
+_VariableValue = Annotated[str, Field(strict=False, coerce_numbers_to_str=True)]
 Variables = dict[_VariableName, _VariableValue]
 
-#: Default command of Python in an image and with modules loaded.
-PYTHON = "python3"
 #: Pattern of a pinned package, as pip writes it.
 PIN = r"[A-Za-z0-9._-]+(\[[^]\s]+\])?==[^=\s]+"
 
 
-#: URI schemes from which Apptainer can pull an image.
-_SCHEMES = ("docker://", "library://", "oras://", "shub://", "http://", "https://")
-
-
 def _image(written: str) -> str:
     """Return the URI of an image, or its absolute path without links."""
-    if not written.startswith(_SCHEMES):
-        if "://" in written or not values.path(written).exists():
-            schemes = ", ".join(_SCHEMES)
-            raise NotAllowed(f"the path of an image that exists, or a URI that begins {schemes}")
-        written = str(values.path(written).resolve())
-    if written.split() != [written]:
-        raise NotAllowed("a name without blanks, which Snakemake cannot take")
-    return written
+    if "://" in written:
+        return written
+    path = values.path(written)
+    if not os.path.exists(path):
+        raise NotAllowed("the path of an image that exists, or a URI such as docker://python")
+    return str(path.resolve())
 
 
 class Image(Keys):
     """A container image. ``image``: URI or path; ``python``: command of Python inside."""
 
     image: Annotated[str, AfterValidator(_image)]
-    python: Text = PYTHON
-
-
-class Modules(Keys):
-    """Environment modules. ``load``: names, in this order; ``python``: command of Python."""
-
-    load: Values[Annotated[str, matching(r"[^\s-]\S*", "the name of a module, without blanks")]]
-    python: Text = PYTHON
+    python: Text = "python3"
 
 
 def _interpreter(written: Any) -> str:
@@ -223,13 +189,9 @@ def _interpreter(written: Any) -> str:
     return str(values.file(written, "a Python").absolute())
 
 
-Interpreter = Annotated[str, read_as(_interpreter)]
+Interpreter = Annotated[str, BeforeValidator(_interpreter)]
 ImageEntry = Annotated[
     Image,
-    read_as(lambda some: {"image": some} if isinstance(some, str) else some, str | Image),
-]
-ModulesEntry = Annotated[
-    Modules,
-    read_as(lambda some: some if isinstance(some, dict) else {"load": some}, list[str] | Modules),
+    BeforeValidator(lambda some: {"image": some} if isinstance(some, str) else some),
 ]
 Pin = Annotated[str, matching(PIN, "NAME==VERSION")]

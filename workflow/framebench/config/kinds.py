@@ -25,12 +25,8 @@ BANDWIDTHS = ("memory", "elementwise")
 STORAGE = "storage"
 #: Benchmark of convergence; some of its tasks read the configured data folder.
 CONVERGE = "converge"
-#: Benchmarks that a suite requests in another way, and that way.
-OTHERWISE = {
-    **dict.fromkeys(MODES, "axes.mode"),
-    "verification": "the target verification",
-    "largest_batch": "batch_per_device: max",
-}
+#: Benchmarks that a suite requests in another way.
+OTHERWISE = {*MODES, "verification", "largest_batch"}
 #: Placeholder of the results folder in a parameter.
 RESULTS = "{results}"
 
@@ -69,8 +65,6 @@ def measurement(
 
     Raises :class:`NotAllowed` for unknown or missing axes and parameters.
     """
-    if kind in OTHERWISE:
-        raise NotAllowed(f"other kinds; this one is measured by {OTHERWISE[kind]}", show(kind))
     catalog, folders = context
     results = folders.get("results", Path("results"))
     texts = {name: _texts(name, value, results) for name, value in written.items()}
@@ -108,13 +102,13 @@ def _declaration(kind: str, folder: Path | None) -> Kind:
     """Return the declaration of a benchmark. Raises NotAllowed if there is none, or if the module
     of a user's own cannot be imported."""
     where = str(folder) if folder else None
+    names = [name for name in harness.kinds.names(where) if name not in OTHERWISE]
+    if kind not in names:
+        raise NotAmong(kind, names)
     try:
         declared = harness.kinds.load(kind, where)
         _listed(declared, [parameter.name for parameter in declared.parameters])
         return declared
-    except harness.kinds.UnknownKind:
-        names = harness.kinds.names(where)
-        raise NotAmong(kind, [name for name in names if name not in OTHERWISE]) from None
     except (Exception, SystemExit) as error:
         found = " ".join(f"{kind} of {folder}: {type(error).__name__}: {error}".split())
         raise NotAllowed("a kind whose module can be imported", found) from None

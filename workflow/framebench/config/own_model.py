@@ -11,10 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from harness.request import own_model as own_model_declaration
-from pydantic import ValidationInfo
+from pydantic import BeforeValidator
 
 from .catalog import Catalog
-from .keys import KeyContext, read_as
 from .validation import NotAllowed
 
 #: Scale of its verification, which compares it with its own float64 run only.
@@ -47,26 +46,18 @@ class OwnModel:
         return replace(catalog, models={**catalog.models, self.name: dict(self.model_config)})
 
 
-def own_model(source: Any, catalog: Catalog) -> OwnModel:
+def own_model(source: Any) -> OwnModel:
     """Return the user's own model as the harness describes it.
 
-    Raises :class:`NotAllowed` for an invalid model, or the name of a project's model.
+    Raises :class:`NotAllowed` for an invalid model.
     """
-    if not isinstance(source, str) or not source or {*source} & {*"{}"}:
+    if not isinstance(source, str) or {*source} & {*"{}"}:
         raise NotAllowed(f"{own_model_declaration.ALLOWED}, without {{ and }}")
-    if source in catalog.models:
-        raise NotAllowed(
-            f"a model of your own; for one of the project's: models={source}", repr(source)
-        )
     try:
         return OwnModel(source, own_model_declaration.model_config(source))
     except own_model_declaration.NotAModel as error:
         raise NotAllowed(error.allowed, error.found) from None
 
 
-def _described(source: Any, info: ValidationInfo[KeyContext]) -> OwnModel:
-    return own_model(source, info.context.catalog)
-
-
 #: Key that names a user's own model.
-OwnModelKey = Annotated[OwnModel, read_as(_described)]
+OwnModelKey = Annotated[OwnModel, BeforeValidator(own_model)]

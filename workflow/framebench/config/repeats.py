@@ -1,4 +1,4 @@
-"""Number of repeats of a case: fixed, or as many as its interval or a gate needs."""
+"""Number of repeats of a case: fixed, or as many as a time budget or a gate needs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from dataclasses import dataclass
 class Repeats:
     """Number of repeats of a case.
 
-    ``width``: largest width of the median's interval, as a fraction of the median; ``margin``: of a
-    performance gate, whose two variants are measured until each case is decided, with ``two_sided``
-    also whether it is faster by more than the margin. Without either the number is fixed, and
-    ``at_most`` equals ``at_least``.
+    ``margin``: of a performance gate, whose two variants are measured until each case is decided,
+    with ``two_sided`` also whether it is faster by more than the margin. Without it, and without a
+    time budget, the number is fixed, and ``at_most`` equals ``at_least``.
     """
 
     at_least: int
     at_most: int
-    width: float | None
     margin: float | None = None
     two_sided: bool = False
 
@@ -27,8 +25,6 @@ class Repeats:
         return f"{self.at_least} to {self.at_most}"
 
 
-#: Meaning of ``repeats: auto``.
-AUTO = Repeats(at_least=7, at_most=30, width=0.01)
 #: Repeats of a case in a suite that names no number.
 USUAL = 7
 #: Most pairs of a performance gate, and the pairs before its first decision.

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from . import values
 from .catalog import Catalog
-from .cluster import Cluster, merge_node_kind
+from .cluster import Cluster
 from .keys import (
     MILLION,
     Count,
@@ -23,7 +23,6 @@ from .keys import (
     KeyContext,
     KeysFromTexts,
     Models,
-    ModulesEntry,
     NodesNamed,
     Pin,
     Seconds,
@@ -31,7 +30,6 @@ from .keys import (
     as_list,
     default,
     each_once,
-    read_as,
     validated,
 )
 from .kinds import BANDWIDTHS, INDEPENDENT
@@ -42,8 +40,7 @@ from .suite_axes import Axes
 from .validation import ConfigError, NotAllowed, show
 
 #: Source of the configuration, for messages.
-SOURCE = "config (config/config.yaml or --config)"
-CLUSTER_SOURCE = "config (profiles/slurm/cluster.yaml or another configfile)"
+SOURCE = "config (config/config.yaml, profiles/slurm/cluster.yaml or --config)"
 
 
 def _suite(written: Any, info: ValidationInfo[KeyContext]) -> Suite:
@@ -61,18 +58,18 @@ else:
 class Configuration(KeysFromTexts):
     """Keys of the configuration."""
 
-    kinds: Annotated[Path, read_as(values.existing_folder)] | None = None
-    storage: Annotated[Path, read_as(values.existing_folder)] | None = None
+    kinds: Annotated[Path, BeforeValidator(values.existing_folder)] | None = None
+    storage: Annotated[Path, BeforeValidator(values.existing_folder)] | None = None
     data: Folder | None = None
     results: Folder = default("results")
-    suite: Annotated[Suite, read_as(_suite)] = default("quick")
-    records: Annotated[Path, read_as(values.record_set)] | None = None
+    suite: Annotated[Suite, BeforeValidator(_suite)] = default("quick")
+    records: Annotated[Path, BeforeValidator(values.record_set)] | None = None
     nodes_named: NodesNamed | None = None
     frameworks: Frameworks = default("all")
     models: Models = default("all")
-    cases: Annotated[list[Text], AfterValidator(each_once), read_as(as_list, Any)] = default([])
+    cases: Annotated[list[Text], AfterValidator(each_once), BeforeValidator(as_list)] = default([])
     model: OwnModelKey | None = None
-    retry: Annotated[frozenset[_Status], read_as(as_list, Any)] = default([])
+    retry: Annotated[frozenset[_Status], BeforeValidator(as_list)] = default([])
     rerun_disturbed: Annotated[int, Field(ge=0, le=100)] = 0
     side_by_side: bool = False
     emulated: Literal["skip", "measure"] = "skip"
@@ -80,12 +77,11 @@ class Configuration(KeysFromTexts):
     cores_per_device: Count | Literal["auto"] = "auto"
     time_budget: Seconds | None = None
     time_limit: Seconds | None = None
-    memory_limit: Annotated[str | None, read_as(values.memory_limit)] = "auto"
+    memory_limit: Annotated[str | None, BeforeValidator(values.memory_limit)] = "auto"
     seed: Annotated[int, Field(ge=0, le=MILLION)] = 0
     interpreters: dict[FrameworkName, Interpreter] = default({})
     cluster: Cluster | None = None
     images: dict[FrameworkName, ImageEntry] = default({})
-    modules: dict[FrameworkName, ModulesEntry] = default({})
     packages: dict[FrameworkName, list[Pin]] = default({})
     environments: Folder = default(".venvs")
     require_hashes: bool = True
@@ -165,15 +161,11 @@ def load_settings(
 
     Raises :class:`ConfigError` with file, key, found value and allowed values.
     """
-    if len(methods) > 1:
-        raise ConfigError(
-            f"--sdm: found {' '.join(sorted(methods))}; allowed: one of apptainer, conda, "
-            "env-modules"
-        )
-    if "cluster" in config:
-        config = {**config, "cluster": merge_node_kind(config["cluster"])}
-    checked = validated(Configuration, config, SOURCE, catalog, {"cluster": CLUSTER_SOURCE})
-    return Settings.model_construct(deployment="".join(methods), **dict(checked))
+    deployment = " ".join(sorted(methods))
+    if deployment not in ("", "apptainer", "conda"):
+        raise ConfigError(f"--sdm: found {deployment}; allowed: apptainer, or conda")
+    checked = validated(Configuration, config, SOURCE, catalog)
+    return Settings.model_construct(deployment=deployment, **dict(checked))
 
 
 def _with_own_model(suite: Suite, own_model: OwnModel) -> Suite:

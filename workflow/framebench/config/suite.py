@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from harness.kinds.largest_batch import largest_possible
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from .. import PROJECT
 from . import kinds
@@ -24,12 +23,11 @@ from .keys import (
     Variables,
     default,
     matching,
-    read_as,
     validated,
 )
 from .kinds import Measurement
 from .own_model import OwnModel, OwnModelKey
-from .repeats import AUTO, FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, USUAL, Repeats
+from .repeats import FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, USUAL, Repeats
 from .suite_axes import BATCHES, Axes, AxesKeys, MatrixKeys, MeasurementKeys, PatternKeys
 from .tuned import TunedKey
 from .validation import NotAllowed, show
@@ -63,9 +61,8 @@ class Timed(Keys):
     seconds: Count | None = None
 
 
-_or_number = read_as(
-    lambda written: {"at_least": written} if isinstance(written, int) else written,
-    int | dict[str, int],
+_or_number = BeforeValidator(
+    lambda written: {"at_least": written} if isinstance(written, int) else written
 )
 
 
@@ -92,23 +89,14 @@ class BatchBounds(Keys):
     multiple_of: Count = 8
     at_most: Count = 4096
 
-    @property
-    def largest(self) -> int:
-        """Largest batch within the bounds."""
-        return largest_possible(self.multiple_of, self.at_most)
 
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        if not self.largest:
-            allowed = f"multiple_of, which is {self.multiple_of}, or more"
-            raise NotAllowed(allowed, show(self.at_most), "at_most")
-        return self
+_EnvironmentFile = Annotated[Path, BeforeValidator(environment_file)]
 
 
 class Variant(Keys):
     """Side of an A/B test: settings that replace the defaults."""
 
-    environments: dict[FrameworkName, Annotated[Path, read_as(environment_file)]] = default({})
+    environments: dict[FrameworkName, _EnvironmentFile] = default({})
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
     tuned: TunedKey | None = None
@@ -118,23 +106,21 @@ class Variant(Keys):
 _VariantName = Annotated[
     str, matching("[A-Za-z0-9_.]{1,100}", "a name of at most 100 letters, digits, _ and .")
 ]
-_Side = Annotated[Variant, read_as(lambda side: {} if side is None else side, Variant | None)]
+_Side = Annotated[Variant, BeforeValidator(lambda side: {} if side is None else side)]
 
 
 def _number_of_repeats(
-    written: int | str | GateRepeats | None, info: ValidationInfo[KeyContext]
+    written: int | GateRepeats | None, info: ValidationInfo[KeyContext]
 ) -> Repeats:
     """Return the number of repeats; a time budget decides it, up to the written number."""
     if info.data.get("time_budget") is not None:
-        if isinstance(written, str | GateRepeats):
-            raise NotAllowed("a whole number beside time_budget: the most repeats", "a rule")
-        return Repeats(1, written or MOST_WITHIN_BUDGET, None)
+        if isinstance(written, GateRepeats):
+            raise NotAllowed("a whole number beside time_budget: the most repeats", "a margin")
+        return Repeats(1, written or MOST_WITHIN_BUDGET)
     if isinstance(written, GateRepeats):
         first = min(written.at_most, FIRST_LOOK)
-        return Repeats(first, written.at_most, None, written.margin, written.two_sided)
-    if isinstance(written, str):
-        return AUTO
-    return Repeats(written or USUAL, written or USUAL, None)
+        return Repeats(first, written.at_most, written.margin, written.two_sided)
+    return Repeats(written or USUAL, written or USUAL)
 
 
 def _declared(
@@ -161,9 +147,7 @@ if TYPE_CHECKING:
     _Pattern = Axes
     _Measurements = Mapping[str, Measurement]
 else:
-    _Repeats = Annotated[
-        _Number | Literal["auto"] | GateRepeats | None, AfterValidator(_number_of_repeats)
-    ]
+    _Repeats = Annotated[_Number | GateRepeats | None, AfterValidator(_number_of_repeats)]
     _Matrix = Annotated[MatrixKeys, AfterValidator(lambda block: block.every)]
     _Block = Annotated[AxesKeys, AfterValidator(lambda block: block.named_axes)]
     _Pattern = Annotated[PatternKeys, AfterValidator(lambda block: block.named_axes)]
@@ -188,7 +172,7 @@ class SuiteFile(Keys):
     largest_batch: BatchBounds = default({})
     time_limit: Seconds = 1800
     batch_check: Annotated[int, Field(ge=2, le=1000)] | None = None
-    on_gpus: Annotated[Suite, read_as(_other_suite)] | None = None
+    on_gpus: Annotated[Suite, BeforeValidator(_other_suite)] | None = None
     axes: _Matrix | None = None
     include: list[_Block] = default([])
     then: list[_Block] = default([])
@@ -250,23 +234,6 @@ class Suite(SuiteFile):
     def own_models(self) -> list[OwnModel]:
         """The user's own models that variants name."""
         return [variant.model for variant in self.variants.values() if variant.model]
-
-    @property
-    def warmup_steps(self) -> int:
-        return self.steps.warmup.at_least
-
-    @property
-    def warmup_limit(self) -> int | None:
-        return self.steps.warmup.at_most
-
-    @property
-    def timed_steps(self) -> int:
-        return self.steps.timed.at_least
-
-    @property
-    def timed_seconds(self) -> int | None:
-        """Seconds of the timed region; None for ``timed_steps`` and no more."""
-        return self.steps.timed.seconds
 
 
 def load_suite(name: str, catalog: Catalog, folders: Mapping[str, Path] = {}) -> Suite:

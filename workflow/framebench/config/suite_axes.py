@@ -19,7 +19,6 @@ from .keys import (
     Values,
     default,
     matching,
-    read_as,
 )
 from .validation import NotAllowed, show
 
@@ -69,7 +68,7 @@ def _read_as(axis: Axis) -> BeforeValidator:
             allowed = str(error).removeprefix("must be ").rpartition(", not ")[0] or str(error)
             raise NotAllowed(allowed) from None
 
-    return read_as(read, Any)
+    return BeforeValidator(read)
 
 
 class _Axes(Keys):

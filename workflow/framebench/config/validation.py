@@ -9,10 +9,10 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel, ValidationError
+    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
 
@@ -35,70 +35,56 @@ class NotAllowed(ValueError):
 
 
 class NotAmong(NotAllowed):
-    """A name that is not one of ``names``."""
+    """A name that is not one of ``names``; ``kind``: said before it."""
 
-    def __init__(self, value: Any, names: Sequence[str], key: str = "") -> None:
+    def __init__(self, value: Any, names: Sequence[str], kind: str = "") -> None:
         allowed = ", ".join(names) or "nothing (none is installed)"
-        super().__init__(allowed, show(value) + did_you_mean(value, names), key)
+        super().__init__(allowed, kind + show(value) + did_you_mean(value, names))
 
 
-def explain(
-    invalid: ValidationError,
-    model: type[BaseModel],
-    data: Any,
-    source: str,
-    sources: Mapping[str, str] = {},
-) -> str:
+def explain(invalid: ValidationError, data: Any, source: str) -> str:
     """Return a line for each fault that pydantic found in ``data``, read from ``source``.
 
-    ``sources``: origin of top-level keys from elsewhere. Where a value fits no branch of a union,
-    the line has the allowed values of all branches, or, if some branch got deeper into the data,
-    what is wrong there.
+    Where a value fits no branch of a union, the line has the allowed values of all branches, or, if
+    some branch got deeper into the data, what is wrong there.
     """
     faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
     for error in invalid.errors(include_url=False):
         faults[_path(error, data)].append(error)
     return "\n".join(
-        f"{sources.get(str((*path, '')[0]), source)}: {line}"
+        f"{source}: {line}"
         for path, errors in faults.items()
         if not any(len(other) > len(path) and other[: len(path)] == path for other in faults)
-        for line in dict.fromkeys(_lines(path, errors, model))
+        for line in dict.fromkeys(_lines(_key(path), errors))
     )
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """Return the keys and positions that lead to an error's value, and to a missing or unknown key.
+    """Return the keys and positions that lead to an error's value, and to a missing key.
 
     Pydantic's location also has the names of union branches.
     """
     path = []
     for part in error["loc"]:
-        if part == "[key]":
-            break
         if isinstance(data, Mapping) and part in data:
             data = data[part]
-            path.append(part)
         elif isinstance(part, int):
             data = data[part] if isinstance(data, list) and part < len(data) else None
-            path.append(part)
+        else:
+            continue
+        path.append(part)
     return (*path, error["loc"][-1]) if error["type"] == "missing" else tuple(path)
 
 
-def _lines(
-    path: tuple[Any, ...], errors: Sequence[ErrorDetails], model: type[BaseModel]
-) -> Iterator[str]:
+def _lines(key: str, errors: Sequence[ErrorDetails]) -> Iterator[str]:
     """Yield a line for each fault of one value, and one for all that only name its type."""
-    allowed, key = [], _key(path)
+    allowed = []
     for error in errors:
         cause = error.get("ctx", {}).get("error")
         if error["type"] == "missing":
             yield f"key {key} is missing"
-        elif error["type"] == "extra_forbidden":
-            keys = _keys_at(model, path[:-1])
-            yield f"unknown key {key}{did_you_mean(path[-1], keys)}; allowed: {', '.join(keys)}"
         elif isinstance(cause, NotAllowed):
-            is_key = error["loc"][-1:] == ("[key]",)  # the mapping's key is wrong, not its value
-            yield cause.line(_key(path[:-1]) if is_key else key, error["input"])
+            yield cause.line(key, error["input"])
         else:
             allowed.append(_allowed_by_pydantic(error))
     if len(allowed) == len(errors):  # else a branch of a union got further than to the type
@@ -122,23 +108,6 @@ def _key(path: Iterable[Any]) -> str:
     for part in path:
         key = f"{key}[{part}]" if isinstance(part, int) else join(key, str(part)[:80])
     return key
-
-
-def _keys_at(model: type[BaseModel], path: Iterable[Any]) -> list[str]:
-    """Return the keys of the mapping at ``path`` below a model."""
-    models = [model]
-    for part in path:
-        fields = [known.model_fields[part] for known in models if part in known.model_fields]
-        if fields:  # else an item of a list or a mapping
-            models = [found for field in fields for found in _models_in(field.annotation)]
-    keys = [name for known in models for name in known.model_fields]
-    return [*keys, *filter(None, (getattr(known, "elsewhere", "") for known in models))]
-
-
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
-    if hasattr(annotation, "model_fields"):
-        return [annotation]
-    return [found for part in get_args(annotation) for found in _models_in(part)]
 
 
 def join(key: str, name: Any) -> str:

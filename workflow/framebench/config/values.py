@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+from core.memory_limits import parse_limit
 
 from .. import PROJECT
 from .validation import NotAllowed, show
@@ -19,8 +20,6 @@ MEMORY = (
     "auto, a size above 0 like 16GiB (or KiB, MiB, TiB), or a share of the machine's memory like "
     "80%, up to 100%"
 )
-#: Units of ``memory_limit``, in bytes.
-_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 
 
 def argument(read: Callable[[str], T]) -> Callable[[str], T]:
@@ -34,18 +33,6 @@ def argument(read: Callable[[str], T]) -> Callable[[str], T]:
             raise argparse.ArgumentTypeError(shown) from None
 
     return parse
-
-
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """Return the reader of a whole number in a range, for argparse."""
-
-    def read(text: str) -> int:
-        number = int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else -1
-        if not least <= number <= most:
-            raise NotAllowed(f"a whole number from {least} to {most}")
-        return number
-
-    return argument(read)
 
 
 def share(written: Any) -> float:
@@ -65,43 +52,24 @@ def memory_limit(written: Any) -> str | None:
     :class:`NotAllowed`."""
     if written == "auto":
         return None
-    match = re.fullmatch(r"([0-9]{1,9}(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)", str(written))
-    if not match or not 0 < float(match[1]) <= (100 if match[2] == "%" else math.inf):
-        raise NotAllowed(MEMORY)
-    return match[0]
-
-
-def bytes_of(limit: str | None, total: int) -> int:
-    """Return a memory limit in bytes, None for no limit; ``total``: memory of the machine, 0 if
-    unknown."""
-    if limit is None:
-        return total
-    if limit.endswith("%"):
-        return int(float(limit[:-1]) / 100 * total)
-    return min(total, int(float(limit[:-3]) * _UNITS[limit[-3:]]))
+    try:
+        parse_limit(str(written))
+    except ValueError:
+        raise NotAllowed(MEMORY) from None
+    return str(written)
 
 
 def path(written: Any) -> Path:
-    """Return a path with ``~`` expanded, existing or not.
-
-    Raises :class:`NotAllowed` for a path that cannot be accessed.
-    """
+    """Return a path with ``~`` expanded, existing or not. Raises :class:`NotAllowed` for none."""
     if not isinstance(written, str) or not written:
         raise NotAllowed("a text that is not empty")
-    try:
-        named = Path(written).expanduser()
-        os.stat(named)
-    except (FileNotFoundError, NotADirectoryError):
-        return named
-    except (OSError, RuntimeError, ValueError) as error:  # of ~USER without a home, or NUL
-        raise NotAllowed("a path that can be looked at", f"{show(written)} ({error})") from None
-    return named
+    return Path(os.path.expanduser(written))
 
 
 def file(written: Any, kind: str = "a file") -> Path:
     """Return the path of a file. Raises :class:`NotAllowed` if there is none."""
     named = path(written)
-    if not named.is_file():
+    if not os.path.isfile(named):
         raise NotAllowed(f"the path of {kind} that exists")
     return named
 
@@ -121,7 +89,7 @@ def folder(written: Any) -> Path:
     named = path(written)
     if re.search("[{}<>]", str(written)):
         raise NotAllowed("a path without { } < >")
-    if any(part.exists() and not part.is_dir() for part in (named, *named.parents)):
+    if any(os.path.exists(part) and not part.is_dir() for part in (named, *named.parents)):
         raise NotAllowed("a folder")
     return named
 
@@ -135,7 +103,7 @@ def records(text: str) -> Path:
 def existing_folder(written: Any) -> Path:
     """Return the path of a folder. Raises :class:`NotAllowed` if there is none."""
     named = path(written)
-    if not named.is_dir():
+    if not os.path.isdir(named):
         raise NotAllowed("the path of a folder that exists")
     return named
 
@@ -146,11 +114,11 @@ def environment_file(written: Any) -> Path:
     Raises :class:`NotAllowed` if there is none.
     """
     named, ours = path(written), PROJECT / "envs" / str(written)
-    if not named.is_file() and "/" not in written and ours.is_file():
-        return ours
-    if not named.is_file():
+    if os.path.isfile(named):
+        return named
+    if "/" in written or not ours.is_file():
         raise NotAllowed("the path of an environment file, or the name of one in envs/")
-    return named
+    return ours
 
 
 def record_set(written: Any) -> Path:
@@ -159,10 +127,8 @@ def record_set(written: Any) -> Path:
     Raises :class:`NotAllowed` if there is none.
     """
     named = path(written)
-    if not named.exists():
-        raise NotAllowed(
-            "a folder of records or a CSV of runs", f"{show(str(named))}, which does not exist"
-        )
+    if not os.path.exists(named):
+        raise NotAllowed("a folder of records or a CSV of runs that exists")
     return records(str(named))
 
 

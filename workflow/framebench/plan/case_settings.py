@@ -9,7 +9,6 @@ from core.case import Case
 
 from ..cases import conditions
 from ..cases.fitting import Capacity
-from ..config import tuned
 from ..config.settings import Settings
 from ..config.suite import Suite
 from ..environments.software import Software
@@ -26,7 +25,7 @@ def software(case: Case, suite: Suite) -> str:
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
-def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> Mapping[str, str]:
+def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
     """Return the environment variables that a case's variant sets for the ranks.
 
     These are the tuned settings of its framework, if it is tuned, and its own variables.
@@ -34,17 +33,8 @@ def variables(case: Case, suite: Suite, accelerator: str, vendor: str = "") -> M
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
-    settings = variant.tuned.settings(case.framework) if variant.tuned else ()
-    own = [setting for setting in settings if tuned.applies(setting.cases, case)]
-    return {**tuned.variables(own, accelerator, case.compiler, vendor), **variant.variables}
-
-
-def misfit(case: Case, suite: Suite, accelerator: str) -> str:
-    """Return why a case cannot have the published settings of its variant; "" if it can."""
-    variant = suite.variants.get(case.variant)
-    if not variant or not variant.tuned:
-        return ""
-    return variant.tuned.misfit(case, accelerator)
+    tuned = variant.tuned.variables(case, accelerator) if variant.tuned else {}
+    return {**tuned, **variant.variables}
 
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:
@@ -63,12 +53,8 @@ def request(
 ) -> dict[str, Any]:
     """Return all settings besides the case that decide a measurement on so many ``devices`` in the
     software ``name``."""
-    environment = software[name].identity
-    if settings.cluster and settings.cluster.node_kind:
-        # Names with this identity differ between kinds of nodes.
-        environment = {"node_kind": settings.cluster.node_kind, "software": environment}
     measuring = _measuring(devices, settings, capacity)
-    return {**measuring, "seed": settings.seed, "environment": environment}
+    return {**measuring, "seed": settings.seed, "environment": software[name].identity}
 
 
 def is_beside(devices: int, settings: Settings) -> bool:
@@ -81,7 +67,7 @@ def settings_of_case(
 ) -> dict[str, Any]:
     """Return all settings besides the case itself that decide its measurement."""
     suite = settings.suite
-    own = variables(case, suite, capacity.accelerator, capacity.vendor)
+    own = variables(case, suite, capacity.accelerator)
     return {
         **request(software(case, suite), case.devices, settings, capacity, known),
         **steps_of(case, suite),
@@ -118,9 +104,10 @@ def steps_of(case: Case, suite: Suite) -> dict[str, Any]:
     """
     if not (case.is_step or suite.measurements[case.mode].counts_steps):
         return {}
+    warmup, timed = suite.steps.warmup, suite.steps.timed
     return {
-        "warmup_steps": suite.warmup_steps,
-        **({"warmup_limit": suite.warmup_limit} if suite.warmup_limit else {}),
-        "timed_steps": suite.timed_steps,
-        **({"timed_seconds": suite.timed_seconds} if suite.timed_seconds and case.is_step else {}),
+        "warmup_steps": warmup.at_least,
+        **({"warmup_limit": warmup.at_most} if warmup.at_most else {}),
+        "timed_steps": timed.at_least,
+        **({"timed_seconds": timed.seconds} if timed.seconds and case.is_step else {}),
     }

@@ -56,7 +56,7 @@ def too_slow(
     """
     if settings.budget is None:
         return {}
-    steps = settings.suite.warmup_steps + settings.suite.timed_steps
+    steps = settings.suite.steps.warmup.at_least + settings.suite.steps.timed.at_least
     at_setting: dict[Case, dict[Case, float]] = defaultdict(dict)
     for case in cases:
         seconds = estimates.step_seconds(case, steps, capacity, catalog)

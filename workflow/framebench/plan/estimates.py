@@ -213,11 +213,12 @@ def _run_seconds(
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
     if _has_steps(case):
-        window = step_seconds(case, suite.timed_steps, capacity, catalog)
-        if suite.timed_seconds and case.is_step:
-            window = max(window, suite.timed_seconds) * (1 + SECOND_WINDOW_SHARE)
+        timed, warmup = suite.steps.timed, suite.steps.warmup
+        window = step_seconds(case, timed.at_least, capacity, catalog)
+        if timed.seconds and case.is_step:
+            window = max(window, timed.seconds) * (1 + SECOND_WINDOW_SHARE)
         begun = _begin_seconds(case, capacity, catalog)
-        return begun + step_seconds(case, suite.warmup_steps, capacity, catalog) + window
+        return begun + step_seconds(case, warmup.at_least, capacity, catalog) + window
     start = start_seconds(case.framework, case.mode, case.compiler, capacity)
     start += MEASURING_SECONDS * slowness(capacity)
     if learned is None:

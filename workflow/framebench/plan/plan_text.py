@@ -78,39 +78,33 @@ def _until(plan: Plan) -> str:
     repeats = plan.settings.suite.repeats
     if plan.settings.budget:
         return " (as the order of the frameworks needs)"
-    if repeats.margin:
-        return f" (as many as decide a margin of {repeats.margin:.1%})"
-    return f" (as many as make the interval {repeats.width:.1%} wide)" if repeats.width else ""
+    return f" (as many as decide a margin of {repeats.margin:.1%})" if repeats.margin else ""
 
 
 def _steps(plan: Plan) -> str:
     if not any(case.is_step for case in plan.cases):
         return ""
-    suite = plan.settings.suite
-    limit = f" to {suite.warmup_limit}" if suite.warmup_limit else ""
-    filled = f" or {suite.timed_seconds:g} s of" if suite.timed_seconds else ""
-    return f", each {suite.warmup_steps}{limit} warm-up and {suite.timed_steps}{filled} timed steps"
+    warmup, timed = plan.settings.suite.steps.warmup, plan.settings.suite.steps.timed
+    limit = f" to {warmup.at_most}" if warmup.at_most else ""
+    filled = f" or {timed.seconds} s of" if timed.seconds else ""
+    return f", each {warmup.at_least}{limit} warm-up and {timed.at_least}{filled} timed steps"
 
 
 def _machine(plan: Plan) -> list[str]:
     """Return lines on devices and cores."""
-    capacity, cluster = plan.capacity, plan.settings.cluster
+    capacity = plan.capacity
     count = capacity.devices_per_node
     devices = counted(count, "GPU" if capacity.accelerator == "cuda" else "device")
     if capacity.cores_per_device:
         devices += f" of {counted(capacity.cores_per_device, 'core')}, no GPU"
-    kind = f", nodes of kind {cluster.node_kind}" if cluster and cluster.node_kind else ""
-    lines = [f"on {devices}{kind}"]
-    if capacity.limited:
-        lines += [f"at most {counted(capacity.cores or 0, 'core')}, because of {capacity.limited}"]
-    lines += _gpus(plan)
+    lines = [f"on {devices}", *_gpus(plan)]
     if plan.settings.side_by_side:
         lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
     return lines
 
 
 def _gpus(plan: Plan) -> list[str]:
-    """Return lines on the GPUs: kinds and driver, hidden ones, and what is not known of them."""
+    """Return lines on the GPUs: kinds and driver, and what is not known of them."""
     capacity = plan.capacity
     if capacity.accelerator == "cpu":
         return []
@@ -120,8 +114,6 @@ def _gpus(plan: Plan) -> list[str]:
         for gpu in capacity.gpus
     )
     lines = [f"{count} x {kind}" for kind, count in kinds.items()]
-    if capacity.hidden:
-        lines.append(f"{capacity.hidden} more GPU(s) are hidden by CUDA_VISIBLE_DEVICES")
     room = local.shared_memory()
     if not plan.settings.cluster and room < SHARED and any(case.devices > 1 for case in plan.cases):
         lines.append(

@@ -154,16 +154,15 @@ def _with_larger_batch(
 def _unusable(
     cases: Iterable[Case], settings: Settings, catalog: Catalog, capacity: Capacity
 ) -> dict[Case, str]:
-    """Return why cases cannot be measured: their variant has no settings for them, their software
-    does not work on the GPUs of the machine, or it lacks their precision."""
+    """Return why cases cannot be measured: their software does not work on the GPUs of the machine,
+    or lacks their precision."""
 
     @functools.cache
     def reason(name: str) -> str:
         return misfit(name, settings, catalog, capacity.accelerator, capacity.gpus)
 
     found = {
-        case: case_settings.misfit(case, settings.suite, capacity.accelerator)
-        or reason(case.framework)
+        case: reason(case.framework)
         or reason(software(case, settings.suite))
         or fitting.why_lacking(case, settings, capacity, catalog)
         for case in cases
@@ -235,7 +234,7 @@ def _needed(
     if suite.repeats.margin is not None:
         return repeats.wanted_pairs(present, suite), (0, 0)
     if plan.settings.budget is None:
-        return {case: repeats.wanted(some, suite.repeats) for case, some in present.items()}, (0, 0)
+        return dict.fromkeys(present, suite.repeats.at_least), (0, 0)
     # Figures that take part in no comparison decide nothing.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)

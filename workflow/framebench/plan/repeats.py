@@ -1,5 +1,4 @@
-"""Number of repeats that each case should have: by the width of its interval, or by the pairs of a
-performance gate.
+"""Number of repeats that each case of a performance gate should have.
 
 The two variants of a gate's suite are base and candidate, in this order. A case is measured further
 until the group-sequential test (:mod:`statistics.sequential`) decides all its metrics.
@@ -13,40 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from core.case import Case
 
 from ..cases.matrix import without_variant
-from ..config.repeats import Repeats
 from ..config.suite import Suite
 from ..records import pairs
 from ..records.run import Run
-from ..statistics import descriptive
-
-
-def wanted(runs: Sequence[Run], repeats: Repeats) -> int:
-    """Return the number of repeats that a case should have; ``runs``: its repeats so far.
-
-    Until the interval is narrow enough, the number doubles, or grows to the estimated need if that
-    is more. Stopping at the first narrow interval would be cheaper, but such an interval covers the
-    median too rarely. With a few looks, coverage stays within 2 points of nominal (by simulation).
-    Each look uses the first repeats in order, so that a killed call decides alike. A case with a
-    repeat that was not ok gets no more repeats.
-    """
-    ordered = sorted(runs, key=lambda run: run.repeat)
-    count = repeats.at_least
-    if repeats.width is None:
-        return count
-    from ..statistics import intervals  # imported here: most plans need no numpy
-
-    if any(run.status != "ok" for run in ordered):
-        return max(count, ordered[-1].repeat)
-    while count < repeats.at_most and len(ordered) >= count:
-        values = [run.figure for run in ordered[:count] if run.figure is not None]
-        interval = intervals.median_interval(values)
-        if interval and interval[1] - interval[0] <= repeats.width * abs(
-            descriptive.median(values)
-        ):
-            break
-        needed = intervals.repeats_for_width(values, repeats.width) or 0
-        count = min(repeats.at_most, max(2 * count, needed))
-    return count
 
 
 def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case, int]:

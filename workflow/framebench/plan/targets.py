@@ -13,7 +13,7 @@ from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
-from ..environments.software import PROVIDED
+from ..environments.software import APPTAINER
 from . import budget, costs, estimates
 from .case_settings import variables
 from .costs import NOTHING_SPENT
@@ -28,14 +28,10 @@ def check_measurement(plan: Plan, target: str) -> None:
             f"{SOURCE}: records: found '{settings.records}' for {target}; allowed with the target "
             "report: snakemake --cores 1 report --config records=.."
         )
-    wanted = {key: method for method, (key, _) in PROVIDED.items() if getattr(settings, key)}
-    if wanted and settings.deployment not in wanted.values():
+    if settings.images and settings.deployment != APPTAINER:
         raise ConfigError(
-            "\n".join(
-                f"{SOURCE}: {key}: found entries without --sdm {method}; allowed: with it, behind "
-                "the targets, or none"
-                for key, method in wanted.items()
-            )
+            f"{SOURCE}: images: found entries without --sdm apptainer; allowed: with it, behind "
+            "the targets, or none"
         )
 
 
@@ -46,7 +42,7 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
     """
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
-        own = variables(case, plan.settings.suite, plan.capacity.accelerator, plan.capacity.vendor)
+        own = variables(case, plan.settings.suite, plan.capacity.accelerator)
         for name, values in precision.variables.items() if precision else ():
             found = own.get(name, environment.get(name, ""))
             if found and found not in values:
