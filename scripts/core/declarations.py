@@ -43,7 +43,6 @@ _OPTIONAL: Dict[str, Any] = {
     "cpu_lacks": [],  # a reason each, with values of LACKING
     "capability": {},  # least compute capability by precision
     "start_seconds": {},  # as START_SECONDS
-    "processors": {},  # vendor and instruction_set by compiler
     "slow_rates": {},  # by train or inference, and definition of the model
     # cases with model, mode, compiler and percent: its official code is faster on a CPU in fp32
     "official_faster": [],

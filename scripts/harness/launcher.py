@@ -128,7 +128,7 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     wrong = (
         software.wrong_environment(options.prefix, options.pins, installed)
         or node.too_few_cores(workload, len(setup.cores))
-        or software.missing(options, setup.common)
+        or software.wrong_image(options.image, setup.common)
         or node.elsewhere(options.node)
         or (precisions.contradicted(case.precision, setup.common) if case.precision else None)
     )
@@ -169,7 +169,8 @@ def measure(setup: Setup) -> Dict[str, Any]:
     workload, options = setup.workload, setup.workload.options
     installed = software.installed(software.search_path(setup.common, setup.folder))
     where = environment.capture(options.install_method, setup.cores, installed, setup.common)
-    where.update(software.fields(options, setup.common))
+    if options.image is not None:
+        where.update({"image": options.image, "image_digest": options.image_digest})
     if setup.devices.gpu:
         gpus = where["hardware"]["gpus"]
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]

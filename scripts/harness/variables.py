@@ -25,7 +25,7 @@ THREAD_VARIABLES = (
 #: Marks a run of a user's model.
 OWN_MODEL = "own model"
 #: Install methods of the user's own software; a cluster's modules rely on PYTHONPATH.
-BROUGHT = ("interpreter", "modules", "container", "hand")
+BROUGHT = ("interpreter", "container", "hand")
 
 _LIBRARIES = "MKL|OPENBLAS|GOTO|GOTOBLAS|BLIS|NUMEXPR|VECLIB|TBB|RAYON"
 #: Variables that ranks do not get.

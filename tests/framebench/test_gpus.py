@@ -88,7 +88,7 @@ def test_records_and_plans_name_an_instance_alike(
     assert names == ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
     machine = local.detect()
     assert machine.identity.hardware.startswith(", ".join(names))
-    assert (machine.gpus, machine.hidden) == (1, 1)
+    assert machine.gpus == 1
 
 
 def test_instances_of_one_profile_are_devices_of_their_own(
@@ -105,19 +105,18 @@ def test_instances_of_one_profile_are_devices_of_their_own(
 
 
 @pytest.mark.parametrize(
-    ("listed", "visible", "names", "hidden"),
+    ("listed", "visible", "names"),
     [
-        (2, "0,1", ["GPU-000", "GPU-111"], 0),  # a control group hides the GPUs of other jobs
-        (8, "6,7", ["GPU-666", "GPU-777"], 6),  # no control group
-        (8, "GPU-666,GPU-777", ["GPU-666", "GPU-777"], 6),
-        (8, None, [f"GPU-{number}{number}{number}" for number in range(8)], 0),
+        (2, "0,1", ["GPU-000", "GPU-111"]),  # a control group hides the GPUs of other jobs
+        (8, "6,7", ["GPU-666", "GPU-777"]),  # no control group
+        (8, "GPU-666,GPU-777", ["GPU-666", "GPU-777"]),
+        (8, None, [f"GPU-{number}{number}{number}" for number in range(8)]),
     ],
 )
 def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
     listed: int,
     visible: str | None,
     names: list[str],
-    hidden: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -128,7 +127,7 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     machine = local.detect()
     assert [gpu.uuid for gpu in machine.devices] == names
-    assert (machine.gpus, machine.hidden, machine.fault) == (len(names), hidden, "")
+    assert (machine.gpus, machine.fault) == (len(names), "")
 
 
 def test_a_lowered_power_limit_makes_another_machine(

@@ -62,14 +62,13 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     slurm_project.cluster.reserve("June")
     # On the command line, because a call's jobs get it again.
-    gpus = {"gpus_per_node": 2, "gres": "gpu:h100:2"}
     options = (
         "--reservation=June --licenses=toy-L:2 --exclude=n4 --hint=nomultithread "
         "--switches=1 --mail-user='a b' --mail-type=FAIL --nice=7 --network='c d'"
     )
-    slurm_project.describe(nodes=2, node_kinds={"gpu": gpus})
+    slurm_project.describe(nodes=2, gpus_per_node=2, gres="gpu:h100")
     slurm_project.suite(2, devices_per_node=[1, 2])
-    arguments = "--config", "accelerator=cuda", "cluster={node_kind: gpu}"
+    arguments = "--config", "accelerator=cuda"
     refused = slurm_project.run("all", "--slurm-array-jobs=all", *arguments)
     assert refused.returncode != 0
     assert "--slurm-array-jobs: found 'all'; allowed: nothing" in refused.stdout, refused.stdout

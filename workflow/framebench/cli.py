@@ -6,14 +6,14 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from . import PROJECT
 from . import feature_registry as features
 from .commands import reporting
+from .config import values
 from .config.validation import ConfigError
-from .config.values import RecordSource, records
+from .config.values import records
 from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
@@ -21,12 +21,6 @@ PINS = "packages to add to NAME's, as packages in the configuration: written to 
 VERIFICATION = "write the verification table, and update tables and report"
 LEAVE = "tables that are made already"
 BEFORE_ROUND = "leave runs.csv, which is made once all rounds of a call are over"
-
-
-def side(text: str) -> RecordSource:
-    """Parse one side of a comparison."""
-    source = RecordSource.parse(text)
-    return replace(source, path=records(str(source.path)))
 
 
 def main(arguments: list[str]) -> int:
@@ -67,6 +61,7 @@ def _run(arguments: list[str]) -> int:
         command=lambda given: reporting.make_verification(given.records, given.results)
     )
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
+    side = values.argument(values.side)
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, default=Path("results"), help="where to write")

@@ -278,7 +278,7 @@ def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
         "hardware": hardware.hardware(cores),
         "devices": hardware.visible_gpus(common),
         "wrong": software.wrong_environment(options.prefix, options.pins, installed)
-        or software.missing(options, common),
+        or software.wrong_image(options.image, common),
     }
 
 

@@ -9,11 +9,11 @@ import shlex
 from typing import Callable, List, Sequence, Tuple, TypeVar
 
 from core import axes, inputs
+from core.memory_limits import parse_limit
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
 from harness.measuring.step_counts import FEWEST
-from harness.processes.memory import parse_limit
 from harness.request import declaration, own_model
 
 _Value = TypeVar("_Value")
@@ -220,7 +220,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--install-method",
         default="hand",
-        choices=["venv", "conda", "interpreter", "modules", "container", "hand"],
+        choices=["venv", "conda", "interpreter", "container", "hand"],
     )
     add("--prefix", metavar="DIR", help="sys.prefix there must be")
     add(
@@ -234,14 +234,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--image", metavar="NAME", help="path or URI of the container's")
     add("--image-digest", metavar="HEX", help="which build of it that is")
-    add(
-        "--module",
-        dest="modules",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="environment module that must be loaded",
-    )
     add = parser.add_argument_group("what it leaves").add_argument
     add("--output", metavar="PATH.json", type=path, help="default: a new file in this folder")
     add("--log", metavar="PATH.log", type=path, help="default: beside the output")

@@ -119,6 +119,6 @@ def test_a_gpu_is_expected_to_be_about_as_fast_as_published(
 ) -> None:
     gpu = Gpu(name, 16 * 2**30, "580.95.05", "", "")
     case = Case("pytorch", "resnet50_v1.5", mode, 1, 1, 1, precision, "none")
-    capacity = Capacity("cuda", 1, 1, None, gpus=(gpu,))
+    capacity = Capacity("cuda", Machine(8, 1, devices=(gpu,)), 1, None)
     expected = 1000 / estimates.step_seconds(case, 1000, capacity, CATALOG)
     assert published / 2 < expected < published * 2

@@ -66,7 +66,7 @@ def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
 
 
 def test_a_search_without_a_batch_is_run_once_where_it_ended(tmp_path: Path) -> None:
-    many = {**SUITE, "repeats": "auto"}
+    many = {**SUITE, "repeats": 7}
     save(tmp_path, plan_of(tmp_path, many), status="failed", reason="at batch 24: no", largest=None)
     plan = plan_of(tmp_path, many)
     runs = [run for run in [*plan.runs, *plan.reserve] if run.case.batch_per_device == 24]

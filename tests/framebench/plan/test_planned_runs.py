@@ -52,32 +52,6 @@ def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
     assert run.path == f"{folder}/{name}"
 
 
-@pytest.mark.parametrize(
-    ("machine", "reason"),
-    [
-        (Machine(2, 0, instruction_sets=AVX512, vendor=AMD), ""),
-        (Machine(2, 0), ""),  # nothing is known
-        (Machine(2, 0, instruction_sets=AVX512, vendor=INTEL), f"of {AMD}, here is {INTEL}"),
-        (Machine(2, 0, instruction_sets=frozenset({"avx2"}), vendor=AMD), "needs avx512f"),
-        (Machine(2, 1, instruction_sets=AVX512, vendor=AMD), "zentorch compiles for CPUs"),
-    ],
-)
-def test_zentorch_is_left_out_where_it_is_not_made_for(
-    tmp_path: Path, machine: Machine, reason: str
-) -> None:
-    settings = load_settings({**CONFIG, "suite": "zentorch", "results": str(tmp_path)}, CATALOG)
-    plan = make_plan(settings, CATALOG, machine, None)
-    compilers = {case.compiler for case in plan.folders}
-    assert compilers == {"none", "inductor"} | ({"zentorch"} if not reason else set())
-    assert {left_out.case.compiler for left_out in plan.left_out} == (
-        {"zentorch"} if reason else set()
-    )
-    file = plan.software["pytorch@zentorch"].file
-    assert file
-    assert file.path.name == "pytorch-zentorch.yaml"
-    assert all(reason in left_out.reason for left_out in plan.left_out)
-
-
 def quick(results: Path, cores: int) -> Plan:
     settings = load_settings({**CONFIG, "suite": "quick", "results": str(results)}, CATALOG)
     return make_plan(settings, CATALOG, Machine(cores, 0), None)

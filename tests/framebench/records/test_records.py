@@ -224,15 +224,6 @@ def test_nodes_that_a_scheduler_chose_are_one_machine_where_their_hardware_is(
     assert a == b != other
 
 
-def test_records_from_before_processors_had_numbers_stay_with_their_machine(
-    tmp_path: Path,
-) -> None:
-    old, new = on_host("a"), on_host("a", processor=PROCESSOR)
-    assert machines_of(tmp_path, old, new) == ["", ""]
-    first, second, other = machines_of(tmp_path, old, new, on_host("b", processor=PROCESSOR))
-    assert first == second != other
-
-
 def test_a_later_attempt_on_another_machine_replaces_none_of_this_one(tmp_path: Path) -> None:
     save(tmp_path, "c/r1.json", record(environment=on_host("a")))
     save(tmp_path, "c/r1-retry1.json", record(environment=on_host("b"), seconds=(0.5, 0.5)))

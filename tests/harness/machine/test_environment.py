@@ -201,24 +201,12 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     assert commit_of(inner, **without_git) == (None, None)
 
 
-MODULES = {"LOADEDMODULES": "gcc/12.2:toy/1.0-cuda"}
-
-
 def test_what_was_brought_is_recorded(toy: Bench) -> None:
     image = ["--image", "/images/toy.sif", "--image-digest", "0123456789ab"]
     inside = {"APPTAINER_CONTAINER": "/data/images/toy.sif"}
     where = toy.run("", *image, install_method="container", variables=inside).record["environment"]
     assert (where["install_method"], where["image"]) == ("container", "/images/toy.sif")
     assert where["image_digest"] == "0123456789ab"
-    assert "modules" not in where
-    toy.output.unlink()
-    done = toy.run(
-        "", "--module", "toy", "--module", "gcc/12.2", install_method="modules", variables=MODULES
-    )
-    where = done.record["environment"]
-    assert done.record["status"] == "ok", done.record["reason"]
-    assert (where["install_method"], where["modules"]) == ("modules", ["gcc/12.2", "toy/1.0-cuda"])
-    assert "image" not in where
 
 
 @pytest.mark.parametrize(
@@ -230,7 +218,6 @@ def test_what_was_brought_is_recorded(toy: Bench) -> None:
             {"SINGULARITY_CONTAINER": "/i/other.sif"},
             ["image /i/toy.sif", "/i/other.sif"],
         ),
-        (["--module", "toy/1.0"], MODULES, ["module toy/1.0", "gcc/12.2, toy/1.0-cuda"]),
     ],
 )
 def test_what_was_brought_without_effect_is_not_ok(

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from core.memory_limits import parse_limit
 from harness.processes import memory
 
 from ...bench import Bench
@@ -20,20 +21,20 @@ GIB = 2**30
     [("16GiB", GIB, 16 * GIB), ("1.5MiB", GIB, 3 * MIB // 2), ("25%", 8 * GIB, 2 * GIB)],
 )
 def test_limits_are_sizes_or_shares(text: str, total: int, size: int) -> None:
-    assert memory.parse_limit(text).bytes_of(total) == size
+    assert parse_limit(text).bytes_of(total) == size
 
 
 @pytest.mark.parametrize("text", ["16GB", "101%"])
 def test_other_limits_are_refused(text: str, toy: Bench) -> None:
     with pytest.raises(ValueError, match="must be like 16GiB"):
-        memory.parse_limit(text)
+        parse_limit(text)
     done = toy.run("", f"--memory-limit={text}")
     assert (done.status, done.record) == (2, None)
     assert "--memory-limit: must be like 16GiB" in done.stderr
 
 
 def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
-    share, size = memory.parse_limit("40%"), memory.parse_limit("64MiB")
+    share, size = parse_limit("40%"), parse_limit("64MiB")
     whole = memory.allowed(share)
     assert whole
     assert memory.allowed(share, part=0.25) == pytest.approx(whole / 4, rel=1e-6)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from core import inputs, parallelism, precisions
 from core.case import OR_ON_GPUS, PER_CORE, Case
 from core.declarations import DEFINITION, LACKING
 from core.gpus import Gpu
+from core.memory_limits import parse_limit
 
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
-from ..config.values import bytes_of
 from ..machine.local import Machine
 from . import matrix
 
@@ -37,27 +37,27 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Capacity:
-    """Capacity of the machine that executes runs.
+    """Capacity of a machine that executes runs.
 
-    ``cores_per_device`` is None on GPUs. ``unusable``: reason by node that cannot be measured.
-    ``memory``: bytes that a run may use per node; 0 on GPUs and if unknown. ``instruction_sets``,
-    ``vendor``: of the CPUs; empty on GPUs and if unknown. ``gpus``: usable on a node, empty if
-    nothing is known of them; ``hidden``: number of GPUs that CUDA_VISIBLE_DEVICES hides.
-    ``cores``: most for a run, where ``limited`` says why they are not all; else None.
+    ``cores_per_device`` is None on GPUs. ``memory``: bytes that a run may use per node; 0 on GPUs
+    and if unknown.
     """
 
     accelerator: str
+    machine: Machine
     devices_per_node: int
-    nodes: int
     cores_per_device: int | None
-    unusable: Mapping[str, str] = field(default_factory=dict)
     memory: int = 0
-    instruction_sets: frozenset[str] = frozenset()
-    vendor: str = ""
-    gpus: tuple[Gpu, ...] = ()
-    hidden: int = 0
-    cores: int | None = None
-    limited: str = ""
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """GPUs of a node that runs use; empty if nothing is known of them."""
+        return self.machine.devices if self.accelerator == "cuda" else ()
+
+    @property
+    def instruction_sets(self) -> frozenset[str]:
+        """Instruction sets of the CPUs that runs use; empty if unknown."""
+        return self.machine.instruction_sets if self.accelerator == "cpu" else frozenset()
 
     def emulates(self, case: Case) -> bool:
         """Return whether the precision of a case is known to be emulated here."""
@@ -151,7 +151,6 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
     accelerator = accelerator_of(settings, machine)
-    bound = machine.cores if machine.limited else None
     if settings.side_by_side and (accelerator == "cpu" or machine.gpus == 1):
         raise ConfigError(
             "config: side_by_side: found True; allowed on this machine: false, because it is for "
@@ -163,10 +162,7 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
                 "config: accelerator: found 'cuda', but this machine shows no NVIDIA GPU; "
                 "allowed here: auto, cpu"
             )
-        return Capacity(
-            "cuda", machine.gpus, machine.nodes, None, machine.named,
-            gpus=machine.devices, hidden=machine.hidden, cores=bound, limited=machine.limited,
-        )  # fmt: skip
+        return Capacity("cuda", machine, machine.gpus, None)
     if settings.cores_per_device == "auto":
         possible = [c for c in cases if c.divides and c.devices_per_node <= machine.cores]
         most = max((c.devices_per_node for c in possible), default=1)
@@ -177,13 +173,12 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
         if cores > machine.cores:
             raise ConfigError(
                 f"config: cores_per_device: found {cores}; allowed on this machine: auto, or at "
-                f"most {machine.cores}" + (machine.limited and f", because of {machine.limited}")
+                f"most {machine.cores}"
             )
-    memory = bytes_of(settings.memory_limit, machine.memory_bytes)
-    return Capacity(
-        "cpu", machine.cores // cores, machine.nodes, cores, machine.named, memory,
-        machine.instruction_sets, machine.vendor, cores=bound, limited=machine.limited,
-    )  # fmt: skip
+    memory = machine.memory_bytes
+    if settings.memory_limit:
+        memory = min(memory, parse_limit(settings.memory_limit).bytes_of(memory))
+    return Capacity("cpu", machine, machine.cores // cores, cores, memory)
 
 
 def fit(
@@ -194,7 +189,6 @@ def fit(
     reasons = {
         case: _misfit(case, capacity)
         or _too_large(case, capacity.memory, holder, catalog, case.devices_per_node)
-        or _misfit_on_processor(case, capacity, catalog)
         or _misfit_on_gpus(case, capacity.gpus, catalog)
         for case in cases
     }
@@ -233,22 +227,6 @@ def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: i
     )
 
 
-def _misfit_on_processor(case: Case, capacity: Capacity, catalog: Catalog) -> str:
-    """Return why the compiler of a case is not for this processor; "" if it is, or if nothing is
-    known of the processor."""
-    made_for = catalog.frameworks.get(case.framework, {}).get("processors", {}).get(case.compiler)
-    if not made_for:
-        return ""
-    if capacity.accelerator != "cpu":
-        return f"{case.compiler} compiles for CPUs"
-    vendor, needed = made_for["vendor"], made_for["instruction_set"]
-    if capacity.vendor not in ("", vendor):
-        return f"{case.compiler} is made for processors of {vendor}, here is {capacity.vendor}"
-    if capacity.instruction_sets and needed not in capacity.instruction_sets:
-        return f"{case.compiler} needs {needed}, which this processor lacks"
-    return ""
-
-
 def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     """Return why a case cannot run on these GPUs; "" if it may, or nothing is known of them."""
     if case.devices > 1 and any(gpu.is_instance for gpu in gpus):
@@ -270,16 +248,15 @@ def _misfit(case: Case, capacity: Capacity) -> str:
         return "dali_gpu decodes on a GPU, here is none"
     if not case.divides:
         return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
-    if why := capacity.unusable.get(case.node):
+    if why := capacity.machine.named.get(case.node):
         return f"node {case.node} cannot be measured: {why}"
-    if case.nodes > capacity.nodes:
-        return f"needs {case.nodes} nodes, here is {capacity.nodes}"
+    if case.nodes > capacity.machine.nodes:
+        return f"needs {case.nodes} nodes, here is {capacity.machine.nodes}"
     if case.devices_per_node > capacity.devices_per_node:
         kind = "GPUs" if capacity.accelerator == "cuda" else f"x {capacity.cores_per_device} cores"
         verb = "is" if capacity.devices_per_node == 1 else "are"
         return (
             f"needs {case.devices_per_node} devices per node, here {verb} "
             f"{capacity.devices_per_node} ({kind})"
-            + (capacity.limited and f", because of {capacity.limited}")
         )
     return ""

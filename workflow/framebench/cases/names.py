@@ -96,19 +96,6 @@ def _count(value: Any) -> int:
         return 0
 
 
-def columns(case: Any) -> str:
-    """Return framework, model, mode, precision and compiler in fixed-width columns."""
-    return (
-        f"{case.framework:<11} {case.model:<14} {case.mode:<9} {case.precision:<4} "
-        f"{case.compiler:<9}"
-    )
-
-
-def columns_with_size(case: Any) -> str:
-    """Return the fixed-width columns of a case with its devices and batch per device."""
-    return f"{columns(case)} {topology_of(case)} {batch_of(case):<5}"
-
-
 def superbench_metric(precision: str, mode: str, what: str) -> str:
     """Return a model benchmark's metric name in SuperBench 0.4 and later."""
     return f"{SUPERBENCH_PRECISIONS.get(precision, precision)}_{mode}_{what}"

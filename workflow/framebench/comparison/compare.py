@@ -24,7 +24,7 @@ from typing import Any
 import pandas as pd
 
 from ..cases.conditions import MODES, Key, series_of_model
-from ..cases.names import columns_with_size, topology_of
+from ..cases.names import batch_of, topology_of
 from ..records import pairs, record_files
 from ..records.run import Run
 from ..statistics import descriptive
@@ -70,9 +70,10 @@ def summary_text(frame: pd.DataFrame) -> str:
 
 
 def _name(row: Any) -> str:
+    parts = [row.mode, row.metric, row.framework, topology_of(row), row.parameters]
     if row.mode in MODES:
-        return columns_with_size(row)
-    parts = (row.mode, row.metric, row.framework, topology_of(row), row.parameters)
+        what = [row.framework, row.model, row.mode, row.precision, row.compiler]
+        parts = [*what, topology_of(row), batch_of(row)]
     return " ".join(filter(None, parts))
 
 

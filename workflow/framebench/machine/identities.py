@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from core import gpus
@@ -75,28 +75,6 @@ def is_here(machine: Identity, here: Identity) -> bool:
     known = bool(machine.hardware and here.hardware)
     fits = not known or kinds <= set(here.hardware.split(", "))
     return fits and same(machine._replace(hardware=""), here)
-
-
-def completed(found: Iterable[Identity]) -> dict[Identity, Identity]:
-    """Return the most complete matching identity of each machine, if it is unique.
-    Older records have fewer fields than newer ones of the same machine."""
-    distinct = set(found)
-    # Complete identities need no search: thousands of containers have as many host names.
-    fuller = {identity: identity for identity in distinct if all(identity)}
-    for identity in distinct.difference(fuller):
-        others = [
-            other
-            for other in distinct
-            if same(identity, other) and _knows(other) > _knows(identity)
-        ]
-        fullest = [other for other in others if _knows(other) == max(map(_knows, others))]
-        alike = all(same(fullest[0], other) for other in others) if fullest else False
-        fuller[identity] = fullest[0] if len(fullest) == 1 and alike else identity
-    return fuller
-
-
-def _knows(identity: Identity) -> int:
-    return sum(map(bool, identity))
 
 
 def _processor(numbers: Mapping[str, Any]) -> str:

@@ -30,12 +30,11 @@ class Machine:
     ``cores``: cores that this process may use; ``gpus``: number of NVIDIA GPUs; ``memory``: host
     memory in GiB and kinds of GPU, as text; ``nodes``: most nodes of a run; ``physical_cores``:
     None if equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes
-    differ; ``limited``: why it has fewer cores than this process sees, else "";
-    ``named``: nodes that can be measured one by one, with the reason why one cannot now, else "";
-    ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets`` and ``vendor``: of the
+    differ; ``named``: nodes that can be measured one by one, with the reason why one cannot now,
+    else ""; ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets``: of the
     processor in the kernel's names, empty if unknown, as for a cluster; ``devices``: its usable
-    GPUs and instances of MIG, empty if nothing is known of them; ``hidden``: number of GPUs that
-    CUDA_VISIBLE_DEVICES hides; ``fault``: why GPUs cannot be used and what helps, else ""."""
+    GPUs and instances of MIG, empty if nothing is known of them; ``fault``: why GPUs cannot be used
+    and what helps, else ""; ``most_cores``: ``cores`` if they are fewer than this process sees."""
 
     cores: int
     gpus: int
@@ -46,39 +45,30 @@ class Machine:
     named: Mapping[str, str] = field(default_factory=dict)
     memory_bytes: int = 0
     instruction_sets: frozenset[str] = frozenset()
-    vendor: str = ""
     devices: tuple[Gpu, ...] = ()
-    hidden: int = 0
     fault: str = ""
-    limited: str = ""
+    most_cores: int | None = None
 
 
 def detect(most_cores: int | None = None) -> Machine:
     """Return this machine's resources, with at most ``most_cores`` of ``--cores``, and the whole
     cores within the CPU quota of this process's control groups.
     A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does not hide it."""
-    devices, hidden, kinds, fault = _gpus()
+    devices, kinds, fault = _gpus()
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # Rounded: kernels reserve different amounts of a few MiB.
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
     flags = file_entry(_CPUS, "flags") or file_entry(_CPUS, "Features") or ""  # x86 or ARM
     node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # as the harness reports it
-    asked = most_cores if most_cores is not None and most_cores < len(cores) else None
-    quota, limits = control_groups.whole_cores(), []
-    if quota is not None and quota < len(cores):
-        limits.append(f"a CPU quota of {control_groups.cpu_limit():g} cores")
-    if asked is not None:
-        limits.append(f"--cores {asked}")
-    most = min(number for number in (len(cores), asked, quota) if number is not None)
+    limits = (len(cores), most_cores, control_groups.whole_cores())
+    most = min(number for number in limits if number is not None)
     return Machine(
         most, len(devices), memory,
         physical_cores=min(most, len({tuple(siblings(core)) for core in cores})),
         identity=_identity(kinds), named={node: ""}, memory_bytes=pages,
         instruction_sets=frozenset(flags.split()),
-        vendor=file_entry(_CPUS, "vendor_id") or "",
-        devices=devices, hidden=hidden, fault=fault,
-        limited=" and ".join(limits),
+        devices=devices, fault=fault, most_cores=most if most < len(cores) else None,
     )  # fmt: skip
 
 
@@ -101,22 +91,19 @@ def _identity(kinds: list[str]) -> Identity:
     return Identity(", ".join([*kinds, cpu]), "", identities.memory(int(size) * 1024), host)
 
 
-def _gpus() -> tuple[tuple[Gpu, ...], int, list[str], str]:
-    """Return the usable GPUs, the number of hidden ones, the kinds of all, and why none can be
-    used."""
+def _gpus() -> tuple[tuple[Gpu, ...], list[str], str]:
+    """Return the usable GPUs, the kinds of all, and why none can be used."""
     listed: list[Gpu] = []
     try:
         listed = gpus.list_gpus(SMI_SECONDS)
         visible = gpus.visible_gpus(listed, os.environ.get(gpus.VISIBLE))
     except GpuError as error:
-        return (), 0, sorted({gpu.name for gpu in listed}), str(error)
+        return (), sorted({gpu.name for gpu in listed}), str(error)
     # As in records: those that MIG divides are their instances.
     kinds = {
         instance.kind
         for gpu in listed
         for instance in [own for own in gpu.instances or () if own in visible] or [gpu]
     }
-    addresses = {gpu.pci_address for gpu in visible}
-    hidden = [gpu for gpu in listed if gpu.pci_address not in addresses]
     fault = driver.fault() if visible else ""
-    return () if fault else tuple(visible), len(hidden), sorted(kinds), fault
+    return () if fault else tuple(visible), sorted(kinds), fault

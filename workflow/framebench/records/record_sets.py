@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..machine.identities import Identity, completed
+from ..machine.identities import Identity
 from . import searches
 from .record_files import read, read_folder
 from .run import STATUSES, Problem, RecordsError, Run, cause, order
@@ -132,20 +132,18 @@ def _labelled(runs: Sequence[Run]) -> list[Run]:
         key = (case.framework, case.framework_version, case.source, case.model, case.mode)
         groups[(*key, run.conditions)].append(run)
     labelled = []
-    fuller = completed(run.machine for run in runs)
     for group in groups.values():
-        machines = {fuller[run.machine] for run in group if run.hardware}
+        machines = {run.machine for run in group if run.hardware}
         environments = {(run.case.variant, run.environment) for run in group if run.environment}
         counted = Counter(variant for variant, _ in environments)
         for run in group:
-            machine, conditions = fuller[run.machine], run.conditions
+            conditions = run.conditions
             if run.hardware and len(machines) > 1:
-                conditions = replace(conditions, machine=machine_label(machine))
+                conditions = replace(conditions, machine=machine_label(run.machine))
             if run.environment and counted[run.case.variant] > 1:
                 conditions = replace(conditions, environment=_six(run.environment))
-            if (machine, conditions) != (run.machine, run.conditions):
-                run = replace(run, conditions=conditions, machine=machine)
-            labelled.append(run)
+            is_labelled = conditions != run.conditions
+            labelled.append(replace(run, conditions=conditions) if is_labelled else run)
     return labelled
 
 

@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.case import Case
+from core.memory_limits import parse_limit
 
 from ..config.catalog import Catalog
-from ..config.values import bytes_of
 from ..plan import batch_searches
 from ..plan.case_settings import data_of, is_beside, steps_of
 from ..plan.case_settings import variables as variables_of
@@ -27,11 +27,8 @@ def origin(plan: Plan, catalog: Catalog, name: str) -> str:
     software = plan.software[name]
     method = ["--install-method", software.install_method]
     if software.image:
-        digest = ["--image-digest", software.image.digest] if software.image.digest else []
-        return shlex.join([*method, "--image", software.image.name, *digest])
-    if software.modules:
-        modules = (word for module in software.modules for word in ("--module", module))
-        return shlex.join([*method, *modules])
+        digest = ["--image-digest", software.image_digest] if software.image_digest else []
+        return shlex.join([*method, "--image", software.image, *digest])
     if software.file is None:
         return shlex.join(method)
     pin = software.file.pin(catalog.frameworks[name.partition("@")[0]]["package"])
@@ -88,7 +85,7 @@ def harness_options(
     """
     settings, capacity, memory = plan.settings, plan.capacity, plan.settings.memory_limit
     if settings.cluster and memory and memory.endswith("%"):
-        memory = f"{bytes_of(memory, settings.cluster.memory_mib * 2**10)}KiB"
+        memory = f"{parse_limit(memory).bytes_of(settings.cluster.memory_mib * 2**10)}KiB"
     named = {
         "kind": case.mode,
         "kinds": settings.kinds if not case.is_step else None,
@@ -103,7 +100,7 @@ def harness_options(
         "cores_per_device": capacity.cores_per_device,
         "time_limit": run_limit(settings),
         "memory_limit": memory,
-        "cores": capacity.cores,
+        "cores": capacity.machine.most_cores,
         "side_by_side": is_beside(case.devices, settings) or None,
         "seed": settings.seed,
         **own,
@@ -115,7 +112,7 @@ def harness_options(
     for name, value in parameters.items():
         words += ["--parameter", f"{name}={value}"]
     if variables is None:
-        given = variables_of(case, settings.suite, capacity.accelerator, capacity.vendor)
+        given = variables_of(case, settings.suite, capacity.accelerator)
         variables = given.items()
     for name, value in variables:
         words += [VARIABLE, f"{name}={value}"]

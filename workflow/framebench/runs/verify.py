@@ -109,7 +109,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         if case.mode not in axes.VERIFIED or "verification" not in catalog.models[case.model]:
             continue
         model, suite, capacity = catalog.models[case.model], plan.settings.suite, plan.capacity
-        set_by_variant = variables(case, suite, capacity.accelerator, capacity.vendor)
+        set_by_variant = variables(case, suite, capacity.accelerator)
         name, own = software(case, suite), tuple(sorted(set_by_variant.items()))
         is_usual = name == case.framework and not own
         compared = Case(

@@ -66,18 +66,3 @@ def test_tokens_are_the_same_each_time_and_suffice_for_bert(tmp_path: Path) -> N
         masking.check(actual, masking.MaskingPlan(masking.BERT, 128, 20), {})
         lengths[split] = actual.length
     assert lengths == {"train": 2700, "val": 300}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "reason"),
-    [
-        (["--images", "1"], "allowed: a whole number from 2 to 1000000"),
-        (["--tokens", "5", "--images", "5"], "--images: not allowed with argument --tokens"),
-    ],
-)
-def test_what_cannot_be_made_is_refused_before_anything_is(
-    tmp_path: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["make-data", "--folder", str(tmp_path / "new"), *arguments]) == 2
-    assert reason in capsys.readouterr().err
-    assert not (tmp_path / "new").exists()

@@ -155,15 +155,15 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
         git(tmp_path, "add", ".")
         git(tmp_path, "commit", "-qm", title)
     monkeypatch.chdir(tmp_path / "models")
-    actual = versions.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py", CATALOG)
+    actual = versions.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py")
     contents = [actual.side(name).files["models/layers.py"] for name in actual.names]
     assert contents == [b"# zero\n", b"# one\n", b"# two\n"]
     beside.write_text("# three\n")
-    actual = versions.model_versions("HEAD~3:models/net.py", "net.py", CATALOG)
+    actual = versions.model_versions("HEAD~3:models/net.py", "net.py")
     assert actual.side(actual.names[-1]).files["layers.py"] == b"# three\n"
     assert len(actual.names) == 4
     with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which is as HEAD"):
-        versions.model_versions("HEAD:models/net.py", "HEAD:models/net.py", CATALOG)
+        versions.model_versions("HEAD:models/net.py", "HEAD:models/net.py")
 
 
 USUAL = ["--package", "torch", "--good", "1.0", "--bad", "1.2", "--config", "frameworks=pytorch"]

@@ -21,7 +21,6 @@ from framebench.tables.grouping import group
 from ....commands import git
 from ...comparison.made_up_sides import PAIR_NOISE, SEVEN_THROUGHPUTS, paired_sides, write_set
 from ...made_up_runs import changed, repeats
-from ...settings import CATALOG
 
 ASKED = summary.GateRequest("base", "candidate", 0.05)
 
@@ -268,8 +267,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     beside.write_text("Stack = 'new'\n")
     monkeypatch.chdir(folder)
     base, candidate, again = (
-        sides.model("--base", text, CATALOG)
-        for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
+        sides.model("--base", text) for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
     )
     name = str(beside.relative_to(tmp_path))
     assert [side.files[name] for side in (base, candidate)] == [
@@ -279,7 +277,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     assert base.model != candidate.model
     assert base.model == again.model
     written = candidate.written(tmp_path / "copy")["model"]
-    assert own_model(written, CATALOG).name == candidate.model
+    assert own_model(written).name == candidate.model
     assert git(tmp_path, "diff", "--cached", "--name-only") == "", "the user's index is changed"
 
 

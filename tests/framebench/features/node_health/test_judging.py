@@ -253,4 +253,4 @@ def test_nodes_of_superbench_are_judged_by_our_rules(
     ]  # fmt: skip
     file.write_text("superbench: {rules: {}}")
     assert cli.main(nodes) == 1
-    assert "unknown key superbench; allowed: false_alarms, rules" in capsys.readouterr().err
+    assert "found unknown key 'superbench'; allowed: false_alarms, rules" in capsys.readouterr().err

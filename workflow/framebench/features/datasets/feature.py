@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.values import whole
 from ...feature_registry import Feature
 
 
@@ -29,9 +28,9 @@ def _add_commands(commands: Any) -> None:
     making_data = commands.add_parser("make-data", help="images or tokens for input pipelines")
     making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
     counts = making_data.add_mutually_exclusive_group(required=True)
-    counts.add_argument("--images", type=whole(2, 10**6), help="how many images")
-    counts.add_argument("--tokens", type=whole(2, 10**9), help="how many tokens")
-    making_data.add_argument("--seed", type=whole(0, 10**6), default=0, help="of all that is drawn")
+    counts.add_argument("--images", type=int, help="how many images")
+    counts.add_argument("--tokens", type=int, help="how many tokens")
+    making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
     making_data.set_defaults(command=_make_data)
 
 

@@ -42,7 +42,7 @@ def _bisect(options: argparse.Namespace) -> int:
         if not package:
             if not (":" in good and good.endswith(".py") and bad.endswith(".py")):
                 raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
-            model = sides.model("--good", good, known).written(Path(folder))["model"]
+            model = sides.model("--good", good).written(Path(folder))["model"]
             config = [*config, f"model={model}"]
         settings, suite = settings_of(config, known, RESERVED)
         for own_model in settings.own_models:
@@ -53,7 +53,7 @@ def _bisect(options: argparse.Namespace) -> int:
             (good, bad), package, case.framework, settings, known, options.results
         )
     else:
-        found = versions.model_versions(good, bad, known)
+        found = versions.model_versions(good, bad)
     count = len(found.names)
     print(
         f"{count} versions from {good} to {bad}, of which at most {1 + (count - 2).bit_length()} "

@@ -73,9 +73,7 @@ def run_gate(options: argparse.Namespace) -> int:
     """Measure or read both sides, decide about every case and return the exit status."""
     known = catalog.project_catalog()
     settings, suite = settings_of(options.config, known, RESERVED)
-    base, candidate = sides.load_sides(
-        options.base, options.candidate, suite.get("variants") or {}, known
-    )
+    base, candidate = sides.load_sides(options.base, options.candidate, suite.get("variants") or {})
     found: tuple[CaseResults, ...]
     if isinstance(base, MeasuredSide) and isinstance(candidate, MeasuredSide):
         until_decided = {"margin": options.fail_on, "at_most": options.pairs}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config.repeats import PAIRS
-from ...config.values import argument, share, whole
+from ...config.values import argument, share
 from ...feature_registry import Feature
 
 SIDE = "a variant, a model of your own, or a set of records: see docs/ci.md"
@@ -54,7 +54,7 @@ def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) ->
     epilog = f"Exit status: {statuses}; 4 broken. Words behind -- are given to Snakemake."
     parser = commands.add_parser(name, help=title, epilog=epilog)
     about = f"of runs of each case, at most (default: {PAIRS})"
-    parser.add_argument("--pairs", type=whole(1, 1000), default=PAIRS, help=about)
+    parser.add_argument("--pairs", type=int, default=PAIRS, help=about)
     parser.add_argument("--results", type=Path, default=Path("results", name))
     parser.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"

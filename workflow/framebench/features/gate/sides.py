@@ -12,7 +12,6 @@ from typing import Any
 from core import bounded, programs
 
 from ...config import values
-from ...config.catalog import Catalog
 from ...config.own_model import own_model
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
@@ -57,15 +56,13 @@ class MeasuredSide:
 Side = MeasuredSide | RecordSource
 
 
-def load_sides(
-    base: str, candidate: str, variants: Mapping[str, Any], catalog: Catalog
-) -> tuple[Side, Side]:
+def load_sides(base: str, candidate: str, variants: Mapping[str, Any]) -> tuple[Side, Side]:
     """Return both sides, of one kind.
     ``variants``: those of the suite, as written. Raises :class:`ConfigError` for an invalid side,
     and for two that cannot be measured together."""
     sides = (
-        _side("--base", base, variants, catalog),
-        _side("--candidate", candidate, variants, catalog),
+        _side("--base", base, variants),
+        _side("--candidate", candidate, variants),
     )
     kinds = [
         "records"
@@ -83,11 +80,11 @@ def load_sides(
     return sides
 
 
-def _side(key: str, text: str, variants: Mapping[str, Any], catalog: Catalog) -> Side:
+def _side(key: str, text: str, variants: Mapping[str, Any]) -> Side:
     if text in variants or text == DEFAULT:
         return MeasuredSide(text, variants.get(text) or {})
     if text.endswith(".py"):
-        return model(key, text, catalog)
+        return model(key, text)
     try:
         return values.side(text)
     except NotAllowed:
@@ -95,12 +92,12 @@ def _side(key: str, text: str, variants: Mapping[str, Any], catalog: Catalog) ->
         raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None
 
 
-def model(key: str, text: str, catalog: Catalog) -> MeasuredSide:
+def model(key: str, text: str) -> MeasuredSide:
     """Return the model at a path, or of a commit in the notation of ``git show``, with all files
     that belong to it. Raises ConfigError if it cannot be read."""
     revision, separator, name = text.partition(":")
     if not separator or Path(text).exists():
-        return _described(key, text, Path(text), catalog)
+        return _described(key, text, Path(text))
     with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
         tree = Path(folder, "tree")
         tree.mkdir()
@@ -121,15 +118,13 @@ def model(key: str, text: str, catalog: Catalog) -> MeasuredSide:
                     "is there"
                 )
         here = ended.stdout.strip() if name.startswith(("./", "../")) else ""
-        return _described(key, text, tree / here / name, catalog, tree)
+        return _described(key, text, tree / here / name, tree)
 
 
-def _described(
-    key: str, text: str, path: Path, catalog: Catalog, tree: Path | None = None
-) -> MeasuredSide:
+def _described(key: str, text: str, path: Path, tree: Path | None = None) -> MeasuredSide:
     """Return the model at ``path``; ``tree``: the checkout that its files lie in."""
     try:
-        found = own_model(str(path), catalog)
+        found = own_model(str(path))
         paths = [path.resolve(), *map(Path, found.model_config["own"]["modules"].values())]
         top = tree.resolve() if tree else Path(os.path.commonpath([one.parent for one in paths]))
         files = {

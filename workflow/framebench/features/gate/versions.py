@@ -122,10 +122,10 @@ def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]
     return known[known.index(good) : known.index(bad) + 1]
 
 
-def model_versions(good: str, bad: str, catalog: Catalog) -> Versions:
+def model_versions(good: str, bad: str) -> Versions:
     """Return the versions of a model: of the commit ``good``, those that changed its files, and
     ``bad``, a commit's or a file. Raises ConfigError without a change."""
-    first, last = sides.model("--good", good, catalog), sides.model("--bad", bad, catalog)
+    first, last = sides.model("--good", good), sides.model("--bad", bad)
     revision, _, file = good.partition(":")
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
     log = ["git", "log", "--reverse", "--topo-order", "--format=%h", f"{revision}..{to}"]
@@ -135,7 +135,7 @@ def model_versions(good: str, bad: str, catalog: Catalog) -> Versions:
     found, newest = {good: first}, first.digest
     for commit in ended.stdout.split():
         with contextlib.suppress(ConfigError):  # a commit without a valid model
-            side = sides.model("--bad", f"{commit}:{file}", catalog)
+            side = sides.model("--bad", f"{commit}:{file}")
             if side.digest != newest:
                 found[commit], newest = side, side.digest
     if newest != last.digest:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...cases.conditions import CONDITIONS, Key
 from ...cases.names import SUPERBENCH, superbench_key, topology_of
-from ...machine.identities import Identity, completed
+from ...machine.identities import Identity
 from ...records.record_sets import machine_label
 from ...records.run import Run
 from ...tables import formatting
@@ -102,6 +102,5 @@ def _kind(machine: Identity) -> Identity:
 
 def _labels(runs: list[Run]) -> dict[Identity, str]:
     """Return the label of each machine type; "" for all if there is only one."""
-    fuller = completed({_kind(run.machine) for run in runs})
-    several = len({*fuller.values()}) > 1
-    return {kind: machine_label(full) if several else "" for kind, full in fuller.items()}
+    kinds = {_kind(run.machine) for run in runs}
+    return {kind: machine_label(kind) if len(kinds) > 1 else "" for kind in kinds}

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ...cases.names import columns
 from ...records.verifications import (
     DIFFERS,
     FULL,
@@ -106,7 +105,8 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
         said += [" ".join(filter(None, (case.variant, verification.variables_text)))]
         (row,) = overview([*_rows(verification)])
         verdict = ": ".join(filter(None, [row["verdict"], row["reason"]]))
-        lines.append(f"{columns(case)} {', '.join(filter(None, said))}  {verdict}")
+        what = f"{case.framework} {case.model} {case.mode} {case.precision} {case.compiler}"
+        lines.append(f"{what}, {', '.join(filter(None, said))}: {verdict}")
     counted = Counter(verification.outcome for verification in verification_results)
     shown = {DIFFERS, UNSUPPORTED, *counted}
     parts = [f"{counted[PASSED]} of {len(verification_results)} passed"]
