@@ -1,11 +1,13 @@
-"""SuperBench against ours, in turn, on a CPU: step times of its models.
+"""Benchmark programs of others against ours, in turn, on a CPU: step times and convolutions.
 
-    .venv/bin/python benchmarks/outside.py [--results results/outside]
+    .venv/bin/python benchmarks/outside.py [PROGRAM ..] [--results results/outside]
 
-Its model benchmarks ``resnet50`` and ``bert-base`` run unmodified. It is in no package index: put a
-checkout of microsoft/superbenchmark at ``.peers/sources/superbench``. All in fp32 and one thread on
-each physical core; every figure is of a fresh process. There is no goal: a ratio above 1 means that
-ours takes less time. Writes ``outside.csv`` and ``outside.md``.
+``superbench``: its model benchmarks ``resnet50`` and ``bert-base``. It is in no package index:
+put a checkout of microsoft/superbenchmark at ``.peers/sources/superbench``. ``optimum``:
+optimum-benchmark with ResNet-50 and BERT-base, inference. ``openvino``: its ``benchmark_app``,
+whose kernels are oneDNN's, with the five convolutions that take most of ResNet-50. All in fp32 and
+one thread on each physical core; every figure is of a fresh process. There is no goal: a ratio
+above 1 means that ours takes less time. Writes ``outside.csv`` and ``outside.md``.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -22,9 +25,10 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
-#: Our models and batches by SuperBench's names of them; lengths of sequences.
+#: Our models and batches by their names of them; lengths of sequences.
 MODELS = {"resnet50": ("resnet50_v1.5", 8, None), "bert-base": ("superbench_bert_base", 4, 64)}
-COLUMNS = ("model", "mode", "batch", "cores", "rounds", "ours_ms", "theirs_ms", "ratio",
+CONVOLUTIONS = 5
+COLUMNS = ("program", "what", "batch", "cores", "rounds", "ours_ms", "theirs_ms", "ratio",
            "ratio_low", "ratio_high")  # fmt: skip
 
 
@@ -44,57 +48,154 @@ def superbench(model: str, mode: str) -> float:
     return float(result[f"fp32_{mode}_step_time"][0])
 
 
-def theirs(python: str, model: str, mode: str) -> float:
-    """Return the milliseconds of a step of SuperBench in a process of its own."""
-    command = [python, __file__, "--inside", model, mode]
+def optimum(model: str, mode: str) -> float:
+    """Return the milliseconds of a forward pass of optimum-benchmark."""
+    import transformers
+    from optimum_benchmark import (
+        Benchmark,
+        BenchmarkConfig,
+        InferenceConfig,
+        InlineConfig,
+        PyTorchConfig,
+    )
+
+    _, batch, length = MODELS[model]
+    if length:
+        built = transformers.BertModel(transformers.BertConfig())
+    else:
+        built = transformers.ResNetForImageClassification(
+            transformers.ResNetConfig(num_labels=1000)
+        )
+    shapes = {"sequence_length": length} if length else {"height": 224, "width": 224}
+    with tempfile.TemporaryDirectory() as folder:
+        built.save_pretrained(folder)
+        backend = PyTorchConfig(
+            model=folder,
+            library="transformers",
+            task="feature-extraction" if length else "image-classification",
+            device="cpu",
+        )
+        scenario = InferenceConfig(
+            warmup_runs=2, iterations=8, duration=0, input_shapes={"batch_size": batch, **shapes}
+        )
+        report = Benchmark.launch(BenchmarkConfig("outside", backend, scenario, InlineConfig()))
+    return 1000 * float(report.forward.latency.p50)
+
+
+def openvino(at: dict[str, Any], batch: int) -> float:
+    """Return the milliseconds of a convolution in OpenVINO's benchmark_app."""
+    import numpy as np
+    from openvino import Model, opset13, save_model
+
+    _, height, width, channels = map(int, at["images"].split("x"))
+    kernel = tuple(map(int, at["kernel"].split("x")))
+    padding = tuple(map(int, at["padding"].split("x")))
+    images = opset13.parameter([batch, channels, height, width], np.float32)
+    weights = np.ones((kernel[2], channels, *kernel[:2]), np.float32)
+    strides = [at["stride"]] * 2
+    result = opset13.convolution(images, weights, strides, padding, padding, [1, 1])
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder, "convolution.xml"))
+        save_model(Model([result], [images]), path, compress_to_fp16=False)
+        program = str(Path(sys.executable).parent / "benchmark_app")
+        options = ["-api", "sync", "-hint", "none", "-nstreams", "1", "-infer_precision", "f32"]
+        options += ["-nthreads", str(len(os.sched_getaffinity(0))), "-t", "2", "-m", path]
+        ran = subprocess.run([program, *options], capture_output=True, text=True, check=True)
+    return float(re.findall(r"Median: +([\d.]+) ms", ran.stdout)[0])
+
+
+def theirs(python: str, program: str, *arguments: Any) -> float:
+    """Return the milliseconds that ``program`` finds, in a process of its own."""
+    command = [python, __file__, "--inside", json.dumps([program, *arguments])]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return float(ran.stdout.splitlines()[-1])
 
 
-def ours(python: str, model: str, mode: str) -> float:
-    """Return the milliseconds of a step that the harness records."""
-    name, batch, length = MODELS[model]
+def ours(python: str, kind: str, model: str, batch: int, *arguments: str) -> dict[str, Any]:
+    """Return the metrics that the harness records."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "record.json")
-        command = [python, str(ROOT / "scripts/harness"), f"--kind={mode}", f"--output={path}"]
+        command = [python, str(ROOT / "scripts/harness"), f"--kind={kind}", f"--output={path}"]
         command += ["--framework", str(ROOT / "scripts/frameworks/pytorch"), "--accelerator=cpu"]
-        command += ["--model", str(ROOT / f"scripts/models/{name}.json")]
-        command += [f"--batch-per-device={batch}", "--warmup-steps=2", "--timed-steps=8"]
-        command += [f"--cores-per-device={len(os.sched_getaffinity(0))}"]
-        command += [f"--sequence-length={length}"] if length else []
+        command += ["--model", str(ROOT / f"scripts/models/{model}.json")]
+        cores = len(os.sched_getaffinity(0))
+        command += [f"--batch-per-device={batch}", f"--cores-per-device={cores}", *arguments]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
         metrics: dict[str, Any] = json.loads(path.read_text())["metrics"]
-    return 1000 * batch / float(metrics["throughput"]["value"])
+    return metrics
+
+
+def step_time(python: str, mode: str, model: str) -> float:
+    """Return the milliseconds of a step of ours."""
+    name, batch, length = MODELS[model]
+    arguments = ["--warmup-steps=2", "--timed-steps=8"]
+    arguments += [f"--sequence-length={length}"] if length else []
+    rate = ours(python, mode, name, batch, *arguments)["throughput"]["value"]
+    return 1000 * batch / float(rate)
+
+
+def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any], float]]:
+    """Return shape and milliseconds of each convolution of ResNet-50, those first that take most
+    operations in the model."""
+    metrics = ours(python, "convolution", "resnet50_v1.5", batch)
+    times = {n: m for n, m in metrics.items() if m.get("quantity") == "forward_time"}
+
+    def operations(name: str) -> float:
+        rate = metrics[name.replace("forward_time", "forward_rate")]["value"]
+        return float(rate * times[name]["value"] * times[name]["at"]["times"])
+
+    names = sorted(times, key=operations, reverse=True)[:CONVOLUTIONS]
+    return {name: (times[name]["at"], times[name]["value"] / 1000) for name in names}
+
+
+def measure(program: str, rounds: int) -> dict[tuple[str, int], tuple[list[float], list[float]]]:
+    """Return the milliseconds of ours and of theirs in each round, by what and batch."""
+    import peers
+
+    own, python = peers.environment("pytorch"), peers.environment("outside", "pytorch")
+    found: dict[tuple[str, int], tuple[list[float], list[float]]] = {}
+    for _ in range(rounds):
+        if program == "openvino":
+            batch = MODELS["resnet50"][1]
+            for name, (at, milliseconds) in convolution_times(own, batch).items():
+                sides = found.setdefault((name.removeprefix("forward_time at "), batch), ([], []))
+                sides[0].append(milliseconds)
+                sides[1].append(theirs(python, program, at, batch))
+            continue
+        for model, (_, batch, _) in MODELS.items():
+            for mode in ("inference", "train") if program == "superbench" else ("inference",):
+                sides = found.setdefault((f"{model} {mode}", batch), ([], []))
+                sides[0].append(step_time(own, mode, model))
+                sides[1].append(theirs(python, program, model, mode))
+    return found
 
 
 def main() -> int:
+    programs = {function.__name__: function for function in (superbench, optimum, openvino)}
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(programs)}")
     parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "outside")
-    parser.add_argument("--inside", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--inside", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
         # Operators of torchvision's extension, which PyTorch for CPUs does not load.
         sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
-        print(f"\n{superbench(*options.inside)}")
+        program, *arguments = options.inside
+        print(f"\n{programs[program](*arguments)}")
         return 0
     import in_turn
     import peers
     from framebench.statistics import descriptive
 
     peers.use_physical_cores()
-    own, python = peers.environment("pytorch"), peers.environment("outside", "pytorch")
     rows: list[tuple[Any, ...]] = []
-    for model, (_, batch, _) in MODELS.items():
-        for mode in ("inference", "train"):
-            sides: tuple[list[float], list[float]] = ([], [])
-            for _ in range(options.rounds):
-                sides[0].append(ours(own, model, mode))
-                sides[1].append(theirs(python, model, mode))
-            medians = (round(descriptive.median(side), 3) for side in sides)
-            ratios = (round(value, 3) for value in in_turn.ratio(*sides))
+    for program in options.programs or programs:
+        for (what, batch), (mine, others) in measure(program, options.rounds).items():
+            medians = (round(descriptive.median(side), 3) for side in (mine, others))
+            ratios = (round(value, 3) for value in in_turn.ratio(mine, others))
             cores = len(os.sched_getaffinity(0))
-            rows.append((model, mode, batch, cores, options.rounds, *medians, *ratios))
+            rows.append((program, what, batch, cores, options.rounds, *medians, *ratios))
             print(*rows[-1], flush=True)
             peers.write(COLUMNS, rows, options.results / "outside")
     return 0
