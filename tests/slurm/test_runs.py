@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from itertools import combinations
 from typing import Any
 
 import yaml
 
 from ..conftest import build_environment
-from ..debian import install_debian_packages
 from ..frameworks.models import BERT, small
 from ..processes import PATIENCE, wait_for
 from ..workflow.conftest import ONE_RUN, ROOT
@@ -117,12 +115,9 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
 
 
 def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -> None:
-    """Check the traffic of iperf3 and of an all-reduce between two nodes."""
-    measured = network["ranks"][0]["network"]
-    for direction in ("forward", "reverse"):
-        assert measured[direction]["bytes_per_second"] > 0
-    assert len(measured["connect_seconds"]) == 3
-    assert all(metric["value"] > 0 for metric in network["metrics"].values())
+    """Check the connections and an all-reduce between two nodes."""
+    assert len(network["ranks"][0]["network"]["connect_seconds"]) == 3
+    assert network["metrics"]["connect_time"]["value"] > 0
     assert {block["at"]["bytes"] for block in exchange["ranks"][1]["blocks"]} == {8, 16, 32, 64}
     assert exchange["metrics"]["average_bus_bandwidth"]["value"] > 0
     for record in (network, exchange):
@@ -134,8 +129,6 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
     global one, which differ with one device per node.
     They train a BERT without layers. Includes frameworks with other transports between nodes, and
     the network between two nodes, with and without a framework."""
-    if shutil.which("iperf3") is None:
-        assert not install_debian_packages("iperf3")
     frameworks = ["pytorch", "mxnet", "jax"]
     for framework in frameworks:
         build_environment(framework)
@@ -146,7 +139,7 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
     between = {"nodes": [2], "devices_per_node": [1]}
     axes = {"framework": frameworks, "model": [BERT], "batch_per_device": [2], **between}
     square = [{"framework": ["pytorch"], "nodes": [2], "devices_per_node": [2]}]
-    network = {"seconds": 1, "connections": 3}
+    network = {"connections": 3}
     exchange = {"framework": "pytorch", "operation": "all_reduce", "largest_bytes": 64}
     short = {"blocks": 2, "block_seconds": 0.002}
     measurements = {

@@ -1,32 +1,27 @@
-"""Network between two nodes, below any framework: TCP connection time, which is a round trip, and
-iperf3's bandwidth in both directions.
+"""Network between two nodes, below any framework: the time of a TCP connection, which is a round
+trip.
 
-Rank 0 measures and rank 1 answers, at the same port for one thing after the other. Each listens and
-connects only at its own address. iperf3 must be installed (Debian: apt-get install iperf3).
-Standard library.
+Rank 0 connects and rank 1 answers, each only at its own address. Standard library.
 """
 
 from __future__ import annotations
 
-import json
 import shutil
 import socket
 import statistics
 import subprocess
 import time
-from functools import partial
 from typing import Any, Callable, Dict, Mapping, Tuple
 
 from harness.adapter import Mismatch, Unsupported
-from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least, one_of
+from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring.blocks import elapsed
 from harness.measuring.checks import check_cores
 
-DIRECTIONS: Dict[str, Tuple[str, ...]] = {"forward": (), "reverse": ("--reverse",)}
 #: Seconds to wait for the other rank, beyond the duration of its work, and between two attempts.
 PATIENCE, _AGAIN = 60.0, 0.05
 #: What a client says until its server is ready.
-_NOT_YET = ("Connection refused", "Connection reset", "server is busy", "Couldn't connect")
+_NOT_YET = ("Connection refused", "Connection reset", "Couldn't connect")
 Address = Tuple[str, int]
 LOOPBACK = Parameter(
     "loopback", one_of("no", "yes"), "",
@@ -35,30 +30,24 @@ LOOPBACK = Parameter(
 
 
 class Network(Kind):
-    """Network of two nodes: GB/s each way, median microseconds of a connection."""
+    """Network of two nodes: median microseconds of a connection."""
 
     needs = None
     parameters = (
-        Parameter("seconds", above_zero, "s", "how long iperf3 sends in each direction", 5.0),
         Parameter("connections", at_least(1), "", "that are made and closed", 10),
         LOOPBACK,
     )
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {
-            "bandwidth": Metric("GB/s", "higher", "first", partial(_bandwidth, "forward")),
-            "reverse_bandwidth": Metric("GB/s", "higher", "first", partial(_bandwidth, "reverse")),
-            "connect_time": Metric("us", "lower", "first", _connect_time),
-        }
+        return {"connect_time": Metric("us", "lower", "first", _connect_time)}
 
     def measure(self, context: Context) -> None:
-        needs_two_nodes(context, "iperf3", "iperf3")
+        require_two_nodes(context)
         between_nodes(context, "network", ask, answer)
 
 
-def needs_two_nodes(context: Context, program: str, package: str) -> None:
-    """Raise Unsupported without two ranks, without a network between them that counts, or without
-    the ``program`` of a Debian ``package``."""
+def require_two_nodes(context: Context) -> None:
+    """Raise Unsupported without two ranks, or without a network between them that counts."""
     case = context.workload.case
     if case.devices != 2:
         raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
@@ -67,9 +56,13 @@ def needs_two_nodes(context: Context, program: str, package: str) -> None:
             "one node has no network between its devices; loopback: yes measures what it does "
             "instead"
         )
-    if shutil.which(program) is None:
+
+
+def require_program(name: str, package: str) -> None:
+    """Raise Unsupported where the program of a Debian ``package`` is missing."""
+    if shutil.which(name) is None:
         raise Unsupported(
-            f"there is no {program} here: install it (Debian: apt-get install {package})"
+            f"there is no {name} here: install it (Debian: apt-get install {package})"
         )
 
 
@@ -94,56 +87,27 @@ def between_nodes(
     fields["cores"] = check_cores(context.cores)
 
 
-def _bandwidth(direction: str, rank: Mapping[str, Any]) -> float:
-    return float(1e-9 * rank["network"][direction]["bytes_per_second"])
-
-
 def _connect_time(rank: Mapping[str, Any]) -> float:
     return 1e6 * float(statistics.median(rank["network"]["connect_seconds"]))
 
 
 def ask(local: str, remote: Address, parameters: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the seconds of each connection, and iperf3's results of each direction. Raises
-    Mismatch where iperf3 fails."""
+    """Return the seconds of each connection."""
 
     def connect_seconds() -> float:
         with socket.socket() as connection:
             connection.bind((local, 0))
             return elapsed(lambda: connection.connect(remote))
 
-    seconds = [retried(connect_seconds) for _ in range(parameters["connections"])]
-    results: Dict[str, Any] = {"connect_seconds": seconds}
-    for direction, options in DIRECTIONS.items():
-        arguments = [
-            "--client", remote[0], "--port", str(remote[1]), "--bind", local, "--json",
-            "--time", str(max(1, round(parameters["seconds"]))), *options,
-        ]  # fmt: skip
-        text = retried(partial(output_of, "iperf3", *arguments, seconds=parameters["seconds"]))
-        results[direction] = parse_iperf3(text)
-    return results
+    return {"connect_seconds": [retried(connect_seconds) for _ in range(parameters["connections"])]}
 
 
 def answer(own: Address, parameters: Mapping[str, Any]) -> None:
-    """Serve the measurements of the other rank."""
+    """Accept the connections of the other rank."""
     with socket.create_server(own) as server:
         server.settimeout(PATIENCE)
         for _ in range(parameters["connections"]):
             server.accept()[0].close()
-    for _ in DIRECTIONS:
-        arguments = ("--server", "--one-off", "--bind", own[0], "--port", str(own[1]))
-        output_of("iperf3", *arguments, seconds=parameters["seconds"])
-
-
-def parse_iperf3(text: str) -> Dict[str, Any]:
-    """Parse version and received bytes per second from iperf3's JSON. Raises Mismatch where it
-    failed or nothing arrived, ValueError or KeyError for anything else."""
-    output = json.loads(text)
-    if "error" in output:
-        raise Mismatch(f"iperf3 failed: {output['error']}")
-    bits = output["end"]["sum_received"]["bits_per_second"]
-    if not bits > 0:
-        raise Mismatch("iperf3 has transferred nothing")
-    return {"version": output["start"]["version"], "bytes_per_second": bits / 8}
 
 
 def retried(work: Callable[[], Any]) -> Any:

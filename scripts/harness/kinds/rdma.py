@@ -38,7 +38,8 @@ class Rdma(Kind):
         }
 
     def measure(self, context: Context) -> None:
-        network.needs_two_nodes(context, PROGRAM, "perftest")
+        network.require_two_nodes(context)
+        network.require_program(PROGRAM, "perftest")
         network.between_nodes(context, "rdma", ask, answer)
 
 

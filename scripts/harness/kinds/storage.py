@@ -1,8 +1,7 @@
 """File system performance as fio reports it: bandwidth, operations per second and latencies.
 
 Jobs run one after the other, past the page cache: sequential and random reads, writes and both, on
-a file that is created and removed again, and reads of many small files, each as a whole, as a
-loader of samples does. No job touches a raw device.
+a file that is created and removed again. No job touches a raw device.
 """
 
 from __future__ import annotations
@@ -10,18 +9,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import time
 from functools import partial
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, Mapping, Optional, Tuple
 
 from core import programs
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero, at_least
+from harness.kinds.network import require_program
 
 READ, WRITE = "read", "write"
-SMALL_FILES, LARGE = "small_files", "large"
 #: Of each job: fio's name of its mode, and the directions that fio reports.
 JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "sequential_read": ("read", (READ,)),
@@ -30,7 +28,6 @@ JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "random_read": ("randread", (READ,)),
     "random_write": ("randwrite", (WRITE,)),
     "random_mixed": ("randrw", (READ, WRITE)),
-    SMALL_FILES: ("randread", (READ,)),
 }
 #: Reads among the requests of a mixed job, in percent.
 READS = 80
@@ -39,9 +36,8 @@ PERCENTILES = (50, 95, 99, 99.9)
 #: Units of the metrics by fio's figures, and factors from fio's units.
 UNITS = {"bw_bytes": ("GB/s", 1e-9), "iops": ("1/s", 1.0)}
 UNITS.update({f"p{percent}": ("us", 1e-3) for percent in PERCENTILES})
-#: Bytes of a random and of a sequential request, and of a small file: an image of ImageNet has
-#: 110 KB. Whole blocks of disks alone go past the page cache.
-RANDOM_BYTES, SEQUENTIAL_BYTES, SMALL_FILE_BYTES = 4096, 128 * 1024, 112 * 1024
+#: Bytes of a random and of a sequential request.
+RANDOM_BYTES, SEQUENTIAL_BYTES = 4096, 128 * 1024
 
 
 def named(job: str) -> Dict[str, str]:
@@ -63,7 +59,6 @@ class Storage(Kind):
         Parameter("file_bytes", at_least(RANDOM_BYTES), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
         Parameter("depth", at_least(1), "", "requests under way at once", 16),
-        Parameter(SMALL_FILES, at_least(1), "", "how many small files there are", 1000),
     )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
@@ -86,67 +81,46 @@ class Storage(Kind):
             raise Unsupported("no folder is named: say storage=DIR, or --parameter folder=DIR")
         if not os.path.isdir(folder):
             raise Mismatch(f"folder: {folder} is no folder")
-        if shutil.which("fio") is None:
-            raise Unsupported("there is no fio here: install it (Debian: apt-get install fio)")
+        require_program("fio", "fio")
         fields["fio"] = {}
         start = time.perf_counter()
-        with storage_files(folder, parameters) as files:
+        with random_file(folder, parameters["file_bytes"]) as path:
             for job in JOBS:
-                fields["fio"].update(context.phase(job, partial(run, files, job, parameters)))
+                fields["fio"].update(context.phase(job, partial(run, path, job, parameters)))
         fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
 
 
 @contextlib.contextmanager
-def storage_files(folder: str, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a temporary folder with a large file and small ones, named as by fio, full of random
-    bytes. Raises Mismatch where files cannot be made."""
-    made = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
-    sizes = {os.path.join(made, LARGE): parameters["file_bytes"]}
-    for number in range(parameters[SMALL_FILES]):
-        sizes[os.path.join(made, f"{SMALL_FILES}.0.{number}")] = SMALL_FILE_BYTES
+def random_file(folder: str, size: int) -> Iterator[str]:
+    """Yield the path of a temporary file of ``size`` random bytes. Raises Mismatch where it cannot
+    be made."""
+    path = os.path.join(folder, f"framebench-storage-{os.getpid()}.tmp")
     try:
         try:
-            os.mkdir(made)
-            for path, size in sizes.items():
-                with open(path, "xb") as file:
-                    for start in range(0, size, 2**20):
-                        file.write(os.urandom(min(2**20, size - start)))
-            for path in sizes:  # all at once: one by one each would be waited for
-                with open(path, "rb") as file:
-                    os.fsync(file.fileno())
+            with open(path, "xb") as file:
+                for start in range(0, size, 2**20):
+                    file.write(os.urandom(min(2**20, size - start)))
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise Mismatch(f"folder: no file can be written there: {error.strerror}") from None
-        yield made
+        yield path
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.unlink(path)
 
 
-def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
-    """Return fio's options for files and requests in flight: a loader opens a file when it has read
-    the one before."""
-    if job != SMALL_FILES:
-        size = RANDOM_BYTES if job.startswith("random") else SEQUENTIAL_BYTES
-        return [
-            f"--filename={os.path.join(files, LARGE)}", f"--bs={size}",
-            f"--size={parameters['file_bytes']}", "--time_based", "--ioengine=libaio",
-            f"--iodepth={parameters['depth']}",
-        ]  # fmt: skip
-    # Loop over all files: time_based stays with the first and never closes it.
-    return [
-        f"--directory={files}", f"--nrfiles={parameters[SMALL_FILES]}",
-        f"--filesize={SMALL_FILE_BYTES}", f"--bs={SMALL_FILE_BYTES}", "--openfiles=1",
-        "--loops=1000000", "--file_service_type=random", "--ioengine=psync", "--iodepth=1",
-    ]  # fmt: skip
-
-
-def run(files: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
+def run(path: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
     """Run a job and return fio's results by metric. Raises Unsupported where the file system has no
     direct access, Mismatch where fio fails or did nothing."""
+    block = RANDOM_BYTES if job.startswith("random") else SEQUENTIAL_BYTES
     command = [
-        "fio", f"--name={job}", *_options(files, job, parameters), f"--rw={JOBS[job][0]}",
-        f"--rwmixread={READS}", f"--runtime={max(1, round(1000 * parameters['seconds']))}ms",
-        "--direct=1", "--numjobs=1", "--randrepeat=1", "--allow_file_create=0",
-        "--output-format=json", f"--percentile_list={':'.join(map(str, PERCENTILES))}",
+        "fio", f"--name={job}", f"--filename={path}", f"--size={parameters['file_bytes']}",
+        f"--bs={block}", f"--rw={JOBS[job][0]}", f"--rwmixread={READS}", "--time_based",
+        f"--runtime={max(1, round(1000 * parameters['seconds']))}ms", "--ioengine=libaio",
+        f"--iodepth={parameters['depth']}", "--direct=1", "--numjobs=1", "--randrepeat=1",
+        "--allow_file_create=0", "--output-format=json",
+        f"--percentile_list={':'.join(map(str, PERCENTILES))}",
     ]  # fmt: skip
     done = programs.run(command)
     if done.returncode:

@@ -6,14 +6,12 @@ a copy within the device does not count. Received data are compared with what wa
 
 from __future__ import annotations
 
-import contextlib
 import os
 from functools import partial
 from operator import itemgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of, point
-from harness.machine import cores
 from harness.measuring import blocks
 from harness.measuring.micro.collectives import check_result
 from harness.measuring.sweep import Block, GridPoint, Sweep, last, per_second
@@ -22,17 +20,6 @@ from harness.telemetry import nvml
 
 SMALLEST, TIMES = 2**16, 4
 _ITEM = 4  # bytes of a float32
-#: Value for host memory near the device.
-NEAR = "near"
-
-
-def host_node(text: str) -> str:
-    """Return NEAR, or the number of a NUMA node: the type of a parameter."""
-    if text == NEAR:
-        return text
-    if not text.isdecimal():
-        raise ValueError(f"must be {NEAR}, or the number of a NUMA node")
-    return str(int(text))
 
 
 class Transfer(Sweep):
@@ -45,10 +32,6 @@ class Transfer(Sweep):
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
         Parameter("pinned", one_of("yes", "no"), "", "whether the host's memory is locked", "yes"),
-        Parameter(
-            "host_node", host_node, "",
-            f"the NUMA node that the host's memory is of; {NEAR}: that of the rank's cores", NEAR,
-        ),
         Parameter("largest_bytes", at_least(SMALLEST), "bytes", "the largest size", 2**28),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
@@ -79,16 +62,14 @@ class Transfer(Sweep):
         return metrics
 
     def measure(self, context: Context) -> None:
-        node, fields = context.workload.parameters["host_node"], context.fields
-        index = context.rank_context.local_rank
+        fields, index = context.fields, context.rank_context.local_rank
         self._gpus: Optional[nvml.Gpus] = None
         try:
             self._gpus = nvml.find(os.environ, index + 1)
             fields["absent"] = self._gpus.absent
         except nvml.Unwatchable as error:
             fields["absent"] = {f"gpu-{index} {name}": str(error) for name in nvml.LINK_UNITS}
-        with contextlib.nullcontext() if node == NEAR else cores.on_numa_node(int(node)):
-            super().measure(context)
+        super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
         import numpy as np

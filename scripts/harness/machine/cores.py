@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import glob
 import os
-from typing import Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
 
-from harness.adapter import Mismatch, Unsupported
 from harness.machine.sources import file_text
 
 
@@ -32,29 +30,6 @@ def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]
     folders = glob.glob(os.path.join(root, "node[0-9]*"))
     numbers = sorted(int(os.path.basename(folder)[4:]) for folder in folders)
     return {n: parse_list(file_text(f"{root}/node{n}/cpulist") or "") for n in numbers}
-
-
-@contextlib.contextmanager
-def on_numa_node(number: int, root: str = "/sys/devices/system/node") -> Iterator[None]:
-    """Run this thread on the cores of a NUMA node, so that memory it touches first lies there.
-
-    Raises Unsupported where the node does not exist, Mismatch where this process may not use its
-    cores."""
-    known = by_numa_node(root)
-    if number not in known:
-        here = ", ".join(map(str, known)) or "none that the kernel tells of"
-        raise Unsupported(f"there is no NUMA node {number} here, but {here}")
-    before = os.sched_getaffinity(0)
-    try:
-        os.sched_setaffinity(0, known[number])
-    except OSError as error:
-        raise Mismatch(
-            f"this run may not use the cores of NUMA node {number}: {error.strerror}"
-        ) from error
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def allowed() -> List[int]:

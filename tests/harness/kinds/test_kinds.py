@@ -82,7 +82,6 @@ def test_what_goes_wrong_in_a_kind_is_said(toy: Bench, fault: str, reason: str) 
     ("kind", "more", "variables", "install"),
     [
         ("memory", {}, {"CC": "no-such-cc"}, "gcc libc6-dev"),
-        ("network", {"devices_per_node": 2}, {"PATH": "/nowhere"}, "iperf3"),
         ("rdma", {"devices_per_node": 2}, {"PATH": "/nowhere"}, "perftest"),
         ("storage", {}, {"PATH": "/nowhere"}, "fio"),
     ],

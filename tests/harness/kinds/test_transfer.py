@@ -14,7 +14,6 @@ import pytest
 from harness.adapter import Case, Mismatch, RankContext, Unsupported
 from harness.kind import Context, Workload, combined
 from harness.kinds import device_pairs, transfer
-from harness.machine import cores
 from harness.messages.report import Report
 from harness.operations import Operation
 from harness.telemetry import nvml
@@ -30,16 +29,13 @@ COPY_SECONDS = 5e-4
 
 class CopyingDevice:
     """Device whose copies take COPY_SECONDS.
-    ``late``: nothing waits for them; ``lost``: the last number does not arrive; ``ran_on``: cores
-    of this process during a copy."""
+    ``late``: nothing waits for them; ``lost``: the last number does not arrive."""
 
     def __init__(self, late: bool = False, lost: bool = False) -> None:
         self.rank_context = RankContext(0, 0, ["127.0.0.1:1"], "cuda", 1, 0)
         self.late, self.lost, self.done_at = late, lost, 0.0
-        self.ran_on: set[int] = set()
 
     def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
-        self.ran_on = os.sched_getaffinity(0)
         return self.copy(array, COPY_SECONDS)
 
     def copy(self, array: Any, seconds: float) -> Operation:
@@ -59,7 +55,7 @@ class CopyingDevice:
 
 
 PARAMETERS = {
-    "pinned": "no", "host_node": "near", "largest_bytes": 2**17, "blocks": 2, "block_seconds": 0.01
+    "pinned": "no", "largest_bytes": 2**17, "blocks": 2, "block_seconds": 0.01
 }  # fmt: skip
 
 
@@ -127,23 +123,6 @@ def test_the_link_to_the_host_is_what_nvml_reports_it(
     _, _, fields = copied(tmp_path)
     assert metrics["pcie_lanes"].rank_value(fields) is None, "not told is no zero"
     assert fields["absent"] == {"gpu-0 pcie_lanes": "Not Supported"}
-
-
-def test_the_memory_of_another_numa_node_is_touched_by_its_cores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = os.sched_getaffinity(0)
-    other = {max(before)}
-    nodes = {0: [min(before)], 1: [*other], 2: [4095]}
-    monkeypatch.setattr(cores, "by_numa_node", lambda root="": nodes)
-    adapter = CopyingDevice()
-    copied(tmp_path, adapter, host_node="1")
-    assert adapter.ran_on == other, "the array was made elsewhere"
-    assert os.sched_getaffinity(0) == before, "the rank did not go back to its cores"
-    with pytest.raises(Unsupported, match="there is no NUMA node 7 here, but 0, 1, 2"):
-        copied(tmp_path, host_node="7")
-    with pytest.raises(Mismatch, match="this run may not use the cores of NUMA node 2"):
-        copied(tmp_path, host_node="2")
 
 
 @pytest.mark.parametrize(
