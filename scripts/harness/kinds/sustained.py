@@ -1,8 +1,8 @@
 """A matmul repeated for seconds, while the device reports its clock and power.
 
 NVML reports for GPUs, the kernel for CPUs: cpufreq or /proc/cpuinfo, RAPL. A quantity that a device
-does not report has no figure, and the record says why. A device that reports nothing is
-unsupported. Standard library and numpy.
+does not report has no figure. A device that reports nothing is unsupported. Standard library and
+numpy.
 """
 
 from __future__ import annotations
@@ -61,10 +61,9 @@ class Sustained(Sweep):
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = device_meter(context)
-        fields["absent"] = meter.absent
         random = blocks.random_of(context)
         first, second = operands(subject, random)
-        product = adapter.operation(MATMUL, [first, second])
+        product = adapter.primitives().operation(MATMUL, [first, second])
         dtype = rounding.check_ran_in(context, product.dtype)
         readings: List[Dict[str, Any]] = []
         fields["readings"] = readings
@@ -73,7 +72,7 @@ class Sustained(Sweep):
         def goes_on(done: int) -> bool:
             """Read the device before the first block and after each."""
             begin.append(time.perf_counter())
-            readings.append({"seconds": begin[-1] - begin[0], **meter.read()})
+            readings.append({"seconds": begin[-1] - begin[0], **meter()})
             return bool(readings[-1]["seconds"] < parameters["seconds"])
 
         taken = blocks.measure(context, product, goes_on=goes_on)
@@ -91,9 +90,8 @@ def device_meter(context: Context) -> meters.Meter:
             meter = meters.gpu_meter(nvml.find(os.environ, index + 1), index)
         except nvml.Unwatchable as error:
             raise Unsupported(f"the GPU tells nothing of itself: {error}") from error
-    if set(meter.absent) == set(meters.QUANTITIES):
-        reasons = "; ".join(f"{name}: {why}" for name, why in meter.absent.items())
-        raise Unsupported(f"this machine tells nothing of its device: {reasons}")
+    if set(meter().values()) == {None}:
+        raise Unsupported("this machine tells neither clock nor energy of its device")
     return meter
 
 

@@ -6,6 +6,7 @@ a copy within the device does not count. Received data are compared with what wa
 
 from __future__ import annotations
 
+import contextlib
 import os
 from functools import partial
 from operator import itemgetter
@@ -62,13 +63,9 @@ class Transfer(Sweep):
         return metrics
 
     def measure(self, context: Context) -> None:
-        fields, index = context.fields, context.rank_context.local_rank
         self._gpus: Optional[nvml.Gpus] = None
-        try:
-            self._gpus = nvml.find(os.environ, index + 1)
-            fields["absent"] = self._gpus.absent
-        except nvml.Unwatchable as error:
-            fields["absent"] = {f"gpu-{index} {name}": str(error) for name in nvml.LINK_UNITS}
+        with contextlib.suppress(nvml.Unwatchable):
+            self._gpus = nvml.find(os.environ, context.rank_context.local_rank + 1)
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:

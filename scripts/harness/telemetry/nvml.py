@@ -60,12 +60,10 @@ def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
 class Gpus:
     """GPUs of one run. Raises :class:`Unwatchable`.
 
-    ``library``: the module ``pynvml``. ``absent``: the reason for each quantity that a device does
-    not report."""
+    ``library``: the module ``pynvml``."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], devices: int) -> None:
         self.library = library
-        self.absent: Dict[str, str] = {}
         try:
             library.nvmlInit()
             names = chosen(variables, library.nvmlDeviceGetCount(), devices)
@@ -110,27 +108,26 @@ class Gpus:
         sample: Dict[str, Any] = {}
         for index, device in enumerate(self.handles):
             for name, ask in quantities.items():
-                sample[f"gpu-{index}_{name}"] = self._asked(index, name, partial(ask, device))
+                sample[f"gpu-{index}_{name}"] = self._asked(partial(ask, device))
             sample[f"gpu-{index}_other_processes"] = self._asked(
-                index, "other_processes", partial(self._others, index, device, ours)
+                partial(self._others, index, device, ours)
             )
         return sample
 
     def read_link(self) -> Dict[str, Any]:
         """Return each quantity of LINK_UNITS of the last device; None for one that is absent."""
-        index, n = len(self.handles) - 1, self.library
+        n = self.library
         asked = (n.nvmlDeviceGetCurrPcieLinkGeneration, n.nvmlDeviceGetCurrPcieLinkWidth)
         return {
-            name: self._asked(index, name, partial(ask, self.handles[-1]))
+            name: self._asked(partial(ask, self.handles[-1]))
             for name, ask in zip(LINK_UNITS, asked)
         }
 
-    def _asked(self, index: int, name: str, ask: Callable[[], Any]) -> Any:
+    def _asked(self, ask: Callable[[], Any]) -> Any:
         """Return a quantity; None where the device gives no answer."""
         try:
             return ask()
-        except self.library.NVMLError as error:
-            self.absent[f"gpu-{index} {name}"] = str(error)
+        except self.library.NVMLError:
             return None
 
     def _others(self, index: int, device: Any, ours: Set[int]) -> List[int]:

@@ -1,7 +1,7 @@
 """Watch the machine while ranks are timed, and sum up what was seen in the timed region.
 
 A thread of the launcher, which otherwise sleeps, takes a sample every half second: about 20 small
-files, and 7 calls for each GPU. It is a thread because a hanging sensor must not keep the launcher
+files, and 5 calls for each GPU. It is a thread because a hanging sensor must not keep the launcher
 from the time limit. It runs on a core that the run does not use, where there is one. Load and
 energy are counters, so nothing need happen at the ends of the timed region: they are interpolated.
 """
@@ -27,7 +27,7 @@ MOST_SAMPLES = 1000
 #: Seconds that ranks wait for the first sample, and the record for the last.
 PATIENCE_SECONDS = 10.0
 
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+
 _JOULES = "_joules"
 
 Sample = Dict[str, Any]
@@ -45,8 +45,8 @@ class Watcher:
 
     ``cores``: logical cores of the run. ``variables``: of its ranks. ``devices``: number of its
     GPUs, 0 on a CPU. ``samples``: in order of their ``seconds``, on the clock of the ranks.
-    ``absent``: what is not watched and why. ``counted``: cores whose load counts. ``gpus``: name,
-    uuid and ECC mode of each."""
+    ``absent``: why GPUs are not watched, or why the watcher ended. ``counted``: cores whose load
+    counts. ``gpus``: name, uuid and ECC mode of each."""
 
     def __init__(self, cores: Sequence[int], variables: Mapping[str, str], devices: int) -> None:
         self.samples: List[Sample] = []
@@ -54,7 +54,7 @@ class Watcher:
         self.used, self.counted = sorted(cores), shared_with(cores)
         self.absent: Dict[str, str] = {}
         self.gpus: List[Dict[str, Any]] = []
-        self.memory_bytes: Optional[int] = None
+
         self._variables, self._devices = variables, devices
         self._started = threading.Event()
         self._end = threading.Event()
@@ -105,8 +105,6 @@ class Watcher:
                 self.gpus = self._gpus.facts
             except nvml.Unwatchable as error:
                 self.absent["gpus"] = str(error)
-        self.absent.update(self._sensors.absent)
-        self.memory_bytes = self._sensors.memory_bytes()
 
     def take(self) -> Sample:
         """Return one sample, taken now."""
@@ -117,7 +115,6 @@ class Watcher:
         sample["own_seconds"] = own["ranks"] + (own["launcher"] if self._beside else 0.0)
         if self._gpus:
             sample.update(self._gpus.read(self._own.processes))
-            self.absent.update(self._gpus.absent)
         return sample
 
 
@@ -167,9 +164,7 @@ def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
     before = [sample for sample in samples if sample["seconds"] < start]
     after = [sample for sample in samples if sample["seconds"] > end]
     samples = [*before[-1:], *inside, *after[:1]]
-    stolen, swapped = (
-        growth(samples, name, window) for name in ("stolen_seconds", "swapped_pages")
-    )
+    stolen = growth(samples, "stolen_seconds", window)
     energies = {
         name[: -len(_JOULES)]: growth(samples, name, window)
         for name in (samples[0] if samples else ())
@@ -189,9 +184,6 @@ def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
         "temperature_celsius_max": max(_values(inside, "temperature_celsius"), default=None),
         "throttle_events": _difference(_values(samples, "throttle_events")),
         "throttled_periods": _difference(_values(samples, "throttled_periods")),
-        "memory_bytes": watcher.memory_bytes,
-        "memory_available_bytes_min": min(_values(inside, "memory_available_bytes"), default=None),
-        "swapped_bytes": None if swapped is None else swapped * _PAGE,
         # By counter: package-0, dram-0, gpu-0.
         "energy_joules": {name: used for name, used in energies.items() if used is not None},
         "gpus": [

@@ -25,9 +25,6 @@ NOTHING_KNOWN: dict[str, Any] = {
     "machine_foreign_load": None,
     "steal": None,
     "throttle_events": None,
-    "memory_bytes": None,
-    "memory_available_bytes_min": None,
-    "swapped_bytes": None,
 }
 
 
@@ -56,8 +53,6 @@ def test_a_calm_run_is_not_disturbed(seen: dict[str, Any] | None) -> None:
         (watch(machine_foreign_load={"mean": 0.9, "max": 1}), "0.90 of the machine's cores (8)"),
         (watch(steal=0.1), "the hypervisor took 2.5% of the run's cores"),
         (watch(throttle_events=3), "throttled for its heat (3 events)"),
-        (watch(memory_available_bytes_min=2**28), "only 256 MiB of memory were available"),
-        (watch(swapped_bytes=11 * 2**20), "11 MiB were swapped"),
         (gpu(throttle_reasons={"hw_slowdown": 0.05}), "GPU 1 was throttled: hw_slowdown in 5%"),
         (gpu(other_processes=[41, 42]), "GPU 1 had other processes: 41, 42"),
     ],

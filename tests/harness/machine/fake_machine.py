@@ -47,8 +47,6 @@ def machine(root: Path) -> tuple[str, str]:
         root,
         {
             "proc/stat": stat({0: (10.0, 1.0), 1: (20.0, 3.0)}, interrupts=50.0),
-            "proc/meminfo": "MemTotal:  1000 kB\nMemFree: 1 kB\nMemAvailable:   400 kB\n",
-            "proc/vmstat": "nr_x 5\npswpin 30\npswpout 12\n",
             "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq": "1000000\n",
             "sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq": "3000000\n",
             "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "2\n",

@@ -27,7 +27,7 @@ def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: in
     two cores and so many GPUs."""
     watching = watcher.Watcher([0, 1], {}, gpus)
     watching.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
-    watching.samples, watching.memory_bytes = samples, 2**30
+    watching.samples = samples
     actual = watcher.summarize(watching, (start, end))
     assert_valid(actual, "watch")
     return actual
@@ -96,25 +96,21 @@ def test_energy_is_that_of_a_window_that_the_samples_span() -> None:
 
 
 def test_the_host_is_summed_up() -> None:
-    def host(seconds: float, mhz: float, degrees: float, free: float, events: int) -> Any:
+    def host(seconds: float, mhz: float, degrees: float, events: int) -> Any:
         return load(
             seconds,
             0.0,
             0.0,
             mhz=mhz,
             temperature_celsius=degrees,
-            memory_available_bytes=free,
             throttle_events=events,
-            swapped_pages=10 * seconds,
         )
 
-    samples = [host(0, 900, 99, 5.0, 3), host(1, 2000, 60, 900.0, 3), host(2, 1500, 70, 700.0, 4)]
-    actual = summarized([*samples, host(3, 800, 99, 5.0, 6)], 0.5, 2.5)
+    samples = [host(0, 900, 99, 3), host(1, 2000, 60, 3), host(2, 1500, 70, 4)]
+    actual = summarized([*samples, host(3, 800, 99, 6)], 0.5, 2.5)
     assert actual["frequency_mhz"] == {"min": 1500, "median": 1750, "max": 2000}
     assert actual["temperature_celsius_max"] == 70
-    assert actual["memory_available_bytes_min"] == 700
     assert actual["throttle_events"] == 3
-    assert actual["swapped_bytes"] == pytest.approx(20 * 4096)
 
 
 def test_gpus_are_summed_up_one_by_one() -> None:
