@@ -89,13 +89,10 @@ def write(
     folder: Path,
     parts: int = FEWEST_PARTS,
     soft_labels: bool = False,
-    micro_steps: bool = False,
 ) -> None:
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
-    ``soft_labels``: with label smoothing and mixup, of images with a class each. ``micro_steps``:
-    with the spread of gradients over masks of dropout, where the model is small enough for so many
-    passes.
+    ``soft_labels``: with label smoothing and mixup, of images with a class each.
 
     ``model_config.json`` and ``model_config-dropout.json`` (to run with, without
     dropout and with the model's own), ``weights.npz``, ``batch-RANK.npz``,
@@ -121,7 +118,7 @@ def write(
         "clip_averaged": averaged.get("clip_global_norm"),
     }
     if results.has_dropout:
-        expected |= results.dropout(micro_steps)
+        expected["dropout"] = results.dropout()
     results.finish(expected)
 
 
@@ -339,10 +336,9 @@ class ReferenceResults:
                 change = {name: array - weights[name] for name, array in after.items()}
                 self.save(f"statistics-{convention}-{count}-{step}-{rank}", change)
 
-    def dropout(self, micro_steps: bool) -> dict[str, Any]:
+    def dropout(self) -> dict[str, Any]:
         """Return the moments of statistics over random masks with each set of weights that shows
-        other places of dropout, by its name, and the spread of gradients for ``micro_steps``; save
-        what these statistics are made with."""
+        other places of dropout, by its name; save what these statistics are made with."""
         config = verification_model_config(self.model_config, with_dropout=True)
         model, batch, hyper = self.model, self.batches[0], config["hyperparameters"]
         random = np.random.RandomState(0)
@@ -371,16 +367,7 @@ class ReferenceResults:
             drawn = dropout.sampled(masked, plain, scaled, passes)
             moments[name] = dropout.moments(drawn, plain, scaled)
             moments[name]["losses"] = [np.mean(losses), np.var(losses, ddof=1)]
-        spread = {}
-        if micro_steps and passes >= dropout.GRADIENTS:
-            trained = {name: self.exact[name] for name in self._trained}
-
-            def loss(some: Arrays) -> Any:
-                outputs = model.forward({**self.exact, **some}, batch, hyper, True, mask)
-                return model.loss(outputs, batch, hyper)
-
-            spread = dropout.spread(lambda: autograd.grad(loss)(trained))
-        return {"dropout": moments, "dropout_gradients": spread}
+        return moments
 
 
 def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:
