@@ -8,21 +8,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from core import programs
+from core import cuda, programs
 
-#: Starts CUDA in a process of its own, because a broken driver may hang or crash. Prints the error.
-_START = """
-import ctypes, sys
-try:
-    driver = ctypes.CDLL("libcuda.so.1")
-except OSError:
-    sys.exit()  # frameworks may find it elsewhere
-status = driver.cuInit(0)
-if status:
-    text = ctypes.c_char_p()
-    driver.cuGetErrorString(status, ctypes.byref(text))
-    print(status, (text.value or b"").decode("utf-8", "replace"))
-"""
 _SECONDS = 120.0
 #: What helps against an error, by CUDA's number of it.
 REMEDIES = {
@@ -40,7 +27,7 @@ REMEDIES = {
 def fault() -> str:
     """Return why CUDA does not start and what helps; "" if it does, or has no library here."""
     try:
-        ended = programs.run([sys.executable, "-c", _START], timeout=_SECONDS)
+        ended = programs.run([sys.executable, "-I", cuda.__file__], timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         return f"CUDA does not start within {_SECONDS:g} s; allowed: a driver that answers"
     number, _, words = ended.stdout.strip().partition(" ")
