@@ -70,7 +70,11 @@ class LayerFunction(NamedTuple):
 
 
 class Primitives(ABC):
-    """Primitives of a framework on the rank's device. ``dtype``: the framework's, of matmuls."""
+    """Primitives of a framework on the rank's device. ``dtype``: the framework's, of matmuls.
+
+    What is prepared takes float32 numpy arrays and copies them to the device as ``dtype``. Methods
+    raise :class:`harness.adapter.Unsupported` for what the framework cannot compute there. Those
+    for several ranks are called in all of them."""
 
     #: Collectives that the framework has, and what it says of the others.
     COLLECTIVES: Sequence[str] = OPERATIONS
@@ -112,6 +116,7 @@ class Primitives(ABC):
         return self.repeated(function, operands)
 
     def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
+        """Prepare MATMUL, ADD, MULTIPLY, EXP, SCALE or TRIAD of ``arrays``."""
         return self.prepared(self.function(name), arrays)
 
     def prepared(self, function: Function, arrays: Sequence[Any]) -> Operation:
@@ -120,9 +125,12 @@ class Primitives(ABC):
         return Operation(made.run, lambda: self.to_numpy(made.held()), self.name_of(made.held()))
 
     def matmul_in(self, dtype: str, arrays: Sequence[Any]) -> Operation:
+        """Prepare the matmul of two arrays in ``float64`` or ``int8``, in which no model trains."""
         raise Unsupported(f"matmuls in {dtype} are measured in PyTorch alone")
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
+        """Prepare the matmul of two matrices, by the function that the framework has for its
+        layers."""
         return self.operation(MATMUL, [left, right])
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
@@ -139,6 +147,11 @@ class Primitives(ABC):
         raise NotImplementedError
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
+        """Prepare forward and backward kernels of ``layer``.
+
+        ``arrays``: operands of the layer's shapes (images and kernel, or query, key and value),
+        then the gradient of the result. The framework's layout is made here, outside the kernels.
+        Attention has no dropout and no padding mask."""
         import numpy as np
 
         if isinstance(layer, ConvolutionShape):
@@ -185,12 +198,26 @@ class Primitives(ABC):
         return self.to_numpy(ran.held()).transpose(*map(int, np.argsort(axes[0])))
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
+        """Prepare a collective on this rank's one-dimensional ``array``, as ``dtype``.
+
+        Reductions are sums; rank 0 is the root of BROADCAST and REDUCE. REDUCE_SCATTER and
+        ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends it to the next rank
+        and receives that of the one before."""
         raise NotImplementedError
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
+        """Prepare the matmul of this rank's ``left`` (m, k) and ``right`` (k, n).
+
+        ``operation``: ALL_REDUCE, where the whole product is the sum of the parts, or ALL_GATHER,
+        where the parts of all ranks are joined to (m, ranks x n)."""
         raise NotImplementedError
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
+        """Prepare ``count`` runs of MATMUL or MULTIPLY of two ``arrays``, each after the one
+        before, and an all-reduce of ``message``, a one-dimensional float32 array.
+
+        They run at the same time by the means by which the framework's training communicates
+        gradients during the backward pass."""
         reduced = self.collective(ALL_REDUCE, message, "float32")
         return side_by_side(self.operation(name, arrays), reduced, count)
 

@@ -43,7 +43,7 @@ class Elementwise(Sweep):
         elements = context.workload.parameters["elements"]
         drawn = blocks.random_of(context).uniform(-1, 1, (READ[subject], elements))
         arrays = list(drawn.astype(np.float32))
-        ran = context.adapter.operation(subject, arrays)
+        ran = context.adapter.primitives().operation(subject, arrays)
         taken = blocks.measure(context, ran)
         exact = exact_elements(subject, *arrays)
         check_elements(subject, np.asarray(ran.result()), exact, ran.dtype)

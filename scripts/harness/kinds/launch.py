@@ -48,7 +48,7 @@ class Launch(Sweep):
         import numpy as np
 
         first, second = blocks.random_of(context).standard_normal((2, subject)).astype(np.float32)
-        added = context.adapter.operation(ADD, [first, second])
+        added = context.adapter.primitives().operation(ADD, [first, second])
         taken = blocks.measure(context, added)
         check_elements(ADD, np.asarray(added.result()), first + second, added.dtype)
         count = taken["operations"]

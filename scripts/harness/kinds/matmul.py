@@ -63,12 +63,12 @@ class Matmul(Sweep):
         first, second = operands(subject, random)
         asked = context.workload.parameters["dtype"]
         if asked == OF_PRECISION:
-            product = context.adapter.operation(MATMUL, [first, second])
+            product = context.adapter.primitives().operation(MATMUL, [first, second])
             dtype = rounding.check_ran_in(context, product.dtype)
         else:
             if asked == INT8:
                 first, second = whole_numbers(first), whole_numbers(second)
-            product = context.adapter.matmul_in(asked, [first, second])
+            product = context.adapter.primitives().matmul_in(asked, [first, second])
             dtype = product.dtype
             context.fields["matmul_dtypes"] = {dtype: 1}
         timing = blocks.measure(context, product)

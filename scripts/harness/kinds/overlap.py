@@ -102,7 +102,8 @@ class Overlap(Sweep):
         total = collectives.expected(ALL_REDUCE, messages, here.rank)
 
         def prepare(matmuls: int) -> Overlapped:
-            made: Overlapped = adapter.overlapped(operation, arrays, matmuls, messages[here.rank])
+            message, primitives = messages[here.rank], adapter.primitives()
+            made: Overlapped = primitives.overlapped(operation, arrays, matmuls, message)
             return made
 
         def match() -> int:

@@ -118,4 +118,4 @@ def square_matmul(adapter: SingleOperations, size: int) -> Tuple[Operation, Any,
 
     random = np.random.RandomState(adapter.rank_context.seed)
     left, right = operands(MatmulShape(1, size, size, size), random)
-    return adapter.layer_matmul(left, right), left, right, random
+    return adapter.primitives().layer_matmul(left, right), left, right, random

@@ -70,7 +70,8 @@ class ShardedMatmul(Sweep):
         left, right = operands(subject, random)
         own = share_of(subject, sharded, rank, ranks)
         parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
-        matmul = context.adapter.sharded_matmul(*map(np.ascontiguousarray, parts), operation)
+        primitives = context.adapter.primitives_with(operation)
+        matmul = primitives.sharded_matmul(*map(np.ascontiguousarray, parts), operation)
         dtype = rounding.check_ran_in(context, matmul.dtype)
 
         def check(when: str) -> None:

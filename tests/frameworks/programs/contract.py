@@ -103,7 +103,7 @@ def single_operations(adapter):
             operations[name] = f"unsupported: {error}"
 
     def elementwise(kind, operands, expected):
-        return adapter.operation(kind, operands), expected, 1
+        return adapter.primitives().operation(kind, operands), expected, 1
 
     note("batched", elementwise, of_one.MATMUL, [first, second], first @ second)
     note("matmul", elementwise, of_one.MATMUL, [first[0], second[0]], first[0] @ second[0])
@@ -115,7 +115,7 @@ def single_operations(adapter):
 
     def exchanged(operation):
         arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
-        made = adapter.collective(operation, arrays[RANK], "float32")
+        made = adapter.primitives_with(operation).collective(operation, arrays[RANK], "float32")
         made.run()
         made.reset()
         wanted = collectives.expected(operation, arrays, RANK)
@@ -124,7 +124,7 @@ def single_operations(adapter):
     def layered(kind, shape):
         require(adapter, MicroBenchmarks)
         arrays = kind.operands(shape, random)
-        made = adapter.forward_backward(shape, arrays)
+        made = adapter.primitives().forward_backward(shape, arrays)
         made.forward.run()
         made.backward.run()
         adapter.synchronize()
@@ -141,7 +141,7 @@ def single_operations(adapter):
 
     def beside(name, operands):
         arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
-        made = adapter.overlapped(name, operands, 3, arrays[RANK])
+        made = adapter.primitives().overlapped(name, operands, 3, arrays[RANK])
 
         def run():
             made.reset()
@@ -164,7 +164,9 @@ def single_operations(adapter):
         a, b = first[0], second[0]
         own = slice(8 // WORLD * RANK, 8 // WORLD * (RANK + 1))
         given = (a[:, own], b[own]) if operation == communication.ALL_REDUCE else (a, b[:, own])
-        made = adapter.sharded_matmul(*map(np.ascontiguousarray, given), operation)
+        made = adapter.primitives_with(operation).sharded_matmul(
+            *map(np.ascontiguousarray, given), operation
+        )
 
         def apart():
             made.matmul()
@@ -186,7 +188,9 @@ def single_operations(adapter):
         seconds, several = {}, count
         side = random.standard_normal((extent, extent)).astype(np.float32)
         for count in (1, several):
-            made = adapter.overlapped(name, [side, side], count, np.zeros(4, np.float32))
+            made = adapter.primitives().overlapped(
+                name, [side, side], count, np.zeros(4, np.float32)
+            )
             taken = []
             for _ in range(7):
                 adapter.synchronize()

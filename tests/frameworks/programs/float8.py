@@ -53,5 +53,5 @@ def refuse():
     return {
         "convolutions": raised(Unsupported, lambda: built(model_config, precision="fp8")),
         "sides": raised(Unsupported, lambda: built(small, precision="fp8")),
-        "product": raised(Unsupported, lambda: adapter.layer_matmul(array, array)),
+        "product": raised(Unsupported, lambda: adapter.primitives().layer_matmul(array, array)),
     }

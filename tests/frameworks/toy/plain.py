@@ -22,6 +22,7 @@ from harness.communication import (
     ALL_REDUCE,
     ALL_TO_ALL,
     BROADCAST,
+    OPERATIONS,
     REDUCE,
     REDUCE_SCATTER,
     SEND_RECEIVE,
@@ -45,7 +46,6 @@ from harness.operations import (
     PairTransfers,
     Transfers,
 )
-from harness.primitives import Primitives
 
 from .models import toy
 from .ring import Ring
@@ -87,6 +87,8 @@ class PlainToy(
     """Toy framework: a step is complete :meth:`seconds` after the one before it.
     The points of a batch are its `x` and `y`; without these the toy draws its own."""
 
+    COLLECTIVES = OPERATIONS
+
     def start(self) -> None:
         self.done_at = 0.0
         several = self.rank_context.world_size > 1
@@ -103,9 +105,9 @@ class PlainToy(
         )
         self.line = toy.Line(self.case.batch_per_device * self.case.accumulation, seed)
         self.rate = self.model_config["hyperparameters"]["learning_rate"]
-        self.put(batch)
+        self.feed(batch)
 
-    def put(self, batch: dict[str, Any]) -> None:
+    def feed(self, batch: dict[str, Any]) -> None:
         if batch:
             self.line.points = list(zip(*(batch[name].tolist() for name in "xy"), strict=True))
 
@@ -212,8 +214,8 @@ class PlainToy(
     def logits(self) -> list[Any]:
         return [self.line.forward()]
 
-    def primitives(self) -> Primitives:
-        raise NotImplementedError("the toy computes without them")
+    def primitives(self) -> Any:
+        return self
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
         dtype = "float32" if self.case.precision == "fp32" else "bfloat16"

@@ -132,7 +132,7 @@ class ModelKernels(Sweep, Generic[Shape]):
     def run(self, context: Context, subject: Any) -> Iterator[Block]:
         random = blocks.random_of(context)
         arrays = self.operands(subject, random)
-        kernels = context.adapter.forward_backward(subject, arrays)
+        kernels = context.adapter.primitives().forward_backward(subject, arrays)
         dtype = rounding.ran_in(context, kernels.forward.dtype)
         self._dtypes[dtype] = self._dtypes.get(dtype, 0) + 1
         taken = [blocks.measure(context, kernel) for kernel in kernels]
