@@ -10,15 +10,11 @@ SYNTHETIC_HOST = "synthetic_host"
 DATA = "data"
 #: New batch before each step, of images that NVIDIA's DALI reads from files.
 DALI = "dali"
-#: The same, decoded on the GPU.
-DALI_GPU = "dali_gpu"
 #: Input of an imported figure that states none, and of our runs with a synthetic batch.
 NATIVE = "native"
-NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI, DALI_GPU)
-#: Inputs that DALI reads.
-OF_DALI = (DALI, DALI_GPU)
+NAMES = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
 #: Inputs that read files.
-READING = (DATA, *OF_DALI)
+READING = (DATA, DALI)
 
 
 def told_apart(name: str, identity: str) -> str:

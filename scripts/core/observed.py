@@ -86,8 +86,8 @@ _SETTINGS = (
     _condition(
         "input",
         "where the samples come from: `native`, as the source has it, of our own runs a batch on "
-        "the device; `synthetic_host`; `data@`, `dali@` or `dali_gpu@` and the first digits of the "
-        "data set's identity; or another pipeline",
+        "the device; `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
+        "identity; or another pipeline",
         NATIVE,
         setting="",
     ),

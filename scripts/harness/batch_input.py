@@ -11,7 +11,6 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Dict, List, Sequence
 
 from harness.adapter import Capability
-from harness.loader import Loading
 
 
 class BatchInput(Capability):
@@ -19,18 +18,12 @@ class BatchInput(Capability):
 
     LACKING: ClassVar[str] = "takes no other batch and learning rate than it was built with"
 
+    @abstractmethod
     def feed(self, batch: Dict[str, Any]) -> None:
         """Copy ``batch`` to the device, where the next :meth:`step` computes with it.
 
         It has the same numpy arrays by name, shape and dtype as in :meth:`build`, and may be
-        overwritten when this returns. Of a loader that decodes on the GPU, it may have a
-        :class:`harness.loader.DeviceArray`, which is not copied."""
-        self.put(self.take_device_arrays(batch) if isinstance(self, Loading) else batch)
-
-    @abstractmethod
-    def put(self, batch: Dict[str, Any]) -> None:
-        """Copy a batch to the device, as :meth:`feed` does. What is a tensor of the framework
-        already lies there."""
+        overwritten when this returns."""
 
     @abstractmethod
     def set_learning_rate(self, rate: float) -> None:

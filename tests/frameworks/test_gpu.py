@@ -203,42 +203,6 @@ def test_a_batch_is_copied_while_the_step_before_runs(run: ForkServer) -> None:
     assert not actual["waited"]
 
 
-FEEDS_FROM_DALI = ("pytorch", "tensorflow", "jax", "paddle", "mxnet", "oneflow")
-
-
-@pytest.mark.parametrize(
-    ("run", "ranks", "steps"),
-    [*((name, 1, 2) for name in FEEDS_FROM_DALI), ("pytorch", 2, 1), ("tensorflow", 2, 1)],
-    indirect=["run"],
-)
-def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
-    run: ForkServer, pictures: Path, ranks: int, steps: int
-) -> None:
-    if run.framework == "oneflow":
-        steps = 1  # its adapter has no micro-steps
-    compiler = "jit" if run.framework == "jax" else "none"
-    options = {
-        "model_config": small(RESNET, blocks=[1]),
-        "compiler": compiler,
-        "steps": steps,
-        "data": str(pictures),
-    }
-    for rank in run.after("gpu.stand_for_dali")("gpu.train_with_dali", ranks, **options):
-        for entry in rank["found"]:
-            assert len(entry["input_pipeline"]["copy_seconds"]) == 2
-            assert entry["loader"]["loader"] == "double"
-            assert entry["input_pipeline"]["loader_samples"] > 0
-            assert entry["last_value"] == rank["found"][0]["last_value"]
-        assert rank["on_host"] == 2, "the check and the batch of build()"
-
-
-@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
-def test_tensorflow_finds_images_on_its_only_gpu_by_its_own_number(run: ForkServer) -> None:
-    (actual,) = run.after("gpu.stand_for_dali")("gpu.take_by_number")
-    assert "GPU:1 unknown device" in actual["as_it_is"]
-    assert "GPU:0 unknown device" in actual["taken"]
-
-
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "jax"], indirect=True)
 def test_text_is_generated_on_a_gpu(run: ForkServer) -> None:
     compiler = "jit" if run.framework == "jax" else "none"

@@ -37,7 +37,6 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     MODULE = "jax"
     GENERATES_WITH = ("none", "jit")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED",)
-    FROM_DLPACK = "dlpack.from_dlpack"
 
     def start(self) -> None:
         devices.configure(self.rank_context, self.case.precision)
@@ -76,7 +75,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         }
         own = steps.Own(statistics, key)
         self._own = arrays.own(own)
-        self.put(batch)
+        self.feed(batch)
         forward = arrays.gathering(steps.forward(definition, self._dtype, self.trains))
         self._logits: Any = lambda *given: forward(*given)[0]
         self._compiled_logits: Any = None
@@ -106,7 +105,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         )
         self._proved = self._step
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         parts = micro_batches(_narrow(batch), self.case.accumulation)
         self._batch = self._step_batch = self._arrays.batch(parts[0])
         if len(parts) > 1:
@@ -289,8 +288,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         )
         self._proved = self._generator.decoding
 
-    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
-        self._latest = run(tokens)
+    def _pass(self, run: Callable[..., Any], *tokens: Any) -> Any:
+        self._latest = run(*tokens)
         return self._latest
 
     def primitives(self) -> Primitives:

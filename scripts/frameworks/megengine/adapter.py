@@ -45,14 +45,14 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         megengine.random.seed(self.rank_context.seed)
         self._model = self._definition.build()
         self._model.train(self.trains)
-        self.put(batch)
+        self.feed(batch)
         if self.trains:
             self._parameters = dict(self._model.named_parameters())
             self._manager = megengine.autodiff.GradManager().attach(self._parameters.values())
             self._optimizer = optimizers.from_model_config(self._parameters, self.model_config)
         megengine.random.seed(self.rank_context.dropout_seed)
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         self._batch = {name: self._tensor(array) for name, array in batch.items()}
 
     def _tensor(self, array: Any) -> Any:

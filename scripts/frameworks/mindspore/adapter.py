@@ -57,7 +57,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
             parameter.name = name  # optimizers ask for different ones
-        self.put(batch)
+        self.feed(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
         # each has taken the seed of the weights when it was made, the same in every rank
@@ -72,7 +72,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         # mutable: else a graph holds the values of its first batch and is compiled for each
         self._batches = [
             mindspore.mutable({name: mindspore.Tensor(array) for name, array in part.items()})

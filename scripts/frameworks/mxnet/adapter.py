@@ -20,7 +20,7 @@ from harness.adapter import (
     variable_of,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.loader import DeviceArray, Loading
+from harness.loader import Loading
 from harness.optimizers import update_rules
 from harness.primitives import Primitives
 
@@ -35,7 +35,6 @@ LOSS_SCALE = "loss scale"  # in a checkpoint
 class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     MODULE = "mxnet"
     OUT_OF_MEMORY = ("Failed to allocate CPU Memory",)
-    FROM_DLPACK = "nd.from_dlpack"
 
     def start(self) -> None:
         several = self.rank_context.world_size > 1
@@ -97,15 +96,12 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
                 for part in parts
             ]
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         # Into the arrays that the step has, once what was enqueued has read them.
         for (inputs, labels), (taken, learned) in zip(self._parts, self._taken(batch)):
             pairs = [*zip(inputs, taken), *((labels[name], learned[name]) for name in labels)]
             for array, values in pairs:
                 array[:] = devices.staged(values, self._context)
-
-    def device_tensor(self, array: DeviceArray) -> Any:
-        return self._from_dlpack()(array.__dlpack__())
 
     def set_learning_rate(self, rate: float) -> None:
         optimizers.set_rate(self._trainer, rate)

@@ -17,7 +17,7 @@ from harness.adapter import (
     state_of_modules,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.loader import DeviceArray, Loading
+from harness.loader import Loading
 from harness.primitives import Primitives
 
 from . import compiler, devices, matmuls, micro, optimizers
@@ -59,14 +59,11 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             arrays = {n: a.transpose((0, 3, 1, 2)) if a.ndim == 4 else a for n, a in batch.items()}
         return {name: devices.copied(array, self._device) for name, array in arrays.items()}
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         moved = self._moved(batch)
         if self._graph_mode and self.rank_context.world_size > 1:
             moved = devices.join(moved, self._device)
         self._batch = moved
-
-    def device_tensor(self, array: DeviceArray) -> Any:
-        return self._from_dlpack()(array.__dlpack__())
 
     def set_learning_rate(self, rate: float) -> None:
         groups = self._optimizer.param_groups

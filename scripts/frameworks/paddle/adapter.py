@@ -54,7 +54,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         )
 
     def build(self, batch: Dict[str, Any]) -> None:
-        self.put(batch)
+        self.feed(batch)
         paddle.seed(self.rank_context.seed)  # the same weights in every rank
         self._model = self._definition.build()
         if self._amp:
@@ -74,7 +74,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         definition = self._definition
         parts = micro_batches(batch, self.case.accumulation)
         moved = [
@@ -209,12 +209,12 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         (prompts,) = self._inputs
         self._generator = generator(self._model, prompts, new_tokens)
 
-    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
+    def _pass(self, run: Callable[..., Any], *tokens: Any) -> Any:
         mixed: ContextManager[Any] = contextlib.nullcontext()
         if self._amp:
             mixed = paddle.amp.auto_cast(dtype=self._dtype, level="O1")
         with paddle.no_grad(), mixed:
-            return run(None if tokens is None else paddle.to_tensor(tokens))
+            return run(*map(paddle.to_tensor, tokens))
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, paddle.get_device(), self._dtype)

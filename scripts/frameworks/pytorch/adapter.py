@@ -93,7 +93,7 @@ class PyTorchAdapter(
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition = self._definition
-        self.put(batch)
+        self.feed(batch)
         torch.manual_seed(self.rank_context.seed)  # the same weights in every rank
         self._model = definition.build().train(self.trains)
         if not self._amp and self._dtype != torch.float32:
@@ -129,7 +129,7 @@ class PyTorchAdapter(
         if self._in_stages:
             self._sharding.prepare(self._micro_batches, self._loss_of, self._autocast)
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         self._micro_batches = []
         for part in micro_batches(batch, self.case.accumulation):
             tensors = self._copies(part)
@@ -329,9 +329,6 @@ class PyTorchAdapter(
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof(self.case.compiler, self._whole_graph, self.step)
 
-    def compiled_by_model(self) -> Dict[str, Any]:
-        return compiler.compiled_by_model()
-
     def recompilations(self) -> List[str]:
         return compiler.recompilations()
 
@@ -378,10 +375,9 @@ class PyTorchAdapter(
         hold others whole operations, which torchao's of float8 do not know."""
         return torch.no_grad if self._in_float8 else torch.inference_mode
 
-    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
+    def _pass(self, run: Callable[..., Any], *tokens: Any) -> Any:
         with self._without_gradients(), self._autocast():
-            moved = None if tokens is None else torch.from_numpy(tokens).to(self._device)
-            return run(moved)
+            return run(*(torch.from_numpy(array).to(self._device) for array in tokens))
 
     def reset_peak_device_memory(self) -> None:
         if self._cuda:

@@ -30,7 +30,7 @@ from harness.adapter import (
     micro_batches,
 )
 from harness.common_capabilities import CommonCapabilities
-from harness.loader import DeviceArray, Loading
+from harness.loader import Loading
 from harness.primitives import Primitives
 
 from . import devices, matmuls, micro, optimizers, steps
@@ -56,7 +56,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     MODULE = "tensorflow"
     GENERATES_WITH = ("none", "xla")
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
-    FROM_DLPACK = "experimental.dlpack.from_dlpack"
 
     def start(self) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(self.rank_context.threads)
@@ -77,7 +76,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         definition = self._definition
         xla = self.case.compiler == "xla"
         batch = definition.batch(batch) if "own" in self.model_config else batch
-        self.put(batch)
+        self.feed(batch)
         tf.keras.utils.set_random_seed(self.rank_context.seed)
         with self._strategy.scope():  # the variables of all ranks start as those of rank 0
             self._model = definition.build()
@@ -97,7 +96,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         self._step = function.get_concrete_function(self._step_batch)
         self._proved = self._step
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         count = self.case.accumulation
         tensors = {name: tf.constant(array) for name, array in batch.items()}
         self._batch, self._step_batch = micro_batches(tensors, count)[0], tensors
@@ -106,9 +105,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
                 name: tf.reshape(tensor, (count, -1, *tensor.shape[1:]))
                 for name, tensor in tensors.items()
             }
-
-    def device_tensor(self, array: DeviceArray) -> Any:
-        return self._from_dlpack()(devices.capsule(array))
 
     def set_learning_rate(self, rate: float) -> None:
         # a variable, which the traced step reads; what scales the loss has none of its own

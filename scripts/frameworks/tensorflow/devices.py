@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
-from typing import Any, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 import tensorflow as tf
 from harness.adapter import (
@@ -17,7 +16,6 @@ from harness.adapter import (
     require_tf32,
     takes_gpu,
 )
-from harness.loader import DeviceArray
 
 MACHINE_CODE, PTX = "machine code", "PTX, compiled by the driver at first use"
 
@@ -65,20 +63,6 @@ def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
             f"compute capability {major}.{minor}"
         )
     return MACHINE_CODE if any(is_code) else PTX
-
-
-def capsule(array: DeviceArray) -> Any:
-    """Return the DLPack capsule of ``array`` with the number that the GPU has in TensorFlow, which
-    sees no other: 0, not CUDA's, by which TensorFlow looks for it.
-
-    A capsule points to a DLManagedTensor: the address of the data, then the type and the number of
-    the device in 32 bits each (dlpack.h)."""
-    made = array.__dlpack__()
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.argtypes, pointer.restype = (ctypes.py_object, ctypes.c_char_p), ctypes.c_void_p
-    after_data = pointer(made, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
-    (ctypes.c_int32 * 2).from_address(after_data)[1] = 0
-    return made
 
 
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:

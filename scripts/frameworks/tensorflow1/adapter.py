@@ -27,7 +27,6 @@ tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
 class TensorFlow1Adapter(CommonCapabilities, Loading):
     MODULE = "tensorflow"
-    FROM_DLPACK = "experimental.dlpack.from_dlpack"
     OUT_OF_MEMORY = ("RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 
     def start(self) -> None:
@@ -87,12 +86,12 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             initialize = tf.global_variables_initializer()
         self._run = self._session(graph)
         self._run.run(initialize)
-        self.put(batch)
+        self.feed(batch)
         self._step: Any = self._first_step
         if is_mixed(self.case.precision):
             devices.require_halves(self.matmul_dtypes())
 
-    def put(self, batch: Dict[str, Any]) -> None:
+    def feed(self, batch: Dict[str, Any]) -> None:
         # copies: a session gives a variable the memory that it is fed, where that is aligned
         arrays = {name: array.copy() for name, array in batch.items()}
         steps.load(self._resident, arrays, self._run)

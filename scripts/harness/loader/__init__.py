@@ -9,10 +9,9 @@ from __future__ import annotations
 import importlib
 import math
 import multiprocessing
-import operator
-from typing import Any, Callable, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple, Union
+from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple, Union
 
-from core.inputs import DALI_GPU, OF_DALI
+from core.inputs import DALI
 
 from harness.adapter import Capability, Unsupported
 
@@ -27,10 +26,6 @@ DRAWS = 4 * TRIES + 1
 SHORTER = 256 / 224
 #: Seconds that a DataLoader waits for a batch of its worker processes before it gives up.
 TIMEOUT = 120
-#: Batches on the GPU that are kept: the new one, the one of the step that runs, and the one before
-#: it, because a framework that waits for the loss may leave the last backward pass.
-KEPT = 3
-
 
 #: Batch of a loader by the names of its request, as arrays that numpy takes without a copy where
 #: possible.
@@ -40,8 +35,8 @@ Batch = Dict[str, Any]
 class Loads(NamedTuple):
     """Request to a loader for images, in this order.
 
-    A batch has ``images``, float32 (batch, size, size, 3), normalized, or a :class:`DeviceArray`,
-    and ``labels``, int64 (batch,).
+    A batch has ``images``, float32 (batch, size, size, 3), normalized, and ``labels``, int64
+    (batch,).
 
     ``paths``: JPEG files. ``labels``: int64 (samples,). ``draws``: float64 (samples, DRAWS) from 0
     to 1, None in validation. ``batch``: samples of each batch, of which the last may have fewer.
@@ -63,30 +58,6 @@ class Loads(NamedTuple):
         """Return the request for the first ``count`` samples only."""
         draws = None if self.draws is None else self.draws[:count]
         return self._replace(paths=self.paths[:count], labels=self.labels[:count], draws=draws)
-
-
-class DeviceArray:
-    """Batch of images that DALI keeps on a GPU: float32 (batch, size, size, 3).
-
-    The images are complete. Frameworks take them by DLPack without a copy; DALI uses their memory
-    again when nothing refers to this object. numpy copies them to the host. ``tensor``: DALI's."""
-
-    dtype = "float32"
-
-    def __init__(self, tensor: Any) -> None:
-        self._tensor = tensor
-        self.shape: Tuple[int, ...] = tuple(tensor.shape())
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        import numpy as np
-
-        return np.array(self._tensor.as_cpu(), dtype)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._tensor.__dlpack__(**options)
-
-    def __dlpack_device__(self) -> Any:
-        return self._tensor.__dlpack_device__()
 
 
 class TokenLoads(NamedTuple):
@@ -126,22 +97,18 @@ class Loading(Capability):
     :meth:`start`, without :meth:`build`."""
 
     LACKING: ClassVar[str] = "brings no loader of files here"
-    #: Function in the framework that takes an array by DLPack.
-    FROM_DLPACK: ClassVar[str] = "from_dlpack"
-    #: Batches that were taken last, whose images a step may still read.
-    _on_device: Sequence[Any] = ()
 
     def _loader(self) -> Any:
         """Return the loader's module. Raises :class:`Unsupported` where something that it imports
         is missing."""
         package = type(self).__module__.rpartition(".")[0]
         try:
-            if self.case.input in OF_DALI:
-                return importlib.import_module(f"harness.loader.{self.case.input}")
+            if self.case.input == DALI:
+                return importlib.import_module("harness.loader.dali")
             return importlib.import_module(f"{package}.loader")
         except ModuleNotFoundError as error:
             name = error.name
-            if self.case.input in OF_DALI:
+            if self.case.input == DALI:
                 missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
                 raise Unsupported(f"its environment has no DALI: {missing}") from None
             whose = f"{self.case.framework}'s loader"
@@ -154,43 +121,11 @@ class Loading(Capability):
         :func:`is_flipped` says so, and normalized. In validation (:func:`centre`) they are resized
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
         and the framework's own error where a worker dies or hangs."""
-        if isinstance(loads, TokenLoads) and self.case.input in OF_DALI:
+        if isinstance(loads, TokenLoads) and self.case.input == DALI:
             raise Unsupported("DALI reads images here, no tokens")
         _shorten_sockets()
-        loader, accelerator = self._loader(), self.rank_context.accelerator
-        if self.case.input == DALI_GPU:
-            self._from_dlpack()
-        arrays: Iterator[Any] = loader.load(loads, accelerator)
+        arrays: Iterator[Any] = self._loader().load(loads, self.rank_context.accelerator)
         return (dict(zip(loads.names, each)) for each in arrays)
-
-    def _from_dlpack(self) -> Callable[[Any], Any]:
-        """Return the framework's function FROM_DLPACK. Raises :class:`Unsupported` where it has
-        none, or where there is no GPU."""
-        if self.rank_context.accelerator != "cuda":
-            raise Unsupported("dali_gpu decodes on a GPU, but this run uses a CPU")
-        try:
-            function = operator.attrgetter(self.FROM_DLPACK)(importlib.import_module(self.MODULE))
-        except AttributeError as error:
-            raise Unsupported(
-                f"{self.case.framework} takes no images from DALI's GPU memory: {error}"
-            ) from None
-        taken: Callable[[Any], Any] = function
-        return taken
-
-    def device_tensor(self, array: DeviceArray) -> Any:
-        """Return the framework's tensor of the memory of ``array``, not copied."""
-        return self._from_dlpack()(array)
-
-    def take_device_arrays(self, batch: Dict[str, Any]) -> Dict[str, Any]:
-        """Return ``batch`` with the framework's tensors instead of each :class:`DeviceArray`, whose
-        memory is kept until no step reads it."""
-        taken = {
-            name: self.device_tensor(array) if isinstance(array, DeviceArray) else array
-            for name, array in batch.items()
-        }
-        if any(isinstance(array, DeviceArray) for array in batch.values()):
-            self._on_device = [*self._on_device, batch][-KEPT:]
-        return taken
 
     def loader_settings(self) -> Dict[str, Any]:
         """Return what the loader is and how it is set up, as JSON values for the record."""

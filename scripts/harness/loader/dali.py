@@ -1,22 +1,20 @@
 """Load images by NVIDIA's DALI with its CPU operators, for any framework: NVIDIA's ResNet-50 calls
-this ``dali-cpu``. :mod:`harness.loader.dali_gpu` decodes on the GPU.
+this ``dali-cpu``.
 
 Batches are numpy arrays and reach the framework like those of any loader. The harness's crops are
 cut out while a file is decoded, as DALI's own ``image_random_crop`` does.
 
 Source: NVIDIA DALI documentation, operators ``decoders.image``, ``decoders.image_slice``,
-``resize``, ``crop_mirror_normalize``, ``external_source``; for a GPU, ``device="mixed"`` of the
-decoders, whose output the other operators follow."""
+``resize``, ``crop_mirror_normalize``, ``external_source``."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import numpy as np
 import nvidia.dali
 from nvidia.dali import fn, types
 
-from harness.adapter import Unsupported
 from harness.loader import DEVIATION, MEAN, Loads, centre, content_of, crop, is_flipped
 from harness.loader.encoded import size_of, whole_image
 
@@ -25,39 +23,26 @@ _SCALE = 255.0
 
 def load(loads: Loads, accelerator: str) -> Iterator[Tuple[Any, Any]]:
     """Yield images and labels; see :meth:`harness.loader.Loading.load`."""
-    for images, labels in batches(loads):
-        yield np.array(images.as_array()), labels
-
-
-def batches(loads: Loads, gpu: Optional[int] = None) -> Iterator[Tuple[Any, Any]]:
-    """Yield images as DALI's list of tensors, and labels.
-
-    The images are complete, because ``run`` without a stream waits for them. They are valid while
-    something refers to them, also by DLPack. ``gpu``: number of the GPU that decodes; None for the
-    CPU. Raises :class:`Unsupported` for a DALI that reuses their memory at the next batch."""
-    pipeline = nvidia.dali.Pipeline(loads.batch, max(1, loads.workers), gpu)
+    pipeline = nvidia.dali.Pipeline(loads.batch, max(1, loads.workers), None)
     with pipeline:
         labels, *arguments = fn.external_source(
             source=_batches(loads), num_outputs=4 if loads.draws is None else 5, batch=True
         )
-        pipeline.set_outputs(_images(loads, gpu, *arguments), labels)
+        pipeline.set_outputs(_images(loads, *arguments), labels)
     pipeline.build()
-    if gpu is not None and not getattr(pipeline, "exec_dynamic", False):
-        version = nvidia.dali.__version__
-        raise Unsupported(f"DALI {version} overwrites images on the GPU: exec_dynamic is not set")
     while True:
         try:
             images, labels = pipeline.run()
         except StopIteration:
             return
-        yield images, np.array(labels.as_array())
+        yield np.array(images.as_array()), np.array(labels.as_array())
 
 
-def settings(accelerator: str, operators: str = "CPU") -> Dict[str, Any]:
+def settings(accelerator: str) -> Dict[str, Any]:
     """Return the settings of the loader for the record; see
     :meth:`harness.loader.Loading.loader_settings`."""
     return {
-        "loader": f"nvidia.dali {nvidia.dali.__version__}, operators for the {operators}",
+        "loader": f"nvidia.dali {nvidia.dali.__version__}, operators for the CPU",
         "workers_are": "threads",
         "decoder": "nvidia.dali.fn.decoders",
         "interpolation": "bilinear, antialiased",
@@ -87,11 +72,10 @@ def _arguments(loads: Loads, number: int) -> Tuple[Any, ...]:
     return file, _pair(top, left), _pair(tall, wide), np.int32(is_flipped(draws))
 
 
-def _images(loads: Loads, gpu: Optional[int], files: Any, *arguments: Any) -> Any:
+def _images(loads: Loads, files: Any, *arguments: Any) -> Any:
     """Return the images of a batch, from what :func:`_arguments` gives of each."""
     side, flip = (loads.size, loads.size), 0
-    device = "cpu" if gpu is None else "mixed"  # which takes files on the host
-    options = {"device": device, "output_type": types.RGB, "adjust_orientation": False}
+    options = {"device": "cpu", "output_type": types.RGB, "adjust_orientation": False}
     if loads.draws is None:
         resized, start = arguments
         images = fn.resize(fn.decoders.image(files, **options), size=resized, antialias=True)

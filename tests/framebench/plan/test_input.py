@@ -27,7 +27,7 @@ from ..settings import AXES_WITHOUT_BATCH, CATALOG, SUITE, settings
 from ..table_rows import only
 
 HERE = Machine(8, 0)
-ALL = {"input": ["synthetic", "synthetic_host", "data", "dali", "dali_gpu"]}
+ALL = {"input": ["synthetic", "synthetic_host", "data", "dali"]}
 IDENTITY = "0123456789ab"
 
 
@@ -39,11 +39,8 @@ def plan_of(tmp_path: Path, cached: Any = None, given: Any = None, **axes: Any) 
 def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
     actual = sorted((case.mode, case.input) for case in plan.folders)
-    here = [name for name in inputs.NAMES if name != inputs.DALI_GPU]
-    assert actual == sorted((mode, name) for mode in ("train", "inference") for name in here)
-    assert {(left_out.case.input, left_out.reason) for left_out in plan.left_out} == {
-        (inputs.DALI_GPU, "dali_gpu decodes on a GPU, here is none")
-    }
+    modes = ("train", "inference")
+    assert actual == sorted((mode, name) for mode in modes for name in inputs.NAMES)
     assert "input synthetic_host, data, dali" in describe(plan)
 
 

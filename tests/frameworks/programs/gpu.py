@@ -3,19 +3,13 @@
 import contextlib
 import importlib
 import os
-import sys
 import time
-import weakref
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import Any, List
 
-import numpy
 from harness.adapter import Mismatch, Unsupported, zeros
 from harness.kinds import overlap, peak_flops, sharded_matmul, sustained
-from harness.loader import DeviceArray
 from harness.measuring import window
-from harness.measuring.loading import PACKAGE, load_environment
+from harness.measuring.loading import PACKAGE
 from harness.measuring.verification import rounding
 from harness.operations import DEVICE_TO_HOST
 from harness.telemetry import meters
@@ -23,7 +17,7 @@ from harness.telemetry import meters
 from ..gpus.running import CUDA, QUEUE, measured
 from . import prelude
 from .prelude import FRAMEWORK, WORLD, batch_of, built, module_of, raised, started
-from .small import SCRIPTS, model_config_of, small_images
+from .small import model_config_of, small_images
 
 double = importlib.import_module(f"tests.frameworks.gpus.{FRAMEWORK}")
 outputs = getattr(double, "outputs", lambda adapter, handle: ())
@@ -80,55 +74,6 @@ def train_with(model_config, variables):
     os.environ.update(variables)
     actual = measured("train", model_config)
     return {"steps": len(actual["step_seconds"]), "kept": {n: os.environ[n] for n in variables}}
-
-
-DLPACK = True
-copied: List[Any] = []
-
-
-class Tensor:
-    """Images in memory that is overwritten when nothing refers to them, as those of DALI."""
-
-    def __init__(self, images):
-        memory = numpy.empty(images.nbytes + 256, numpy.uint8)  # aligned, as a device's is
-        start = -memory.ctypes.data % 256
-        values = memory[start : start + images.nbytes].view(images.dtype).reshape(images.shape)
-        values[:] = images
-        self.images, self.shape = values, lambda: list(values.shape)
-        self.__dlpack_device__ = values.__dlpack_device__
-        weakref.finalize(self, values.fill, numpy.nan)
-
-    def as_cpu(self):
-        copied.append(self.images.shape)
-        return self.images
-
-    def __dlpack__(self, **options):
-        return self.images.__dlpack__(**options)
-
-
-def stand_for_dali():
-    """Let the framework's own loader stand for DALI.
-    It hands images to the adapter as on a GPU, or as arrays of numpy without DLPACK."""
-    load_environment(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
-    own = importlib.import_module(PACKAGE + ".loader")
-
-    def load(asked, accelerator):
-        for batch in own.load(asked._replace(workers=0), accelerator):
-            images, labels = map(numpy.array, batch)
-            yield DeviceArray(Tensor(images)) if DLPACK else images, labels
-
-    sys.modules["harness.loader.dali_gpu"] = SimpleNamespace(
-        load=load, settings=lambda accelerator: {"loader": "double"}
-    )
-
-
-def train_with_dali(model_config, **options):
-    global DLPACK
-    actual = [measured("train", model_config, source="dali_gpu", **options)]
-    on_host, DLPACK = len(copied), False
-    if WORLD == 1:  # ranks join once
-        actual.append(measured("train", model_config, source="dali_gpu", **options))
-    return {"found": actual, "on_host": on_host}
 
 
 def end_early(model_config, compiler):
@@ -229,30 +174,6 @@ def copy_ahead(model_config):
     return {"waited": time.monotonic() - start > 1.4}
 
 
-def take_by_number():
-    import ctypes
-
-    import tensorflow
-
-    class OnSecondGpu(Tensor):
-        def __dlpack__(self, **options):
-            capsule = super().__dlpack__(**options)
-            pointer = ctypes.pythonapi.PyCapsule_GetPointer
-            pointer.argtypes, pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
-            device = (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)
-            device[:] = [2, 1]  # CUDA's second
-            return capsule
-
-    adapter = started(small_images(), rank_context=CUDA)
-    array = DeviceArray(OnSecondGpu(numpy.ones((2, 4, 4, 3), "float32")))
-    take = tensorflow.experimental.dlpack.from_dlpack
-    errors = tensorflow.errors.InvalidArgumentError
-    return {
-        "as_it_is": raised(errors, lambda: take(array.__dlpack__())),
-        "taken": raised(errors, lambda: adapter.device_tensor(array)),
-    }
-
-
 def describe_layout():
     adapter = built(small_images())
     fused = sum(
@@ -318,7 +239,7 @@ def copy_late(model_config):
     batch = batch_of(adapter.model_config)
 
     def fed():
-        adapter.put(batch)
+        adapter.feed(batch)
         return [
             bool((tensor.numpy() == batch[name]).all())
             for name, tensor in adapter._micro_batches[0].tensors.items()

@@ -1,7 +1,5 @@
 """Images read by DALI, in an environment that has it besides numpy.
-They are the requested samples, as Pillow and numpy make them.
-
-Where DALI decodes on a GPU, its CPU operators take the place of the GPU's."""
+They are the requested samples, as Pillow and numpy make them."""
 
 from __future__ import annotations
 
@@ -106,23 +104,3 @@ def test_bad_images_end_a_run_by_name(found: dict[str, Any]) -> None:
 def test_what_it_does_not_read_is_unsupported(found: dict[str, Any]) -> None:
     assert found["tokens"] == "Unsupported: DALI reads images here, no tokens"
     assert found["settings"]["loader"].startswith("nvidia.dali 2.4.0")
-
-
-def test_images_of_a_gpu_are_refused_without_one(found: dict[str, Any]) -> None:
-    assert found["refused"] == [
-        "Unsupported: dali_gpu decodes on a GPU, but this run uses a CPU",
-        "Unsupported: any takes no images from DALI's GPU memory: module 'json' has no attribute "
-        "'from_dlpack'",
-    ]
-
-
-def test_images_are_decoded_and_kept_on_the_gpu_of_the_rank(found: dict[str, Any]) -> None:
-    assert found["defined"] == ["RuntimeError: defined"] * 2
-    assert found["made"] == [[1, "gpu", "cpu"]] * 2
-    assert "for the GPU" in found["gpu_settings"]["loader"]
-
-
-def test_batches_of_a_gpu_are_those_of_the_processor(found: dict[str, Any]) -> None:
-    assert len(found["on_gpu"]) == 2
-    assert all(all(entry) for entry in found["on_gpu"])
-    assert "overwrites images on the GPU: exec_dynamic is not set" in found["overwritten"]

@@ -74,7 +74,7 @@ def test_a_batch_of_the_host_is_copied_before_each_step(toy: Bench) -> None:
         ({"input": "data"}, "--input data needs --data FOLDER"),
         (
             {"data": "/tmp"},
-            "--data is of --input data, dali, dali_gpu, and of kinds that read images",
+            "--data is of --input data, dali, and of kinds that read images",
         ),
         ({"kind": "independent", "input": "data"}, "--kind independent has no --input"),
     ],

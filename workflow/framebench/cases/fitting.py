@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from core import inputs, parallelism, precisions
+from core import parallelism, precisions
 from core.case import OR_ON_GPUS, PER_CORE, Case
 from core.declarations import DEFINITION, LACKING
 from core.gpus import Gpu
@@ -244,8 +244,6 @@ def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
 def _misfit(case: Case, capacity: Capacity) -> str:
     if reason := parallelism.mismatch(case.parallelism, case.devices):
         return reason
-    if case.input == inputs.DALI_GPU and capacity.accelerator == "cpu":
-        return "dali_gpu decodes on a GPU, here is none"
     if not case.divides:
         return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
     if why := capacity.machine.named.get(case.node):

@@ -232,10 +232,8 @@ class Generator:
             self._programs[tokens.shape] = compiled(self._follow, arguments, donated=(1,))
         return self._programs[tokens.shape]
 
-    def prefill(self, more: Optional[Array] = None) -> Array:
+    def prefill(self) -> Array:
         self._used, self._last = self._none, self._prompts
-        if more is not None:
-            self._last = jnp.concatenate([self._prompts, more.astype(self._prompts.dtype)], axis=1)
         return self.decode()
 
     def decode(self, tokens: Optional[np.ndarray] = None) -> Array:

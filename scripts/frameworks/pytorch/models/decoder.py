@@ -216,12 +216,10 @@ class Generator:
         self._caches = [Cache(prompts.shape[1] + count) for _ in model.layers]
         self._length, self._last = 0, prompts
 
-    def prefill(self, more: Optional[Tensor] = None) -> Tensor:
+    def prefill(self) -> Tensor:
         for cache in self._caches:
             cache.clear()
         self._length, self._last = 0, self._prompts
-        if more is not None:
-            self._last = torch.cat([self._prompts, more], dim=1)
         return self.decode()
 
     def decode(self, tokens: Optional[Tensor] = None) -> Tensor:

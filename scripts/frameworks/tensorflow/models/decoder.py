@@ -245,12 +245,8 @@ class Generator:
         self._begin: Any = None
         self.logits: Any = None
 
-    def prefill(self, more: Optional[np.ndarray] = None) -> tf.Tensor:
-        tokens, run = self._prompts, self._over_prompts
-        if more is not None:
-            tokens = tf.concat([tokens, more], axis=1)
-            run = self._follow.get_concrete_function(tokens, self._none)
-        return self._after(run(tokens, self._none))
+    def prefill(self) -> tf.Tensor:
+        return self._after(self._over_prompts(self._prompts, self._none))
 
     def decode(self, tokens: Optional[np.ndarray] = None) -> tf.Tensor:
         if tokens is not None:
