@@ -3,11 +3,6 @@ region, micro-steps, recompilations, and the work of a sample."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,39 +11,9 @@ import pytest
 from harness.adapter import Variable, micro_batches
 from harness.measuring import steps
 from harness.measuring.model import sample_work
-from harness.messages import report
 
-from ..bench import ROOT, Bench
+from ..bench import Bench
 from .validity import assert_valid
-
-#: Times a gradient all-reduce that hangs, with a limit of a second.
-HANGING = """
-import sys, time
-from harness.adapter import Collectives
-from harness.measuring import after_window
-from harness.messages import report
-from tests.harness.recorder import Recorder
-
-class Hanging(Collectives, Recorder):
-    prepare_all_reduce = None
-    def gradient_messages(self):
-        time.sleep(600)
-
-after_window.LEAST_SECONDS = 1
-after_window.note_all_reduce(Hanging(), 0.0, report.Report(sys.argv[1], 0, "host"))
-"""
-
-
-def test_an_all_reduce_that_hangs_is_ended_and_does_not_cost_the_run(tmp_path: Path) -> None:
-    path = f"{ROOT / 'scripts'}:{ROOT}"
-    ended = subprocess.run(
-        [sys.executable, "-c", HANGING, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}
-    )
-    assert ended.returncode == -signal.SIGALRM
-    _, final, fields = report.read(str(tmp_path), 0)
-    assert final, "the launcher must see a result"
-    assert fields["status"] == "ok"
-    assert "too long" in fields["gradient_all_reduce"]["reason"]
 
 
 def compiling(*reasons: str) -> Any:

@@ -81,20 +81,12 @@ def at_sequence_length(
 ) -> Dict[str, Any]:
     """Return the model config with the hyper-parameters for this sequence length.
 
-    ``of_sequence_length`` has them by length, for example for a phase of a training. Raises
-    ValueError for unknown hyper-parameters.
-    """
-    phases = model_config.get("of_sequence_length", {})
-    usual = model_config.get("hyperparameters", {})
-    for length, steps in phases.items():
-        unknown = sorted(set(steps) - set(usual))
-        if unknown:
-            name = model_config["name"]
-            raise ValueError(
-                f"of_sequence_length: {length}: {name} has no hyper-parameter {unknown[0]}"
-            )
-    hyper = {**usual, **phases.get(str(sequence_length), {})}
-    return {**model_config, "hyperparameters": hyper} if phases else model_config
+    ``of_sequence_length`` has them by length, for example for a phase of a training."""
+    phases = model_config.get("of_sequence_length")
+    if not phases:
+        return model_config
+    hyper = {**model_config["hyperparameters"], **phases.get(str(sequence_length), {})}
+    return {**model_config, "hyperparameters": hyper}
 
 
 def case_of(

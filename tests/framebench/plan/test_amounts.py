@@ -86,12 +86,6 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **options)
     (actual,) = estimates.count_samples(plan.folders, plan.settings, CATALOG).values()
     assert actual == Amounts(80, 12)
-    mixed = tmp_path / "mixed"
-    shutil.copytree(tmp_path / "images", mixed)
-    (mixed / "val" / "dog" / "note.txt").touch()
-    plan = plan_of(tmp_path, {"data": str(mixed)}, **options)
-    with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
-        targets.check_data(plan, CATALOG)
 
 
 def test_tokens_are_counted_by_the_size_of_their_file(tmp_path: Path) -> None:
