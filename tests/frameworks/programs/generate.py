@@ -19,7 +19,7 @@ def compare_caches(folders, half):
         if mistaken:  # the cache has the last token of the prompt twice
             make_cache, prefill = adapter.make_cache, adapter.prefill
             adapter.make_cache = lambda count: make_cache(count + 1)
-            adapter.prefill = lambda: prefill(batch["token_ids"][:, -1:])
+            adapter.prefill = lambda: (prefill(), adapter.decode(batch["token_ids"][:, -1]))[1]
         return [precision, compare_generation(adapter, reference, print)]
 
     actual = {folder: compared(folder) for folder in folders}
