@@ -51,6 +51,13 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     assert line(metrics={}, kind="verification") == "4:31  pytorch  fp32  ok"
 
 
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
+def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r1.json").write_text(text)
+    assert outcome_of(tmp_path / "r1.json").status == "failed"
+    assert outcome_of(tmp_path / "none.json").status == "failed"
+
+
 def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)

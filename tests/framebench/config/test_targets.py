@@ -18,6 +18,14 @@ MEASURES = "a target that measures"
 IMAGES = {"pytorch": "docker://pytorch"}
 
 
+def test_records_to_report_are_refused_by_a_measurement(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as error:
+        targets.check_measurement(plan(tmp_path, records=str(tmp_path)), MEASURES)
+    expected = f"records: found '{tmp_path}' for {MEASURES}; allowed with the target report:"
+    assert expected in str(error.value)
+    targets.check_measurement(plan(tmp_path), MEASURES)
+
+
 def test_images_are_not_ignored(tmp_path: Path) -> None:
     def made(*methods: str) -> Plan:
         given = {**CONFIG, "suite": str(settings(tmp_path).suite.path), "images": IMAGES}

@@ -31,6 +31,13 @@ def planned(suite: str, tmp_path: Path, sets: frozenset[str]) -> Plan:
     return make_plan(settings, CATALOG, Machine(2, 0, instruction_sets=sets), None)
 
 
+def test_a_core_without_avx512_is_expected_to_be_slower(tmp_path: Path) -> None:
+    slow, fast = (planned("careful", tmp_path, sets) for sets in (AVX2, SAPPHIRE_RAPIDS))
+    seconds = {run.case: run.seconds for run in fast.runs}
+    for run in slow.runs:
+        assert run.seconds > 1.5 * seconds[run.case], run.case
+
+
 @pytest.mark.parametrize("sets", [AVX2, SAPPHIRE_RAPIDS])
 def test_a_time_budget_is_what_a_call_takes_besides_environments(
     tmp_path: Path, sets: frozenset[str]

@@ -125,6 +125,16 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     assert expected in actual.problems[0].message
 
 
+def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
+    variables = {"LD_LIBRARY_PATH": "/opt/caf\udce9", "X": "\x1b[31m\u202e"}
+    environment = elsewhere(variables=variables)
+    path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.reason == "a\\x1b[2J\nb"
+    actual = record_files.read(path)["environment"]["variables"]
+    assert actual == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
+
+
 def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
     path = save(tmp_path, "c/r1.json", "")
     os.truncate(path, bounded.LARGEST_FILE + 1)  # takes no room on the disk
@@ -344,6 +354,16 @@ def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
         ("xla", 3008.52),
     ]
     assert "which runs.csv:2 already has" in messages(actual)
+
+
+def test_short_and_long_rows_are_problems(tmp_path: Path) -> None:
+    path = save_csv(tmp_path / "runs.csv", [ROW])
+    with path.open("ab") as file:
+        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n")
+    actual = record_sets.load(path)
+    assert len(actual.runs) == 1
+    assert [problem.origin for problem in actual.problems] == ["runs.csv:3", "runs.csv:5"]
+    assert "found 2 cells; allowed: 15" in messages(actual)
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,13 @@ def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
     assert {replicas.count(replica) for replica in replicas} == {devices // layout.replicas}
 
 
+def test_a_group_has_the_samples_of_one() -> None:
+    assert CASE._replace(parallelism="data").samples_per_step == 8
+    assert CASE._replace(parallelism="tensor").samples_per_step == 4
+    stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
+    assert stages.samples_per_step == 4 * 2 * 3
+
+
 #: JAX's refusal of pipeline parallelism.
 JAX_HAS_NO_STAGES = (
     "jax has no parallelism pipeline "

@@ -81,6 +81,13 @@ def test_what_is_no_image_is_refused_by_name(
     assert f"{path}: {reason}" in str(error.value)
 
 
+def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
+    made.folder(tmp_path)
+    shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
+    with pytest.raises(BadData, match="val/new: is a class that train does not have"):
+        folder.scan(str(tmp_path), VALIDATION)
+
+
 def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadData, match="nowhere/train: No such file"):
         folder.scan(str(tmp_path / "nowhere"), TRAIN)
@@ -114,6 +121,16 @@ def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert again != later
     assert again != order.places_of(len(actual.paths), TRAIN, 0, 4, 0, 1).tolist()
     assert order.places_of(len(actual.paths), VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
+
+
+def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
+    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
+    chosen = [
+        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
+        for epoch in range(3)
+    ]
+    assert len({tuple(sorted(entry)) for entry in chosen}) == 1
+    assert len(chosen[0]) == 4
 
 
 def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:

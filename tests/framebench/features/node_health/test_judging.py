@@ -94,6 +94,10 @@ def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
     assert telling.figure.name == "memory/triad/1n1g/cpu"
     assert telling.ratio == pytest.approx(0.5, abs=0.01)
     assert next(iter(nodes)) == "n3", "what is bad does not stand first"
+    assert [*node_health.lines([*nodes.values()])] == [
+        "node n3: slower: memory/triad/1n1g/cpu: 50 against 100 GB/s of the others, rule all",
+        "1 of 4 nodes named",
+    ]
 
 
 def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
