@@ -212,16 +212,6 @@ def test_a_build_with_a_local_version_has_hashes_of_its_own(place: Place) -> Non
         place.build()
 
 
-@pytest.mark.usefixtures("fresh")
-def test_a_build_for_other_devices_is_not_called_tampered(place: Place) -> None:
-    locking.lock(place.file)
-    write_wheel(place.wheels, "toy", "1.0+cpu")
-    with pytest.raises(ConfigError, match="one for other devices") as error:
-        place.build()
-    assert "PIP_FIND_LINKS=" in str(error.value)
-    assert "tampered" not in str(error.value)
-
-
 def test_only_what_the_file_names_is_built_from_source(place: Place) -> None:
     write_source(place.wheels, "built", "1.0")
     place.write("built==1.0")
