@@ -55,10 +55,10 @@ def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
 
 def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
     brought = split("PYTHONPATH=/x", "LD_PRELOAD=/x.so")
-    assert variables.passed_on(brought, ["apptainer"]) == brought
+    assert variables.passed_on(brought, ["container"]) == brought
     proxies = split("https_proxy=http://x", "NO_PROXY=y")
     assert variables.passed_on(proxies, ["venv", variables.OWN_MODEL]) == proxies
-    assert variables.passed_on(split("PYTHONOPTIMIZE=2"), ["apptainer"]) == {}
+    assert variables.passed_on(split("PYTHONOPTIMIZE=2"), ["container"]) == {}
 
 
 def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:
