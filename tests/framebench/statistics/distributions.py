@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -182,15 +182,7 @@ def median_held(sampler: Sampler, count: int, draws: int, truth: float | None = 
     return float(np.mean([low <= truth <= high for low, high in actual]))
 
 
-RatioInterval = Callable[[Sequence[float], Sequence[float]], "tuple[float, float] | None"]
-
-
-def ratio_held(
-    sides: tuple[Sampler, Sampler],
-    counts: tuple[int, int],
-    draws: int,
-    interval: RatioInterval = intervals.ratio_interval,
-) -> float:
+def ratio_held(sides: tuple[Sampler, Sampler], counts: tuple[int, int], draws: int) -> float:
     """Return the fraction of intervals that hold the ratio of the true medians."""
     random = np.random.default_rng(0)
     base, candidate = (
@@ -198,7 +190,8 @@ def ratio_held(
         for sampler, count in zip(sides, counts, strict=True)
     )
     truth = median_of(sides[1]) / median_of(sides[0])
-    actual = [interval(*pair) or (2.0, 0.0) for pair in zip(base, candidate, strict=True)]
+    both = zip(base, candidate, strict=True)
+    actual = [intervals.ratio_interval(*pair) or (2.0, 0.0) for pair in both]
     return float(np.mean([low <= truth <= high for low, high in actual]))
 
 
