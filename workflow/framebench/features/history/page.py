@@ -15,7 +15,6 @@ from ...report.charts.trend_lines import Trend
 from ...report.plots import Look, Plot
 from ...report.record_links import RowLinks
 from ...report.selection import axes_of, left_out
-from ...statistics.change_points import DRIFT
 from ...tables import formatting, frames
 from ...tables.formatting import counted
 from ...tables.legend import explanations
@@ -101,5 +100,5 @@ def trend(series: CaseHistory) -> Trend:
         labels=series.labels,
         values=[result.throughput for result in results],
         intervals=[result.interval for result in results],
-        changes=[series.places[change.at] for change in series.changes if change.kind != DRIFT],
+        changes=[series.places[change.at] for change in series.changes],
     )
