@@ -22,12 +22,10 @@ from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
 from ..plan import noting, planning, targets
-from ..plan.costs import NOTHING_SPENT, Spent
 from ..plan.job import MARKERS, Job, files_of, name_of
 from ..plan.plan import Plan
 from ..records import record_sets
 from ..records.record_sets import RecordsError
-from ..records.spending import Spending
 from ..runs import forecast, slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -65,7 +63,7 @@ class CallState:
                 for marker in (settings.results / "logs").glob(pattern):
                     marker.unlink()
         self.table = JobTable(self.plan, driver.catalog)
-        self._spending = Spending(settings.results) if settings.budget else None
+        self._before = {run.origin for run in cached.runs} if cached else set()
         forced = call.forced if call.is_main_process else ()
         self._forced = {Path(name).absolute() for name in forced}
         #: Called with the runs that a round adds, and all jobs that it adds.
@@ -211,21 +209,17 @@ class CallState:
         # The requested retries are done.
         again = {"retry": frozenset(), "measures_again": False}
         settings = self.plan.settings if before else self.plan.settings.model_copy(update=again)
-        spent = self._spent() if before else NOTHING_SPENT
         cached = record_sets.load_results(settings.results)
+        spent = self._spent(cached) if before else 0.0
         return planning.make_plan(settings, self._catalog, self._machine, cached, before, spent)
 
-    def _spent(self) -> Spent:
-        """Return what the call has spent of its time budget: node time on a cluster, else wall time
-        without that of environments."""
-        if not (spending := self._spending):
-            return NOTHING_SPENT
-        in_records = spending.seconds()
-        if self.plan.settings.cluster or not spending.newest:
-            return Spent(in_records)
-        seconds = self.clock()
-        around = max(0.0, seconds - in_records) / max(1, spending.runs)
-        return Spent(seconds, around, max(0.0, time.time() - spending.newest))
+    def _spent(self, cached: record_sets.RecordSet | None) -> float:
+        """Return the seconds of the time budget that the call has spent: node time of its runs on a
+        cluster, else wall time without that of environments."""
+        if not self.plan.settings.cluster:
+            return self.clock()
+        made = (run for run in (cached.runs if cached else ()) if run.origin not in self._before)
+        return sum((run.wall_seconds or 0.0) * run.case.nodes for run in made)
 
 
 def _locked(settings: Settings) -> TextIO:

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from core import inputs, precisions
 from core.case import Case
@@ -21,28 +20,14 @@ from . import estimates
 from .budget import MeasuredCase
 from .plan import Plan
 
-#: Seconds around a run, for its interpreter, Snakemake and its part of the pages, until runs tell;
-#: and of a page before a round.
+#: Seconds around a run, for its interpreter, Snakemake and its part of the pages; and of a page
+#: before a round.
 AROUND, PAGE_SECONDS = 1.5, 3.0
 #: Seconds after a round over those of a page: its page, then tables and report by several rules.
 CLOSING = 4.0
 #: Part of a time budget that the steps of a run may take, and by how much they may be slower than
 #: those of the competitors: cases beyond both are left out.
 SHARE, TIMES = 0.05, 5.0
-
-
-class Spent(NamedTuple):
-    """Seconds of the time budget that a call has spent.
-
-    ``around``, ``page``: seconds around a run, and of a page before a round; None before any.
-    """
-
-    seconds: float = 0.0
-    around: float | None = None
-    page: float | None = None
-
-
-NOTHING_SPENT = Spent()
 
 
 def too_slow(
@@ -93,15 +78,14 @@ def measured_cases(
     ]  # fmt: skip
 
 
-def time_left(plan: Plan, spent: Spent) -> tuple[float, float]:
+def time_left(plan: Plan, spent: float) -> tuple[float, float]:
     """Return the seconds that are left of a plan's time budget without what closing takes, and the
-    seconds around a run."""
-    left = (plan.settings.budget or 0.0) - spent.seconds
+    seconds around a run. ``spent``: seconds of it that are spent."""
+    left = (plan.settings.budget or 0.0) - spent
     if plan.settings.cluster:  # node time, without what happens between the jobs
         return left, 0.0
     slowness = estimates.slowness(plan.capacity)
-    page = PAGE_SECONDS * slowness if spent.page is None else spent.page
-    return left - CLOSING * page, AROUND * slowness if spent.around is None else spent.around
+    return left - CLOSING * PAGE_SECONDS * slowness, AROUND * slowness
 
 
 def _check_seconds(

@@ -16,7 +16,6 @@ from ..config.statuses import FAILURES
 from ..environments.software import unbuilt
 from ..machine import local
 from . import budget, call_text, costs
-from .costs import NOTHING_SPENT
 from .estimates import ENVIRONMENT_SECONDS
 from .job import Job
 from .plan import Plan
@@ -175,7 +174,7 @@ def _at_most(plan: Plan) -> list[str]:
 
 def _answered(plan: Plan) -> list[str]:
     """Return lines on what each of the next calls answers within its time budget."""
-    left, around = costs.time_left(plan, NOTHING_SPENT)
+    left, around = costs.time_left(plan, 0.0)
     done = Counter(run.case for run in plan.runs if run.status)
     expected = budget.answers(costs.measured_cases(plan, {}, around), done)
     if not expected:

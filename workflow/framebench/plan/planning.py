@@ -32,7 +32,6 @@ from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
 from . import batch_searches, budget, case_settings, costs, estimates, repeats
 from .case_settings import asked_conditions, software
-from .costs import NOTHING_SPENT, Spent
 from .job import FIRST, Job, files_of
 from .plan import Plan
 
@@ -43,7 +42,7 @@ def make_plan(
     machine: Machine,
     cached: RecordSet | None,
     before: Plan | None = None,
-    spent: Spent = NOTHING_SPENT,
+    spent: float = 0.0,
 ) -> Plan:
     """Expand the suite and compare it with the records on disk.
 
@@ -53,7 +52,7 @@ def make_plan(
     and has fewer retries than ``rerun_disturbed``.
 
     ``before``: the plan of this call so far, whose runs and searches are done; of its runs only
-    disturbed ones are repeated. ``spent``: of the time budget.
+    disturbed ones are repeated. ``spent``: seconds of the time budget.
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
@@ -223,7 +222,7 @@ def _as_asked(plan: Plan, runs: Iterable[Run]) -> list[Run]:
 
 
 def _needed(
-    plan: Plan, runs: Sequence[Run], spent: Spent
+    plan: Plan, runs: Sequence[Run], spent: float
 ) -> tuple[dict[Case, int], tuple[int, int]]:
     """Return the number of repeats that each case should have, given its runs; and with a time
     budget the settled leads and all leads, else (0, 0)."""

@@ -16,7 +16,6 @@ from ..config.validation import ConfigError
 from ..environments.software import APPTAINER
 from . import budget, costs, estimates
 from .case_settings import variables
-from .costs import NOTHING_SPENT
 from .plan import Plan
 
 
@@ -109,7 +108,7 @@ def check_runs(plan: Plan) -> None:
     """Raise :class:`ConfigError` with the reasons if no case can be run, or none within the
     budget."""
     if plan.cases and plan.settings.budget and not plan.runs:
-        left, around = costs.time_left(plan, NOTHING_SPENT)
+        left, around = costs.time_left(plan, 0.0)
         shortest = plan.settings.budget - left
         shortest += budget.seconds_of_shortest_case(costs.measured_cases(plan, {}, around))
         raise ConfigError(
