@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.files.attempt_names import attempt_name
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
@@ -123,20 +122,3 @@ def test_what_is_disturbed_is_planned_again_within_bounds(
         content = as_suite_asks(watch=watch(steal=steal))
         save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
     assert plans(tmp_path, most) == [planned]
-
-
-def test_a_disturbed_run_is_measured_again_in_the_next_round(tmp_path: Path) -> None:
-    loaded = settings(
-        tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=2
-    )
-    plan = make_plan(loaded, CATALOG, Machine(2, 0), None)
-    (folder,) = plan.folders.values()
-    asked = []
-    for attempt, steal in enumerate([0.5, 0.5, 0.0]):
-        name = attempt_name("r1", attempt)
-        content = as_suite_asks(watch=watch(steal=steal))
-        save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
-        cached = record_sets.load(tmp_path / "out" / "runs")
-        plan = make_plan(loaded, CATALOG, Machine(2, 0), cached, before=plan)
-        asked.append([Path(run.path).name for run in plan.pending])
-    assert asked == [["r1-retry1"], ["r1-retry2"], []]

@@ -333,7 +333,10 @@ STEPS = {"framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1"
     ("row", "expected"),
     [
         ({**OF_METRIC, "mode": "Copy it"}, "column mode: found 'Copy it'"),
-        ({**OF_METRIC, "mode": "train", **STEPS}, "found 'latency', of which lower is better"),
+        (
+            {**OF_METRIC, "mode": "train", **STEPS},
+            "column metric: found 'latency'; allowed: for steps throughput",
+        ),
         ({**ROW, "status": "failed", "throughput": "0.0"}, "allowed: nothing beside status failed"),
     ],
 )
@@ -369,8 +372,8 @@ def test_short_and_long_rows_are_problems(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (tidy_csv.COLUMNS[:-1], "missing: 'unit'"),
-        ([*tidy_csv.COLUMNS, "colour"], "not known: 'colour'"),
+        (tidy_csv.COLUMNS[:-1], "missing: unit"),
+        ([*tidy_csv.COLUMNS, "colour"], "not known: colour"),
     ],
 )
 def test_wrong_columns_are_named(columns: Sequence[str], expected: str, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def make_archive(results: Path, redacts: bool = False) -> None:
             "measured into"
         )
     handed_on = HandedOn(_names(results)) if redacts else None
-    calls = sidecars.load(results, CallEntry)[0]
+    calls = sidecars.load(results, CallEntry)
     name = calls[-1].suite if calls else "results"
     with tempfile.TemporaryDirectory(prefix="framebench-") as temporary:
         folder = Path(temporary)
@@ -81,7 +81,7 @@ def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
             write_whole_bytes(folder / place, content)
         except ValueError as error:
             print(f"left out: {place}: {cause(error)}", file=sys.stderr)
-    if called := sidecars.load(results, CallEntry)[0]:
+    if called := sidecars.load(results, CallEntry):
         kept = [call._replace(command="") for call in called] if handed_on else called
         sidecars.append(folder, kept)
     for name in (*GPU_REPORTS, GPU_PATHS, *(() if handed_on else NOTES)):
