@@ -51,9 +51,8 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     record_set = record_sets.load(source)
     inputs, _ = inputs_of(record_set, source)
     made = {tables[name]: inputs.frame_of(tables[name]) for name in names}
-    caption = origin.describe_origin(
-        record_set.runs, sidecars.load(source.parent, CallEntry)[0]
-    ).caption
+    called = sidecars.load(source.parent, CallEntry)
+    caption = origin.describe_origin(record_set.runs, called).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -73,9 +72,9 @@ def make_report(
     record_set = record_sets.load(source)
     gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
     inputs, of_inputs = inputs_of(record_set, source)
-    interrupted, of_interruptions = sidecars.load(source.parent, Interruption)
-    called, of_calls = sidecars.load(source.parent, CallEntry)
-    problems = (*record_set.problems, *of_inputs, *of_interruptions, *of_calls)
+    interrupted = sidecars.load(source.parent, Interruption)
+    called = sidecars.load(source.parent, CallEntry)
+    problems = (*record_set.problems, *of_inputs)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     references = [
@@ -112,24 +111,20 @@ def make_report(
 
 
 def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:
-    """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
+    """Write ``tables/compare.csv`` and ``.md`` below ``results``, and print the verdicts.
     Raises RecordsError if no case is on both sides."""
     from ..comparison import compare
-    from ..report import html_report
     from ..tables import frames
     from ..tables.grouping import grouped
 
     frame = compare.compare(grouped(base), grouped(candidate))
-    files = frames.files({compare.TABLE: frame}, results / "tables")
-    page = results / "compare.html"
-    files[page] = html_report.render_comparison(frame, results, str(base), str(candidate))
-    write_together(files)
+    write_together(frames.files({compare.TABLE: frame}, results / "tables"))
     print(compare.summary_text(frame))
     if base.path != candidate.path and not (base.variant or candidate.variant):
         paths = (base.path, candidate.path)
         first, second = (inputs_of(record_sets.load(path), path)[0] for path in paths)
         print(compare.agreement_text(first, second))
-    print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
+    print(f"\ntable: {results / 'tables' / 'compare.csv'}")
     if frame["reason"].isin(compare.ALONE).all():
         raise record_sets.RecordsError(f"compare: none of {len(frame)} cases is on both sides")
 

@@ -2,7 +2,7 @@
 
 1. Cases with the same keys are matched; the versions of the framework and of a user's own model
    may differ if each side has one.
-2. If enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
+2. If enough repeats were measured in pairs (:mod:`pairs`), the ratios of the pairs
    are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
    can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
 3. Else each side is a set of repeats: the candidate's median over the base's, with an interval
