@@ -16,6 +16,7 @@ from ..statistics import descriptive
 from ..tables.formatting import number
 from . import colours
 from .parts import Parts
+from .selection import short
 from .svg import MUTED, SERIES, svg
 
 WIDTH = 460  # drawing units: readable on a phone as on a wide page
@@ -132,7 +133,7 @@ def strips(
         for row, (label, dots), name in zip(rows, places, names, strict=True):
             _dots(axes, dots, row, look, name)
             bold: dict[str, Any] = {} if row.framework else {"color": MUTED, "fontweight": "bold"}
-            _write(axes, fitting(row.label), 0, label, -14, gid=name, ha="left", **bold)
+            _write(axes, short(row.label, LETTERS), 0, label, -14, gid=name, ha="left", **bold)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
                 _write(axes, middle, 1, label, 14, ha="right", gid=name)
@@ -162,13 +163,6 @@ def _write(axes: Axes, text: str, side: int, position: float, offset: float, **s
         text, (side, position), xycoords=axes.get_yaxis_transform(), va="center",
         textcoords="offset points", xytext=(offset, 0), **style,
     )  # fmt: skip
-
-
-def fitting(label: str) -> str:
-    """Return a label cut at the end to the room for it."""
-    if len(label) <= LETTERS:
-        return label
-    return label[: LETTERS - 1].rstrip(" ,") + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def _places(rows: Sequence[PlotRow]) -> tuple[list[tuple[float, float]], float]:
