@@ -77,7 +77,6 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "peak_by": peak.by if peak else "",
         "of_own_peak": _part(achieved, own),
         "own_peak_tflops": own and own.tflops,
-        "own_peak_library": own.library if own else "",
         "own_peak_share": _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(run),
         "mfu": mfu,
@@ -120,8 +119,7 @@ def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
         own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "peak_tflops"))
         text = f"{row['framework']} has a slow matmul library here: {own} TFLOP/s "
         text += f"{row['precision']}, {row['peak_by'].partition(' ')[0]} {best}"
-        library = row["own_peak_library"]
-        sentences.append(text + (f"; it uses {library}" if library else ""))
+        sentences.append(text)
     return [*dict.fromkeys(sentences)]
 
 
