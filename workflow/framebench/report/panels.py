@@ -111,11 +111,10 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
                 PlotRow(
                     name_of_row, row.framework, [row.speedup], "",
                     interval if is_known(row.speedup_ci_low) else None,
-                    axes_of(row._asdict()), is_ratio=True,
+                    axes_of(row._asdict()),
                 )
             )  # fmt: skip
     shown = sum(map(len, groups.values()))
-    hollow = sum(row.is_hollow for row in drawn)
     return [
         Plot(
             title=name,
@@ -123,8 +122,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
             description=f"{name}: {shown} ratios against the line at 1. The numbers "
             "stand in the table below.",
             caption="Ratio of medians of the same devices and batch; right of the line is faster. "
-            "The bar is the 95 % interval. "
-            + (f"Hollow: no interval, of {hollow} with too few repeats. " if hollow else "")
+            "A bar is the 95 % interval; without one there are too few repeats. "
             + left_out(shown, len(with_ratio), "ratios")
             + without_ratio(len(rows) - len(with_ratio)),
         )

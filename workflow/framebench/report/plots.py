@@ -58,12 +58,6 @@ class PlotRow:
     note: str = ""
     interval: tuple[float, float] | None = None
     axes: Mapping[str, str] = field(default_factory=dict)
-    is_ratio: bool = False
-
-    @property
-    def is_hollow(self) -> bool:
-        """Return whether the row is a ratio without an interval."""
-        return self.is_ratio and self.interval is None
 
     @property
     def tooltip(self) -> str:
@@ -73,8 +67,6 @@ class PlotRow:
         parts = [number(descriptive.median(self.values))]
         if self.interval:
             parts.append("95 % interval {} to {}".format(*map(number, self.interval)))
-        elif self.is_ratio:
-            parts.append("no interval")
         if len(self.values) > 1:
             parts.append(f"repeats {', '.join(map(number, self.values))}")
         return f"{self.label}: {'; '.join(parts)}"
@@ -107,8 +99,7 @@ def strips(
 ) -> Markup:
     """Return a strip plot as SVG: dots, a tick at the median, and the median at the right.
 
-    ``reference``: value of a vertical line, for ratios. Labels are above the dots. Ratios without
-    an interval are hollow dots."""
+    ``reference``: value of a vertical line, for ratios. Labels are above the dots."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
@@ -185,9 +176,7 @@ def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | Non
     style: dict[str, Any] = {"linestyle": "none", "color": colour, "clip_on": False, "gid": name}
     axes.plot(
         row.values, [position] * len(row.values), marker=look.marker(row.framework),
-        markersize=6.5, alpha=0.6 if several else 0.95,
-        fillstyle="none" if row.is_hollow else "full",
-        markeredgewidth=1.6 if row.is_hollow else 0, **style,
+        markersize=6.5, alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
     )  # fmt: skip
     if several:
         axes.plot([descriptive.median(row.values)], [position], marker="|", markersize=15,

@@ -80,9 +80,8 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
             svg=trend_lines.draw(trend(history), look),
             description=f"{figure_name(history.key)} over {len(history.places)} sets, with "
             f"{len(history.changes)} changes. The numbers stand in the table below.",
-            caption="A dot is the median of a set, the bar its 95 % interval. "
-            + "Hollow: no interval, for too few repeats. "
-            * any(one.result.throughput and not one.result.interval for one in history.measured)
+            caption="A dot is the median of a set, a bar its 95 % interval; without one there are "
+            "too few repeats. "
             + "The broken line is where a new level begins. " * bool(history.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
             axes=axes_of(history.key.row),
