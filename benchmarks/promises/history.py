@@ -37,7 +37,7 @@ def rows(draws: int) -> Iterator[PromiseRow]:
                 yield PromiseRow(promise, f"{name}, r = {related}", alarms, fewer, 0, limit)
         found = called(small_jump, 20, related, fewer)
         promise, sampler = "a change found, 20 sets", f"a jump of four deviations, r = {related}"
-        yield PromiseRow(promise, sampler, found, fewer, part - 0.02, part + 0.02)
+        yield PromiseRow(promise, sampler, found, fewer, part - 0.02, min(1.0, part + 0.02))
         for last in (3, 5):
             found = called(late_jump(last), 20, related, fewer)
             sampler = f"a jump of six deviations {last} sets ago, r = {related}"
