@@ -16,7 +16,6 @@ from typing import NamedTuple, TypeVar
 
 from core.text import printable
 
-
 #: A failed job in Snakemake's log, or all of a failed group: rule, then indented lines.
 _FAILED = re.compile(r"^ *Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
 _JOB = re.compile(r"^ +external_jobid: (\d+)", re.MULTILINE)
