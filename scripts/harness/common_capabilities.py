@@ -1,5 +1,5 @@
-"""Capabilities of nearly every framework: micro-benchmarks by its primitives, and the others in one
-class.
+"""Capabilities of nearly every framework: micro-benchmarks, and one class with all common
+capabilities.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -54,11 +54,11 @@ class SingleOperations(Capability):
 
 class MicroBenchmarks(SingleOperations, Collectives):
     """The framework runs single layers as its models here call them, and the collectives that its
-    users call: alone, after a matmul, and beside computation.
+    users call: alone, after a matmul, and next to computation.
 
     Methods for several ranks are called in all of them."""
 
-    LACKING: ClassVar[str] = "runs no single layers and no collectives but its gradient all-reduce"
+    LACKING: ClassVar[str] = "runs no single layers, and no collective but its gradient all-reduce"
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         """Prepare forward and backward kernels of ``layer``.
@@ -73,7 +73,7 @@ class MicroBenchmarks(SingleOperations, Collectives):
 
         Reductions are sums; rank 0 is the root of BROADCAST and REDUCE. REDUCE_SCATTER and
         ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends it to the next rank
-        and receives that of the one before."""
+        and receives the previous rank's array."""
         return self._primitives_with(operation).collective(operation, array, dtype)
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
@@ -88,8 +88,8 @@ class MicroBenchmarks(SingleOperations, Collectives):
         return self._primitives_with(operation).sharded_matmul(left, right, operation)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        """Prepare ``count`` runs of MATMUL or MULTIPLY of two ``arrays``, each after the one
-        before, and an all-reduce of ``message``, a one-dimensional float32 array.
+        """Prepare ``count`` consecutive runs of MATMUL or MULTIPLY of two ``arrays``, and an
+        all-reduce of ``message``, a one-dimensional float32 array.
 
         They run at the same time by the means by which the framework's training communicates
         gradients during the backward pass."""

@@ -35,7 +35,8 @@ from harness.request.command_line import SKIP, each_check, parse
 
 #: Advice where all ranks have the same batch of a user's model.
 _OWN_BATCHES = (
-    "; make must draw it with the framework's own random numbers, which are seeded for each"
+    "; make must draw the batch with the framework's own random numbers, which are seeded for "
+    "each rank"
 )
 _CANNOT_DO, _CANNOT_WRITE = 2, 3
 #: Variable with the id of the process that the launcher must not outlive.
@@ -47,7 +48,7 @@ class Setup:
     """State before the ranks start.
 
     ``run``: unique id; ``folder``: temporary, for the ranks; ``started``: in monotonic seconds,
-    after waiting for the devices; ``cores``: that this process might use before; ``common``:
+    after waiting for the devices; ``cores``: cores that this process might use before; ``common``:
     variables of all ranks; ``forks``: None where each rank is a new process."""
 
     workload: Workload
@@ -114,10 +115,10 @@ def metrics_of(setup: Setup, left: Sequence[Mapping[str, Any]]) -> Dict[str, Opt
 
 
 def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
-    """Return the result of a run that cannot start; None where it can. ``installed``: versions of
+    """Return the result of a run that cannot start, else None. ``installed``: versions of
     all software."""
     workload, case, options = setup.workload, setup.workload.case, setup.workload.options
-    if isinstance(setup.kind, LargestBatch):  # its runs say so
+    if isinstance(setup.kind, LargestBatch):  # the runs of a search report it themselves
         return None
     cannot = workload.unsupported
     if cannot is None and options.accelerator == "cpu" and options.emulated == SKIP:
@@ -144,7 +145,7 @@ def result(setup: Setup) -> record.Measured:
         if measured.status == "ok":
             return replace(measured, metrics=metrics_of(setup, measured.attempts))
         return measured
-    except (machine_lock.MachineLockError, output.OutputError):  # of a run of the search
+    except (machine_lock.MachineLockError, output.OutputError):  # raised by a run of the search
         raise
     except Unsupported as error:
         return record.Measured("unsupported", error_text(error))
@@ -163,9 +164,9 @@ def result(setup: Setup) -> record.Measured:
 
 
 def measure(setup: Setup) -> Dict[str, Any]:
-    """Return the record of this run, whatever happens except a signal other than the scheduler's at
-    the end of its job's time. Raises
-    :class:`output.OutputError` and MachineLockError where a run of a search does."""
+    """Return the record of this run, whatever happens, except after a signal. The scheduler's
+    signal at the end of its job's time still yields a record. Raises :class:`output.OutputError`
+    and MachineLockError where a run of a search does."""
     workload, options = setup.workload, setup.workload.options
     installed = software.installed(software.search_path(setup.common, setup.folder))
     where = environment.capture(options.install_method, setup.cores, installed, setup.common)
@@ -200,7 +201,7 @@ def devices_for(workload: Workload, kind: Kind, common: Dict[str, str]) -> Itera
             yield node.Devices(files)
             return
         common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
-        # Its part of the cores near all GPUs, so that neighbours get other cores.
+        # The GPU's share of the cores near all GPUs, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores_of.allowed())
         place, before = places[taken], cores_of.allowed()
         if place is not None and near[place]:
@@ -236,13 +237,14 @@ def main(arguments: Sequence[str]) -> int:
 
     0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
     output; 3 where the output cannot be written or the machine cannot be locked; 128 + N after
-    signal N, without a record. Of several checks, the first status but 0."""
+    signal N, without a record. With several checks, the first status other than 0."""
     if arguments[:1] == [nodes.AGENT]:
         return nodes.main(arguments[1])
     parent = os.environ.pop(_PARENT, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
-        if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
+        # the parent has ended before the kernel could be asked to send a signal
+        if str(os.getppid()) != parent:
             return 128 + signal.SIGTERM
     adopt_orphans()
     workloads = [parse(words) for words in each_check(arguments)]

@@ -17,11 +17,11 @@ from harness.kind import Workload
 from harness.kinds.largest_batch import fitting_batch, largest_possible, next_batch
 from harness.request.command_line import parse
 
-#: Options of the search's command line that its runs do not share.
+#: Options of the search's command line that its runs do not get.
 _OWN = ("--kind", "--parameter", "--output", "--log")
 _BATCH = "batch_per_device"
 #: Part of the memory limit that a run of a search must leave free, because memory varies between
-#: runs: what fits now is to fit in later runs, too.
+#: runs: a batch that fits now must also fit in later runs.
 _SPARE = 0.03
 
 

@@ -109,7 +109,7 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     project.write_suite({**SUITE, "repeats": 1, "axes": axes, "include": [{"batch_total": [4, 3]}]})
     plan = project.run("--cores", "all", "plan")
     assert "4 cases x 1 repeats = 4 runs" in plan.stdout, plan.stdout
-    assert "a total batch of 3 is no multiple of 2 devices" in plan.stdout
+    assert "a total batch of 3 is not divisible by 2 devices" in plan.stdout
     tables = ("--until", "weak_scaling", "strong_scaling")
     ran = project.run("--cores", "all", *tables, toy="sleep=0.01")
     assert ran.returncode == 0, ran.stdout

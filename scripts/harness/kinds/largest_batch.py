@@ -7,8 +7,7 @@ few steps (:mod:`harness.search`).
 3. A run that ends otherwise than ``ok`` or ``oom`` ends the search, with its status and reason.
 
 Memory must grow with the batch; nothing else is assumed. No run is larger than twice the largest
-batch that fitted, so little is held beyond the limit, and the harness ends the run before memory
-runs out. No forecast is needed.
+batch that fitted, so that a run exceeds the limit by little before the harness ends it.
 """
 
 from __future__ import annotations
@@ -25,9 +24,11 @@ class LargestBatch(Kind):
     Attempts take the role of ranks in its metrics."""
 
     parameters = (
-        Parameter("mode", one_of("train", "inference"), "", "the kind of the runs"),
-        Parameter("multiple_of", at_least(1), "samples", "the step of the search", 8),
-        Parameter("at_most", at_least(1), "samples", "the bound of the search", 4096),
+        Parameter(
+            "mode", one_of("train", "inference"), "", "benchmark whose largest batch is searched"
+        ),
+        Parameter("multiple_of", at_least(1), "samples", "batches are multiples of this number", 8),
+        Parameter("at_most", at_least(1), "samples", "largest batch that is tried", 4096),
     )
     counts_steps = True
     proxies_other_kind = True
@@ -43,7 +44,7 @@ class LargestBatch(Kind):
         return {"largest_batch": Metric("samples/device", "higher", "max", fitting_batch)}
 
     def measure(self, context: Context) -> None:
-        raise NotImplementedError("the search measures in its runs")
+        raise NotImplementedError("a search measures nothing itself: its runs do")
 
 
 def fitting_batch(attempt: Mapping[str, Any]) -> float:
@@ -74,8 +75,8 @@ def next_batch(tried: Sequence[Tuple[int, str]], multiple_of: int, at_most: int)
 
 
 def expected_batches(multiple_of: int, at_most: int) -> List[int]:
-    """Return the batches to expect without any knowledge, as if the largest that fits lay in the
-    middle of the bounds on a logarithmic scale."""
+    """Return the batches that a search tries if the largest batch that fits is in the middle of the
+    bounds, on a logarithmic scale. Plans assume it."""
     middle = math.sqrt(multiple_of * largest_possible(multiple_of, at_most))
     tried: List[Tuple[int, str]] = []
     batch = next_batch(tried, multiple_of, at_most)

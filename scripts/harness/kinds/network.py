@@ -1,7 +1,7 @@
 """Network between two nodes, below any framework: TCP connection time, which is a round trip, and
 iperf3's bandwidth in both directions.
 
-Rank 0 measures and rank 1 answers, at the same port for one thing after the other. Each listens and
+Rank 0 measures and rank 1 answers, always at the same port. Each listens and
 connects only at its own address. iperf3 must be installed (Debian: apt-get install iperf3).
 Standard library.
 """
@@ -25,12 +25,12 @@ from harness.measuring.checks import check_cores
 DIRECTIONS: Dict[str, Tuple[str, ...]] = {"forward": (), "reverse": ("--reverse",)}
 #: Seconds to wait for the other rank, beyond the duration of its work, and between two attempts.
 PATIENCE, _AGAIN = 60.0, 0.05
-#: What a client says until its server is ready.
+#: Messages of a client whose server is not ready yet.
 _NOT_YET = ("Connection refused", "Connection reset", "server is busy", "Couldn't connect")
 Address = Tuple[str, int]
 LOOPBACK = Parameter(
     "loopback", one_of("no", "yes"), "",
-    "whether two devices of one node will do: then it is no network", "no",
+    "whether to measure between two devices of one node, without a network", "no",
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ class Network(Kind):
     needs = None
     parameters = (
         Parameter("seconds", above_zero, "s", "how long iperf3 sends in each direction", 5.0),
-        Parameter("connections", at_least(1), "", "that are made and closed", 10),
+        Parameter("connections", at_least(1), "", "connections that are opened and closed", 10),
         LOOPBACK,
     )
 
@@ -57,15 +57,14 @@ class Network(Kind):
 
 
 def needs_two_nodes(context: Context, program: str, package: str) -> None:
-    """Raise Unsupported without two ranks, without a network between them that counts, or without
-    the ``program`` of a Debian ``package``."""
+    """Raise Unsupported without two ranks, without a network between their nodes (unless
+    ``loopback``), or without the ``program`` of a Debian ``package``."""
     case = context.workload.case
     if case.devices != 2:
-        raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
+        raise Unsupported("this benchmark needs two ranks: set nodes: 2, devices_per_node: 1")
     if case.nodes == 1 and context.workload.parameters["loopback"] == "no":
         raise Unsupported(
-            "one node has no network between its devices; loopback: yes measures what it does "
-            "instead"
+            "one node has no network between its devices; loopback: yes measures within the node"
         )
     if shutil.which(program) is None:
         raise Unsupported(
@@ -79,8 +78,8 @@ def between_nodes(
     ask: Callable[[str, Address, Mapping[str, Any]], Any],
     answer: Callable[[Address, Mapping[str, Any]], None],
 ) -> None:
-    """Let rank 0 ask rank 1 by the parameters of the workload; what it learns is ``name`` in its
-    report. Both get the address at which rank 1 listens, rank 0 its own host, too."""
+    """Run ``ask`` on rank 0 and ``answer`` on rank 1. Rank 0 reports the result as ``name``. Both
+    get the address at which rank 1 listens; rank 0 also gets its own."""
     fields, here, parameters = context.fields, context.rank_context, context.workload.parameters
     context.report.enter("timed window")
     hosts = [address.rpartition(":") for address in here.addresses]
@@ -160,7 +159,7 @@ def retried(work: Callable[[], Any]) -> Any:
 
 
 def output_of(program: str, *arguments: str, seconds: float) -> str:
-    """Return what a program says. Raises ConnectionError until its server listens, TimeoutExpired
+    """Return a program's output. Raises ConnectionError until its server listens, TimeoutExpired
     where it takes much longer than ``seconds``."""
     text = subprocess.run(
         [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -22,7 +22,7 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero,
 
 READ, WRITE = "read", "write"
 SMALL_FILES, LARGE = "small_files", "large"
-#: Of each job: fio's name of its mode, and the directions that fio reports.
+#: For each job: fio's name of its mode, and the directions that fio reports.
 JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "sequential_read": ("read", (READ,)),
     "sequential_write": ("write", (WRITE,)),
@@ -40,7 +40,7 @@ PERCENTILES = (50, 95, 99, 99.9)
 UNITS = {"bw_bytes": ("GB/s", 1e-9), "iops": ("1/s", 1.0)}
 UNITS.update({f"p{percent}": ("us", 1e-3) for percent in PERCENTILES})
 #: Bytes of a random and of a sequential request, and of a small file: an image of ImageNet has
-#: 110 KB. Whole blocks of disks alone go past the page cache.
+#: 110 KB. Only whole disk blocks go past the page cache.
 RANDOM_BYTES, SEQUENTIAL_BYTES, SMALL_FILE_BYTES = 4096, 128 * 1024, 112 * 1024
 
 
@@ -58,7 +58,7 @@ class Storage(Kind):
     parameters = (
         Parameter(
             "folder", lambda text: os.path.abspath(text) if text else "", "",
-            "where the file is made, as storage=DIR says it", "",
+            "folder for the file, as storage=DIR names it", "",
         ),
         Parameter("file_bytes", at_least(RANDOM_BYTES), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
@@ -80,10 +80,10 @@ class Storage(Kind):
     def measure(self, context: Context) -> None:
         fields, parameters = context.fields, context.workload.parameters
         if context.rank_context.world_size > 1:
-            raise Unsupported("several devices: the file is measured by one process")
+            raise Unsupported("one process measures the file; allowed: one device")
         folder = parameters["folder"]
         if not folder:
-            raise Unsupported("no folder is named: say storage=DIR, or --parameter folder=DIR")
+            raise Unsupported("no folder is named: set storage=DIR, or --parameter folder=DIR")
         if not os.path.isdir(folder):
             raise Mismatch(f"folder: {folder} is no folder")
         if shutil.which("fio") is None:
@@ -111,7 +111,7 @@ def storage_files(folder: str, parameters: Mapping[str, Any]) -> Iterator[str]:
                 with open(path, "xb") as file:
                     for start in range(0, size, 2**20):
                         file.write(os.urandom(min(2**20, size - start)))
-            for path in sizes:  # all at once: one by one each would be waited for
+            for path in sizes:  # all at once, because one by one each would be waited for
                 with open(path, "rb") as file:
                     os.fsync(file.fileno())
         except OSError as error:
@@ -122,8 +122,8 @@ def storage_files(folder: str, parameters: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _options(files: str, job: str, parameters: Mapping[str, Any]) -> List[str]:
-    """Return fio's options for files and requests in flight: a loader opens a file when it has read
-    the one before."""
+    """Return fio's options for files and requests in flight. Like a loader, fio opens a small file
+    after it has read the previous one."""
     if job != SMALL_FILES:
         size = RANDOM_BYTES if job.startswith("random") else SEQUENTIAL_BYTES
         return [
@@ -162,7 +162,7 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
     """Return the results of a direction from fio's JSON of a single job: bw_bytes, iops, total_ios,
     runtime, percentiles of clat_ns, and the version. Raises Mismatch where nothing was done."""
     try:
-        answer = json.loads(text[text.index("{") :])  # before the object there may be warnings
+        answer = json.loads(text[text.index("{") :])  # warnings may precede the object
         (job,) = answer["jobs"]
         side = job[direction]
         figures = {"version": answer["fio version"], "error": job["error"]}

@@ -16,8 +16,8 @@ from core.inputs import DALI_GPU, OF_DALI
 
 from harness.adapter import Capability, Unsupported
 
-#: Mean and standard deviation of red, green and blue from 0 to 1: those of ImageNet, as in
-#: torchvision and NVIDIA's ResNet-50.
+#: Mean and standard deviation of red, green and blue (0 to 1) in ImageNet, as in torchvision and
+#: NVIDIA's ResNet-50.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 #: Random crop: part of the area, width over height, number of tries.
 AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
@@ -27,8 +27,8 @@ DRAWS = 4 * TRIES + 1
 SHORTER = 256 / 224
 #: Seconds that a DataLoader waits for a batch of its worker processes before it gives up.
 TIMEOUT = 120
-#: Batches on the GPU that are kept: the new one, the one of the step that runs, and the one before
-#: it, because a framework that waits for the loss may leave the last backward pass.
+#: Batches on the GPU that are kept: the new one, the running step's, and the previous step's,
+#: because a framework that waits for the loss may not have finished the last backward pass.
 KEPT = 3
 
 
@@ -68,8 +68,8 @@ class Loads(NamedTuple):
 class DeviceArray:
     """Batch of images that DALI keeps on a GPU: float32 (batch, size, size, 3).
 
-    The images are complete. Frameworks take them by DLPack without a copy; DALI uses their memory
-    again when nothing refers to this object. numpy copies them to the host. ``tensor``: DALI's."""
+    The images are complete. Frameworks take them by DLPack without a copy; DALI reuses their memory
+    when nothing refers to this object. numpy copies them to the host. ``tensor``: DALI's tensor."""
 
     dtype = "float32"
 
@@ -125,10 +125,10 @@ class Loading(Capability):
     batch in the order of the request's names, and ``settings``. They are called after
     :meth:`start`, without :meth:`build`."""
 
-    LACKING: ClassVar[str] = "brings no loader of files here"
+    LACKING: ClassVar[str] = "has no loader of files here"
     #: Function in the framework that takes an array by DLPack.
     FROM_DLPACK: ClassVar[str] = "from_dlpack"
-    #: Batches that were taken last, whose images a step may still read.
+    #: Latest batches, whose images a step may still read.
     _on_device: Sequence[Any] = ()
 
     def _loader(self) -> Any:
@@ -142,10 +142,10 @@ class Loading(Capability):
         except ModuleNotFoundError as error:
             name = error.name
             if self.case.input in OF_DALI:
-                missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
+                missing = f"{name} of nvidia-dali-cuda120 or nvidia-dali-cuda130 is missing"
                 raise Unsupported(f"its environment has no DALI: {missing}") from None
             whose = f"{self.case.framework}'s loader"
-            raise Unsupported(f"{whose} needs {name}, which is not there") from None
+            raise Unsupported(f"{whose} needs {name}, which is not installed") from None
 
     def load(self, loads: Request) -> Iterator[Batch]:
         """Yield batches with each sample once, in the requested order.
@@ -155,7 +155,7 @@ class Loading(Capability):
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
         and the framework's own error where a worker dies or hangs."""
         if isinstance(loads, TokenLoads) and self.case.input in OF_DALI:
-            raise Unsupported("DALI reads images here, no tokens")
+            raise Unsupported("DALI reads only images here, not tokens")
         _shorten_sockets()
         loader, accelerator = self._loader(), self.rank_context.accelerator
         if self.case.input == DALI_GPU:
@@ -178,7 +178,7 @@ class Loading(Capability):
         return taken
 
     def device_tensor(self, array: DeviceArray) -> Any:
-        """Return the framework's tensor of the memory of ``array``, not copied."""
+        """Return a tensor of the framework over the memory of ``array``, without a copy."""
         return self._from_dlpack()(array)
 
     def take_device_arrays(self, batch: Dict[str, Any]) -> Dict[str, Any]:

@@ -88,9 +88,9 @@ def _arguments(loads: Loads, number: int) -> Tuple[Any, ...]:
 
 
 def _images(loads: Loads, gpu: Optional[int], files: Any, *arguments: Any) -> Any:
-    """Return the images of a batch, from what :func:`_arguments` gives of each."""
+    """Return the images of a batch, from the result of :func:`_arguments` for each image."""
     side, flip = (loads.size, loads.size), 0
-    device = "cpu" if gpu is None else "mixed"  # which takes files on the host
+    device = "cpu" if gpu is None else "mixed"  # "mixed" decodes files from the host on the GPU
     options = {"device": device, "output_type": types.RGB, "adjust_orientation": False}
     if loads.draws is None:
         resized, start = arguments

@@ -1,7 +1,7 @@
 """Stand-alone all-reduce of the gradients of a training, after everything that counts.
 
-Nothing is added to steps in the timed region. Errors here are recorded in a field of their own, and
-the kernel ends a rank that hangs.
+Nothing is added to steps in the timed region. Errors here are recorded in a separate field, and an
+alarm of the kernel ends a rank that hangs.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from harness.adapter import Collectives, Unsupported
 from harness.measuring.failure import describe
 from harness.messages.report import Report
 
-#: Largest part of the run's time so far that all rounds may take.
+#: Largest share of the run's time so far that all rounds may take.
 SHARE = 0.05
-#: All-reduces of all gradients, besides a first one, which compiles and connects.
+#: Number of rounds, each an all-reduce of all gradients, after a first one that compiles and
+#: connects.
 ROUNDS = 5
-#: Least time limit in seconds; otherwise as long as the run took so far.
+#: Least time limit in seconds; the limit is the duration of the run so far, if that is longer.
 LEAST_SECONDS = 60
 
 
@@ -28,7 +29,7 @@ def note_all_reduce(adapter: Collectives, seconds: float, report: Report) -> Non
     """Store the field ``gradient_all_reduce``, with a reason in place of times on failure.
 
     ``seconds``: duration of the run so far."""
-    empty = {"reason": "it was stopped because it took too long", "bytes": [], "seconds": []}
+    empty = {"reason": "stopped because it took too long", "bytes": [], "seconds": []}
     report.fields["gradient_all_reduce"] = empty
     report.succeed()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -42,7 +43,7 @@ def note_all_reduce(adapter: Collectives, seconds: float, report: Report) -> Non
 
 
 def time_all_reduce(adapter: Collectives, seconds: float) -> Dict[str, Any]:
-    """Time all-reduces of messages of exactly the sizes that the gradients of this run had.
+    """Time all-reduces of messages in exactly the sizes of this run's gradients.
 
     Returns ``{"bytes": of each message, "seconds": of each round}``. All messages are enqueued
     before the last is waited for. There are one to ROUNDS rounds, the same number in all ranks.
@@ -56,7 +57,7 @@ def time_all_reduce(adapter: Collectives, seconds: float) -> Dict[str, Any]:
     rounds: List[float] = []
     begin = time.perf_counter()
     while len(rounds) <= ROUNDS:
-        adapter.all_reduce(0.0)  # a barrier: no rank waits for another that is not there yet
+        adapter.all_reduce(0.0)  # a barrier, so that no timed all-reduce waits for a late rank
         adapter.synchronize()
         start = time.perf_counter()
         run()

@@ -14,14 +14,14 @@ from core import precisions
 from harness.adapter import Adapter, Case, Collectives, Mismatch
 from harness.machine.sources import file_text
 
-#: Bytes of float32 arrays of a first all-reduce: one dominated by latency, and one like a bucket of
-#: gradients.
+#: Bytes of the arrays (float32) in the first all-reduces: one dominated by latency, and one as
+#: large as a bucket of gradients.
 _PREFLIGHT_BYTES = (2**12, 2**24)
 
 
 def check_preloaded(libraries: str) -> None:
     """Raise Mismatch where one of the ``libraries`` in LD_PRELOAD is not in this process: the
-    linker only warns of it."""
+    linker only warns that a library is missing."""
     mapped = file_text("/proc/self/maps") or ""
     for library in filter(None, re.split("[ :]", libraries)):
         names = {os.path.basename(path) for path in (library, os.path.realpath(library))}
@@ -65,10 +65,11 @@ def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
 
 
 def check_batches(case: Case, ranks: Sequence[Mapping[str, Any]], remedy: str = "") -> None:
-    """Check that ranks that share a replica had the same batch, and all others one of their own.
+    """Check that ranks of one replica had the same batch, and different replicas different batches.
 
     With equal batches, equal weights in the end would not prove that gradients were averaged.
-    Batches that are read have no checksum. ``remedy`` ends the message about equal batches."""
+    Batches that are read from files have no checksum. ``remedy`` ends the message about equal
+    batches."""
     first_replica: Dict[int, int] = {}
     of_replica: Dict[int, int] = {}
     for fields in ranks:
@@ -99,8 +100,8 @@ def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
 
 
 def compiler_evidence(adapter: Adapter) -> Dict[str, Any]:
-    """Return the adapter's evidence that its compiler did not fall back; without a compiler, of
-    what a user's model compiled itself."""
+    """Return the adapter's evidence that its compiler did not fall back; without a compiler, the
+    counts of what a user's model compiled itself."""
     if adapter.case.compiler == "none":
         return adapter.compiled_by_model()
     return adapter.compiled()
@@ -124,7 +125,7 @@ def check_cores(pinned: List[int]) -> List[int]:
 
 
 def check_same_weights(ranks: Sequence[Mapping[str, Any]]) -> None:
-    """Check that ranks that trained together have the same weights, up to rounding of the sum
+    """Check that ranks that trained together have the same checksum of weights, up to rounding
     (1e-12)."""
     if len(ranks) == 1:
         return

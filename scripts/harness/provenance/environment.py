@@ -41,7 +41,7 @@ def variables(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
-    """Return the job of this process; None without one. SLURM tells the rest (``sacct``)."""
+    """Return the job of this process; None without one. ``sacct`` reports the rest."""
     job = variables.get("SLURM_JOB_ID")
     return {"name": "slurm", "job": job} if job else None
 
@@ -51,7 +51,7 @@ def limit_reached(variables: Mapping[str, str]) -> str:
     answer."""
     job = variables.get("SLURM_JOB_ID")
     shown = job and command_output(["scontrol", "show", "job", job], seconds=SECONDS)
-    # The first line, with the job's name, and lines behind these fields have texts of users.
+    # The first line, with the job's name, and lines after these fields contain texts of users.
     texts = re.findall(r"\s(Reason|TimeLimit)=(\S*)", (shown or "").partition("\n")[2])
     fields = dict(reversed(texts))
     if fields.get("Reason") != "TimeLimit":

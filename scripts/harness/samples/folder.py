@@ -37,14 +37,15 @@ class Images(NamedTuple):
 def scan(root: str, split: str) -> Images:
     """Return the images of a split.
 
-    Raises :class:`BadData` where the folder or images are missing, and for whatever is no image."""
+    Raises :class:`BadData` where the folder or images are missing, and for files that are no
+    images."""
     classes = _classes(root, TRAIN) or _classes(root, split)
     paths: List[str] = []
     labels: List[int] = []
     for name in _entries(root, split):
         inner = f"{split}/{name}"
         if not os.path.isdir(os.path.join(root, inner)):
-            raise BadData(f"{inner}: is no folder of a class; {_REMEDY}")
+            raise BadData(f"{inner}: is not a folder of a class; {_REMEDY}")
         if name not in classes:
             raise BadData(f"{inner}: is a class that {TRAIN} does not have; {_REMEDY}")
         images = [f"{inner}/{file}" for file in _entries(root, inner)]

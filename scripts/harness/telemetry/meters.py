@@ -57,6 +57,6 @@ def gpu_meter(gpus: nvml.Gpus, index: int) -> Meter:
         sample = gpus.read(set())
         return {CLOCK: sample[f"gpu-{index}_sm_mhz"], ENERGY: sample[f"gpu-{index}_joules"]}
 
-    read()  # after which it is known what is absent
+    read()  # the first reading shows what is absent
     reasons = (gpus.absent.get(f"gpu-{index} {name}", "") for name in ("sm_mhz", "joules"))
     return Meter(read, dict(zip(QUANTITIES, reasons)))

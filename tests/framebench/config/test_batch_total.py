@@ -55,10 +55,10 @@ def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> No
     assert ("1n3g", 2) in batches(plan)
     reasons = {(str(case).split(" batch ")[1], reason) for case, reason in plan.left_out}
     assert reasons == {
-        ("64/3 (total 64)", "a total batch of 64 is no multiple of 3 devices"),
-        ("6/4 (total 6)", "a total batch of 6 is no multiple of 4 devices"),
+        ("64/3 (total 64)", "a total batch of 64 is not divisible by 3 devices"),
+        ("6/4 (total 6)", "a total batch of 6 is not divisible by 4 devices"),
     }
-    assert "a total batch of 64 is no multiple of 3 devices" in describe(plan)
+    assert "a total batch of 64 is not divisible by 3 devices" in describe(plan)
 
 
 def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_suite_of_which_nothing_fits_says_why(tmp_path: Path) -> None:
         targets.check_runs(left)
     message = str(error.value)
     assert "my.yaml: found no case that can be run here, 4 are left out" in message
-    assert "needs 2 nodes, here is 1 (2 cases)" in message
+    assert "needs 2 nodes, but there is only 1 (2 cases)" in message
     assert "needs 4 devices per node, here is 1 (x 2 cores) (1 cases)" in message
     targets.check_runs(plan(tmp_path, SUITE))
 

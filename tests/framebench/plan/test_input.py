@@ -42,7 +42,7 @@ def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     here = [name for name in inputs.NAMES if name != inputs.DALI_GPU]
     assert actual == sorted((mode, name) for mode in ("train", "inference") for name in here)
     assert {(left_out.case.input, left_out.reason) for left_out in plan.left_out} == {
-        (inputs.DALI_GPU, "dali_gpu decodes on a GPU, here is none")
+        (inputs.DALI_GPU, "dali_gpu decodes on a GPU, but there is none")
     }
     assert "input synthetic_host, data, dali" in describe(plan)
 

@@ -86,7 +86,7 @@ def test_a_wrong_result_or_gradient_of_attention_is_found(
     record = attended(toy, f"empty,spoil_result={number}").record
     assert record["status"] == "failed", "it was taken for a good one"
     assert name in record["reason"]
-    assert "off those in float64" in record["reason"]
+    assert "against float64" in record["reason"]
 
 
 def test_a_wrong_gradient_of_a_convolution_is_found(toy: Bench) -> None:

@@ -69,7 +69,10 @@ def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
     ("behaviour", "reason"),
     [
         (f"forgetful,{SLOW}", "compute alone"),
-        (f"one_more,spoil_rank=1,{SLOW}", "before it was timed: all_reduce beside matmul 8x8x8 is"),
+        (
+            f"one_more,spoil_rank=1,{SLOW}",
+            "before it was timed: all_reduce next to matmul 8x8x8 is",
+        ),
     ],
 )
 def test_what_was_not_done_when_the_clock_was_read_is_found(
@@ -179,8 +182,8 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
 @pytest.mark.parametrize(
     ("sharded", "behaviour", "reason"),
     [
-        ("inner", "wrong_shard=1", "before it was timed, behind its all_reduce: 256 elements"),
-        ("columns", "wrong_shard=1", "before it was timed, behind its all_gather: 256 elements"),
+        ("inner", "wrong_shard=1", "before it was timed, after its all_reduce: 256 elements"),
+        ("columns", "wrong_shard=1", "before it was timed, after its all_gather: 256 elements"),
     ],
 )
 def test_what_is_wrong_is_found(toy: Bench, sharded: str, behaviour: str, reason: str) -> None:

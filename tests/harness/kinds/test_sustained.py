@@ -71,7 +71,9 @@ def test_what_this_machine_tells(toy: Bench) -> None:
     (rank,) = record["ranks"]
     if set(rank["absent"]) == set(QUANTITIES):
         assert record["status"] == "unsupported"
-        assert record["reason"].startswith("this machine tells nothing of its device: clock_mhz: ")
+        assert record["reason"].startswith(
+            "this machine reports nothing of its device: clock_mhz: "
+        )
         return
     assert record["status"] == "ok", record["reason"]
     assert record["metrics"]["rate"]["value"] <= 1e-12 * 2 * 16**3 / 0.01

@@ -71,7 +71,7 @@ def test_data_that_a_model_does_not_take_are_refused() -> None:
     data = span.data().train
     sources.check_inputs(data, model_config["inputs"], 24)
     for name, value, message in (
-        ("token_ids", 96, "token_ids of the task are 0 to 96, those of the model 0 to 95"),
+        ("token_ids", 96, "token_ids of the task range from 0 to 96; the model takes 0 to 95"),
         ("spans", 24, "0 to 23"),
         ("segment_ids", -1, "segment_ids"),
     ):

@@ -68,7 +68,7 @@ def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
         (lambda root: (root / "train/c0/notes.txt").write_text("x"), "train/c0/notes.txt",
          "its suffix is none of .jpeg, .jpg"),
         (lambda root: (root / "train/list.csv").write_text("x"), "train/list.csv",
-         "is no folder of a class"),
+         "is not a folder of a class"),
         (lambda root: (root / "train/c9").mkdir(), "train/c9", "is a class without an image"),
     ],
 )  # fmt: skip
@@ -251,7 +251,7 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
         raise RuntimeError("a worker was killed")
 
     root = made.folder(tmp_path)
-    with pytest.raises(Mismatch, match="broke behind 2 images: RuntimeError: a worker was killed"):
+    with pytest.raises(Mismatch, match="failed after 2 images: RuntimeError: a worker was killed"):
         list(order.batches(Plain(breaks), asked_of(root), str(root)))
 
 

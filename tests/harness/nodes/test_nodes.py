@@ -213,7 +213,7 @@ def test_nodes_that_differ_do_not_run_together(
 def test_a_node_with_too_few_gpus_is_named(toy: Bench) -> None:
     cuda = asked(toy, accelerator="cuda")
     both = introduced("n0", devices=["0", "1"]), introduced("n1", devices=["0"])
-    with pytest.raises(Mismatch, match=r"node n1: 2 GPU\(s\) are needed; there are 1"):
+    with pytest.raises(Mismatch, match=r"node n1: needs 2 GPU\(s\), has 1"):
         nodes.check(cuda, both)
 
 
@@ -233,7 +233,7 @@ def test_a_run_on_another_node_than_was_asked_for_has_failed(toy: Bench) -> None
     here = socket.gethostname()
     record = toy.run(node=f"not-{here}").record
     assert record["status"] == "failed"
-    assert record["reason"] == f"is on node {here}, not on not-{here}, which was asked for"
+    assert record["reason"] == f"is on node {here}, not on the requested node not-{here}"
     assert record["settings"]["node"] == f"not-{here}"
 
 

@@ -21,8 +21,8 @@ from . import matrix
 
 #: Value of the key ``emulated``: emulated precisions are measured.
 MEASURE = "measure"
-#: GPU memory of which a batch per GiB makes use, that of a GPU that does not tell, and the nominal
-#: size over what the driver tells, 15 of 16 GB.
+#: Default GiB of a GPU that does not report its memory, and nominal memory over the memory that the
+#: driver reports, 15 of 16 GB.
 MOST_GIB, UNKNOWN_GIB, NOMINAL = 80, 16, 1.1
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
@@ -114,9 +114,10 @@ def cases_here(
 ) -> tuple[dict[Case, int], Capacity]:
     """Return the cases of the suite with their stages, and the capacity of the machine.
 
-    A batch per core is multiplied by the cores of a device, one per GiB by the memory of the
-    smallest GPU and rounded down to a power of two, so that GPUs of about the same memory have the
-    same. Raises ConfigError for the first on GPUs, and the second on CPUs."""
+    A batch per core is multiplied by the cores of a device. A batch per GiB is multiplied by the
+    memory of the smallest GPU and rounded down to a power of two, so that GPUs with about equal
+    memory get equal batches. Raises ConfigError for a batch per core on GPUs, and a batch per GiB
+    on CPUs."""
     stages = matrix.cases(settings.suite, catalog, machine.gpus)
     here = capacity(settings, machine, [*stages])
     return {_with_batch(case, here, settings): stage for case, stage in stages.items()}, here
@@ -145,8 +146,8 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     """Return the devices of this machine: its GPUs, or its physical cores split into devices.
 
     ``cores_per_device: auto`` divides the physical cores among the most devices per node that a
-    case needs, of those that get at least one core each. With fewer physical cores than devices,
-    hardware threads are devices too, and their figures are flagged.
+    case needs, among the cases whose devices get at least one core each. With fewer physical cores
+    than devices, hardware threads are devices too, and their figures are flagged.
 
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
@@ -200,9 +201,9 @@ def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: i
     """Return why the weights of a case and what trains them do not fit, with the arithmetic; "" if
     they may fit.
 
-    Activations and the framework come on top; a run would end as ``oom`` minutes later. Gradients
-    count where they are clipped, which needs the norm of all at once.
-    ``there``: bytes for so many ``devices``, 0 if unknown; ``holder``: says whose they are.
+    Activations and the framework need more memory; the run would end as ``oom`` minutes later.
+    Gradients count where they are clipped, because clipping needs all of them at once. ``there``:
+    bytes for so many ``devices``, 0 if unknown; ``holder``: text for their owner.
     """
     model_config = catalog.models.get(case.model, {})
     parameters = model_config.get("trainable_parameters")
@@ -230,7 +231,7 @@ def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: i
 def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     """Return why a case cannot run on these GPUs; "" if it may, or nothing is known of them."""
     if case.devices > 1 and any(gpu.is_instance for gpu in gpus):
-        return "needs several devices, and CUDA shows a process one instance of MIG"
+        return "needs several devices, but CUDA shows a process only one instance of MIG"
     own = catalog.frameworks.get(case.framework, {}).get("capability", {}).get(case.precision, "")
     for gpu in gpus:
         if reason := precisions.unsupported(case.precision, gpu.capability, own):
@@ -245,7 +246,7 @@ def _misfit(case: Case, capacity: Capacity) -> str:
     if reason := parallelism.mismatch(case.parallelism, case.devices):
         return reason
     if case.input == inputs.DALI_GPU and capacity.accelerator == "cpu":
-        return "dali_gpu decodes on a GPU, here is none"
+        return "dali_gpu decodes on a GPU, but there is none"
     if not case.divides:
         return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
     if why := capacity.machine.named.get(case.node):

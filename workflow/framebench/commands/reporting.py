@@ -62,15 +62,15 @@ def make_report(
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary.
     ``leave``: tables that rules have made already, which keep their files and ``runs.csv``.
-    ``is_before_round``: leave ``runs.csv``, which the rule makes from all rounds; Snakemake would
-    take it for that, and make no further runs."""
+    ``is_before_round``: do not write ``runs.csv``. Its rule makes it from all rounds; Snakemake
+    would take an early file for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
     from ..tables import first_screen, frames, origin
     from ..terminal import answer
 
     record_set = record_sets.load(source)
-    gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
+    gc.freeze()  # the runs live to the end, so the collector need not examine them again
     inputs, of_inputs = inputs_of(record_set, source)
     interrupted = sidecars.load(source.parent, Interruption)
     called = sidecars.load(source.parent, CallEntry)
@@ -97,12 +97,12 @@ def make_report(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
         further, interrupted, provenance, answered,
     )  # fmt: skip
-    beside = replace(answered, page=page.name)  # wherever the folder goes
+    beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
     text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
     files[results / answer.FILE] = "\n".join([*text, ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
     if not leave and not is_before_round:
-        # First: Snakemake remakes tables that are older than runs.csv.
+        # runs.csv comes first, because Snakemake remakes tables that are older.
         files = {**read_files.texts(record_set, source, results), **files}
     write_together(files)
     columns = screen.columns_of(sys.stdout)
@@ -183,7 +183,7 @@ def make_verification(source: Path, results: Path) -> None:
     words = {
         verifications.DIFFERS: "failed",
         verifications.PARTLY: "ran partly in another precision",
-        verifications.NOT_MADE: "could not be made, which the next call repeats",
+        verifications.NOT_MADE: "could not be made; the next call repeats them",
     }
     if ends := [f"{counted[name]} {said}" for name, said in words.items() if counted[name]]:
         count = len(verification_results)

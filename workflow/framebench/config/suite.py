@@ -186,7 +186,7 @@ class SuiteFile(Keys):
         if axes is None and not self.measurements:
             raise NotAllowed("axes, measurements, or both", "neither axes nor measurements")
         if axes is None and (self.include or self.then):
-            raise NotAllowed("axes beside include and then", "no axes")
+            raise NotAllowed("axes together with include and then", "no axes")
         if axes is not None and not {*BATCHES} & {*axes}:
             raise NotAllowed(", or ".join(BATCHES), "no batch", "axes")
         return self

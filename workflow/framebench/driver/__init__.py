@@ -51,10 +51,10 @@ class Driver:
         module: str | None,
         outcome: str,
     ) -> None:
-        """``module``: name of the module that the rules are of another workflow, None for the main
-        workflow. ``outcome``: output of the rule of that name."""
-        # Nearly all objects of Snakemake live to the end; looking for others takes a fifth of a
-        # dry run.
+        """``module``: name of the module that these rules are in another workflow, None in the main
+        workflow. ``outcome``: output of the rule ``outcome``."""
+        # Nearly all objects of Snakemake live to the end; garbage collection would take a fifth of
+        # a dry run.
         gc.set_threshold(50_000, 50, 50)
         accept_any_text()
         self.call = SnakemakeCall(workflow, module)
@@ -64,7 +64,7 @@ class Driver:
             given = load_settings(config, known, self.call.methods)
         except ConfigError as error:
             refuse(error)
-        # Where a module's prefix has the results.
+        # A module's prefix moves the results.
         folder = Path(outcome.removesuffix(str(OUTCOME)))
         self.settings, self.results = given.model_copy(update={"results": folder}), str(folder)
         for own_model in self.settings.own_models:
@@ -82,7 +82,7 @@ class Driver:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether the call holds the results to measure into them."""
+        """Return whether the call has locked the results to measure into them."""
         return self._state is not None and self._state.is_locked
 
     def full_verifications(self, wildcards: Wildcards) -> list[str]:
@@ -94,16 +94,16 @@ class Driver:
     def list_of_files(self) -> list[str]:
         """Return the list of the files that runs.csv is made of, [] without records.
 
-        Existing records are an input of the rule by this list: as inputs of their own they would
-        put thousands of finished jobs into the graph, whose output a user might force Snakemake to
-        remove.
+        Existing records are an input of the rule by this list: as separate inputs they would put
+        thousands of finished jobs into the graph, and a forced rule would let Snakemake remove
+        their output.
         """
         if self.call.is_cluster_job:
             return []
         try:
             path = read_files.write_list(Path(self.results))
         except OSError as error:
-            if not self.call.measures:  # such as --summary of results that are not one's own
+            if not self.call.measures:  # for example --summary of another user's results
                 return []
             refuse(f"{error.filename or self.results}: {error.strerror}")
         return self.state.inputs([str(path)] if path else [])
@@ -113,14 +113,14 @@ class Driver:
         state = self._state or self._begin(measures=False)
         plan, table = state.plan, state.table
         state.check("plan")
-        # What a time budget adds is counted as a whole.
+        # Jobs that a time budget adds are counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
         further = table.rows(reserve) if plan.settings.cluster else []
         return "\n".join([plan_text.describe(plan), *forecast.lines(plan, table.to_do, further)])
 
     def _begin(self, measures: bool = True) -> CallState:
-        """Return the state of this call; for one that measures, hold the results and say what is
-        left out. Module or not: Snakemake calls no handlers of a module."""
+        """Return the state of this call. For a call that measures, lock the results and print the
+        excluded cases. Also in a module, whose handlers Snakemake does not call."""
         self._state = state = CallState(self, measures)
         if not state.is_locked:
             return state
@@ -132,8 +132,8 @@ class Driver:
         return state
 
     def _note(self) -> None:
-        """Note what this call is to measure next to the records, and that it began. Its failed runs
-        decide its exit status, also if all have a record."""
+        """Record next to the results what this call is to measure, and that it began. Its failed
+        runs decide its exit status, even if all have a record."""
         plan, results = self.state.plan, self.settings.results
         try:
             if closing.failed(plan.runs):

@@ -39,7 +39,7 @@ class CallState:
 
     def __init__(self, driver: Driver, measures: bool) -> None:
         """Read the records and make the plan, after locking the results if the call ``measures``.
-        Ends the call if there is no plan."""
+        Ends the call if no plan can be made."""
         self._catalog, self._checkpoints = driver.catalog, driver.checkpoints
         self._call = call = driver.call
         self._lock = _locked(driver.settings) if measures and call.measures else None
@@ -56,7 +56,7 @@ class CallState:
             self.plan = planning.make_plan(settings, driver.catalog, self._machine, cached)
         except (ConfigError, RecordsError) as error:
             refuse(error)
-        if call.is_cluster_job:  # which may be one of any round
+        if call.is_cluster_job:  # the job may belong to any round
             self.plan = replace(self.plan, runs=[*self.plan.runs, *self.plan.reserve])
         if self.is_locked:
             for pattern in MARKERS:
@@ -71,7 +71,7 @@ class CallState:
         started = time.monotonic()
         #: Returns the seconds of the time budget that have passed.
         self.clock: Callable[[], float] = lambda: time.monotonic() - started
-        # Runs and searches of the first round: of a call that shows files, with their records.
+        # Runs and searches of the first round; a call that shows files includes runs with records.
         self._first = self.plan.runs if self.shows else self.plan.pending
         self._searches = [job.output for job in self.table.jobs_of_kind("search")]
         self._added: dict[int, list[Job]] = {}
@@ -93,7 +93,7 @@ class CallState:
         checked(targets.check_own_model, plan)
 
     def _check_once(self) -> None:
-        """End the call if what it asks for cannot be measured."""
+        """End the call if its request cannot be measured."""
         if not (self.shows or self._is_checked):
             self._is_checked = True
             self.check("a target that measures")
@@ -125,12 +125,12 @@ class CallState:
         return job
 
     def inputs(self, paths: Iterable[str]) -> list[str]:
-        """Return files for a rule. Snakemake would add a module's prefix, which they have."""
+        """Return files for a rule, without adding a module's prefix, which they already have."""
         return [*map(with_no_prefix, paths)] if self._call.is_module else [*paths]
 
     def missing(self, jobs: Iterable[Job]) -> list[str]:
-        """Return the files that a rule asks for to have these jobs done: those of jobs that were
-        done before only if the call shows them."""
+        """Return the files that a rule requires for these jobs. Files of finished jobs are included
+        only if the call shows them."""
         asked = (job for job in jobs if self.shows or not job.status)
         return self.inputs(job.output for job in self.table.made_by(asked))
 
@@ -156,8 +156,8 @@ class CallState:
                     break
                 asked += [run.output for run in added]
         except IncompleteCheckpointException as waiting:
-            # Known files need not wait for the checkpoint.
-            # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
+            # Known files need not wait for the checkpoint. Flagged as a checkpoint's target, a file
+            # would hide other changes from Snakemake.
             asked.append(str(waiting.targetfile))
         return self.inputs(asked)
 
@@ -165,8 +165,8 @@ class CallState:
         """Return the files that a round needs before it decides.
 
         Round 0 needs the batch searches, round 1 the planned runs, later rounds the runs of the
-        round before. With a time budget they need the checks of these runs, too: what these take is
-        spent.
+        round before. With a time budget they need the checks of these runs, too, whose time counts
+        as spent.
         """
         self._check_once()
         if number == 0:
@@ -204,8 +204,8 @@ class CallState:
         return self._added[number]
 
     def next_plan(self, before: Plan | None = None) -> Plan:
-        """Return the plan by the records that exist now: as the next call would make it, or that of
-        this call after ``before``. Raises ConfigError or RecordsError."""
+        """Return the plan for the records that exist now: the next call's plan, or this call's plan
+        after ``before``. Raises ConfigError or RecordsError."""
         # The requested retries are done.
         again = {"retry": frozenset(), "measures_again": False}
         settings = self.plan.settings if before else self.plan.settings.model_copy(update=again)
@@ -268,6 +268,6 @@ def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
     if settings.each_node is None:
         return cluster.machine
     known = slurm.nodes(cluster)
-    if call.is_cluster_job:  # nodes that fail meanwhile stay in its plan
+    if call.is_cluster_job:  # nodes that fail after the plan was made stay in it
         known = dict.fromkeys(known, "")
     return replace(cluster.machine, named=known)

@@ -122,7 +122,7 @@ class Handlers:
         raise SystemExit(self._signals.status or 1)
 
     def _failed(self) -> dict[str, RunOutcome]:
-        """Return the outcome of each run that failed, by label and repeat."""
+        """Return the outcome of each failed run, by label and repeat."""
         plan = self._renewed()
         named = label_cases(plan.cases, plan.larger)
         return {
@@ -149,7 +149,7 @@ class Handlers:
             raise KeyboardInterrupt  # the executor cancels its jobs
         if callable(stop_starting):
             stop_starting(signal.SIGTERM, None)
-        # Outside the signal handler, which may have interrupted the holder of a lock.
+        # Done outside the signal handler, which may have interrupted the holder of a lock.
         threading.Thread(target=end_descendants, args=(self._is_over,), daemon=True).start()
 
     def _note_interruptions(self, logged: str) -> list[str]:
@@ -181,7 +181,8 @@ class Handlers:
             return False
         words = ["report", "--records", f"{results}/runs", "--results", str(results)]
         call = [*self._driver.lookups.framebench, *words]
-        # Another Ctrl-C at the terminal does not reach it; its output stays above ours.
+        # Started in its own session, so that another Ctrl-C does not reach it; its output precedes
+        # ours.
         ran = subprocess.run(call, stdout=sys.stderr, start_new_session=True, check=False)
         return ran.returncode == 0
 
@@ -214,7 +215,7 @@ class Handlers:
                 "array would measure the same run. For short runs: groups in "
                 "profiles/slurm/config.yaml"
             )
-        # What a time budget adds is counted as a whole.
+        # Jobs that a time budget adds are counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
         further = self._driver.state.table.rows(reserve)
         checked(forecast.check_node_hours, plan, [*submitted, *further])

@@ -18,7 +18,7 @@ def end_descendants(is_over: threading.Event) -> None:
     asked = set[int]()
     while not is_over.wait(0.05):
         for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(OSError):  # it may have ended meanwhile
+            with contextlib.suppress(OSError):  # the process may have ended
                 if process.pid not in asked and os.getpgid(process.pid) == os.getpgrp():
                     asked.add(process.pid)
                     os.kill(process.pid, signal.SIGTERM)

@@ -19,7 +19,7 @@ from .identities import UNKNOWN, Identity
 #: Seconds after which ``nvidia-smi`` is taken to hang.
 SMI_SECONDS = 60.0
 _CPUS = "/proc/cpuinfo"
-#: Folder of shared memory, through which NCCL and loaders of data hand on.
+#: Folder of shared memory, through which NCCL and data loaders pass data.
 SHARED = "/dev/shm"
 
 

@@ -19,7 +19,7 @@ from .plan import Plan
 
 
 def left_out(plan: Plan) -> list[str]:
-    """Return a line for each reason for which cases are excluded, but for those in the line on the
+    """Return a line for each reason to exclude cases, except reasons in the line on the
     processor."""
     said = _multiplied(plan)
     count = len(names.frameworks([*plan.folders, *(out.case for out in plan.left_out)]))
@@ -44,8 +44,8 @@ def left_out(plan: Plan) -> list[str]:
 def opening(plan: Plan, environments: int, counts: str, left: float) -> list[str]:
     """Return the first lines of a call that has something to do.
 
-    ``environments``: number of those to build; ``counts``: other jobs as text; ``left``: expected
-    seconds of all."""
+    ``environments``: number to build; ``counts``: other jobs as text; ``left``: expected seconds of
+    all jobs."""
     cases = [run.case for run in plan.pending] + [search.case for search in plan.unsearched]
     if not cases:
         return [f"To do: {counts}, about {duration(left)}"]
@@ -86,8 +86,8 @@ def processor(plan: Plan) -> list[str]:
 
 
 def _multiplied(plan: Plan) -> dict[str, tuple[str, list[Case]]]:
-    """Return the reduced precisions that the processor has instructions for: these in words, and
-    the cases."""
+    """Return the reduced precisions that the processor has instructions for: the instructions in
+    words, and the cases."""
     found = {}
     sets = plan.capacity.instruction_sets if plan.capacity.accelerator == "cpu" else ()
     for name, precision in precisions.known().items():
@@ -107,14 +107,14 @@ def _capital(text: str) -> str:
 
 
 def ahead(plan: Plan, runs: Sequence[Job]) -> list[str]:
-    """Return how many leads are settled before a round, and what its ``runs`` are."""
+    """Return how many leads are settled before a round, with a description of its ``runs``."""
     settled, leads = plan.leads
     head = [f"leads settled: {settled} of {leads}"] * bool(leads)
     return [*head, f"next: {_next_runs(plan, runs)}"]
 
 
 def _next_runs(plan: Plan, runs: Sequence[Job]) -> str:
-    """Return what the runs of a round are, such as ``repeats of PyTorch and JAX (2 of 7)``."""
+    """Return a description of a round's runs, such as ``repeats of PyTorch and JAX (2 of 7)``."""
     if not runs:
         return "tables and report"
     cases = [run.case for run in runs]

@@ -23,10 +23,11 @@ from .plan import Plan
 #: Seconds around a run, for its interpreter, Snakemake and its part of the pages; and of a page
 #: before a round.
 AROUND, PAGE_SECONDS = 1.5, 3.0
-#: Seconds after a round over those of a page: its page, then tables and report by several rules.
+#: Seconds after the last round, relative to those of a page: a page, then tables and report by
+#: several rules.
 CLOSING = 4.0
-#: Part of a time budget that the steps of a run may take, and by how much they may be slower than
-#: those of the competitors: cases beyond both are left out.
+#: Fraction of a time budget that the steps of a run may take, and factor by which they may be
+#: slower than the competitors' steps. Cases beyond both are left out.
 SHARE, TIMES = 0.05, 5.0
 
 
@@ -67,7 +68,7 @@ def measured_cases(
 ) -> list[MeasuredCase]:
     """Return all cases of a plan with a time budget, with their ``runs`` so far. ``around``:
     seconds around a run, see :func:`time_left`."""
-    own = [case for case in plan.stages if case not in plan.larger]  # others have their checks
+    own = [case for case in plan.stages if case not in plan.larger]  # others share checks
     checks = _check_seconds(own, {model.name for model in plan.settings.own_models}, plan.capacity)
     return [
         MeasuredCase(
@@ -91,11 +92,11 @@ def time_left(plan: Plan, spent: float) -> tuple[float, float]:
 def _check_seconds(
     cases: Sequence[Case], own_models: Collection[str], capacity: Capacity
 ) -> dict[Case, float]:
-    """Return the seconds of what the first repeat of each case brings along.
+    """Return the seconds of checks that come with the first repeat of each case.
 
     Cases share the first start of their framework, and on GPUs its peak in their precision. Each
-    verification is paid for once, by the first case that needs it: that in the precision of the
-    case, and that in its baseline, which a user's own model does not have."""
+    verification is paid for once, by the first case that needs it: the verification in the
+    precision of the case, and the one in its baseline, which a user's own model does not have."""
     of_framework = Counter(case.framework for case in cases)
     in_precision = Counter((case.framework, case.precision) for case in cases)
     verified: set[Case] = set()
@@ -117,7 +118,7 @@ def _check_seconds(
 
 
 def _verification(case: Case) -> Case:
-    """Return what is the same for all cases that share a verification, see
+    """Return the key that cases with a common verification share, see
     :func:`runs.verify.full_size`."""
     return case._replace(
         nodes=1,

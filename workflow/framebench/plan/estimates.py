@@ -32,27 +32,28 @@ from . import batch_searches
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
 CORE_RATE, GPU_RATE = 6e10, 1e13
-#: Rate of a GPU without a data sheet in other precisions over that in fp32.
+#: Rate in other precisions relative to fp32, for a GPU without a data sheet.
 OTHER_PRECISIONS = 3
-#: Part of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4 and
-#: A100 in the published figures of DLPerf and NVIDIA.
+#: Fraction of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4
+#: and A100 in the published figures of DLPerf and NVIDIA.
 FULL_PART, TENSOR_PART = 0.5, 0.2
 #: Slices of compute into which MIG divides a GPU.
 SLICES = 7
-#: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
+#: Time of a core without AVX-512 relative to one with it: AMD Zen 3 against Intel Sapphire Rapids.
 SLOWER = 1.7
-#: Time of an emulated precision over that of fp32.
+#: Time of an emulated precision relative to fp32.
 EMULATED = 15
 #: Seconds to build an environment: 10 from uv's cache; nine for CPUs have 4.6 GB of wheels, which
 #: take six minutes at 100 Mbit/s.
 ENVIRONMENT_SECONDS = 30.0
 #: Seconds of a run without a framework, and of a benchmark without steps.
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
-#: Seconds of a verification besides building the model, and of the matmuls of the peak.
+#: Seconds of a verification besides building the model, and of the peak benchmark's matmuls.
 VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
 #: Seconds per parameter to make initial weights.
 BUILD_PARAMETER = 3e-8
-#: Second window, with a wait after each step, over the first, for frameworks that run ahead.
+#: Duration of the second window, with a wait after each step, relative to the first, for frameworks
+#: that run ahead.
 SECOND_WINDOW_SHARE = 0.3
 _TRAINING = ("train", INDEPENDENT)
 
@@ -64,7 +65,7 @@ def expected_seconds(
     catalog: Catalog,
     latest: dict[str, Run],
 ) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a run of each case, and the seconds that runs take over those
+    """Return the expected seconds of a run of each case, and the ratio of these to seconds
     estimated from framework and operations; see :func:`corrected`."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
@@ -131,7 +132,7 @@ def _counted(
 
 
 def slowness(capacity: Capacity) -> float:
-    """Return the time of a core of this machine over that of one with AVX-512."""
+    """Return the time of a core of this machine relative to one with AVX-512."""
     known = capacity.instruction_sets
     return SLOWER if known and "avx512f" not in known else 1.0
 
@@ -152,8 +153,8 @@ def start_seconds(
 
 
 def check_seconds(case: Case, capacity: Capacity) -> float:
-    """Return the seconds of the verification of a case in its precision. On one device a process
-    that has imported the framework makes all of them."""
+    """Return the seconds of the verification of a case in its precision. On one device, a single
+    process that has imported the framework makes all verifications."""
     start = start_seconds(case.framework, case.mode, case.compiler, capacity, is_small=True)
     if case.devices == 1:
         start -= _import_seconds(case.framework, capacity)
@@ -161,14 +162,14 @@ def check_seconds(case: Case, capacity: Capacity) -> float:
 
 
 def peak_seconds(framework: str, capacity: Capacity) -> float:
-    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision, whose library
-    is asked what it is by a second process."""
+    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision, including a
+    second process that identifies its library."""
     return PEAK_SECONDS + _import_seconds(framework, capacity)
 
 
 def first_start_seconds(framework: str, capacity: Capacity) -> float:
-    """Return the extra seconds that the first run of a framework takes to start, because no disk
-    has cached it, and the start of the process that makes its checks."""
+    """Return the extra seconds that the first run of a framework takes to start, because its files
+    are not cached yet, plus the start of the process that makes its checks."""
     return 2 * _import_seconds(framework, capacity)
 
 
@@ -211,7 +212,8 @@ def _begin_seconds(case: Case, capacity: Capacity, catalog: Catalog) -> float:
 def _run_seconds(
     case: Case, suite: Suite, capacity: Capacity, catalog: Catalog, learned: Amounts | None
 ) -> float:
-    """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
+    """Return the seconds of a run without records; ``learned``: the samples of a training to a
+    target."""
     if _has_steps(case):
         timed, warmup = suite.steps.timed, suite.steps.warmup
         window = step_seconds(case, timed.at_least, capacity, catalog)
@@ -226,7 +228,7 @@ def _run_seconds(
     parameters = dict(case.parameters)
     epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
-    scored = (epochs + 1) * learned.held_out  # also scored before the first epoch
+    scored = (epochs + 1) * learned.held_out  # one scoring precedes the first epoch
     return start + sum(
         samples * _sample_seconds(case, capacity, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))
@@ -250,7 +252,7 @@ def _sample_seconds(case: Case, capacity: Capacity, catalog: Catalog, trains: bo
 
 
 def _gpu_rate(case: Case, capacity: Capacity) -> float:
-    """Return the floating-point operations per second of a GPU, of the slowest on a node."""
+    """Return the floating-point operations per second of the slowest GPU on a node."""
     is_full = case.precision == precisions.default()
     rates = [
         1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
@@ -261,7 +263,7 @@ def _gpu_rate(case: Case, capacity: Capacity) -> float:
 
 
 def _slices(name: str) -> int:
-    """Return the slices of a GPU's compute that a device has: of an instance of MIG by its
+    """Return the slices of a GPU's compute that a device has: for an instance of MIG from its
     profile, such as ``1g.10gb``, else all."""
     profile = name.partition(" MIG ")[2]
     return int(profile.partition("g")[0]) if profile else SLICES
@@ -269,7 +271,7 @@ def _slices(name: str) -> int:
 
 def minutes(settings: Settings) -> int:
     """Return the minutes to request for a run, which may take ``time_limit``."""
-    assert settings.cluster is not None, "only a cluster is asked for something"
+    assert settings.cluster is not None, "minutes are requested from clusters only"
     return settings.cluster.minutes(settings.seconds_per_run)
 
 

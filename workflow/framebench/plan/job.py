@@ -1,4 +1,4 @@
-"""A job: a row of the one table of all that a call executes, see :mod:`runs.job_table`."""
+"""A job: a row of the table of everything that a call executes, see :mod:`runs.job_table`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ NOUNS = {
 }
 #: Priority of jobs before all runs; runs follow in the order of the plan, below it.
 FIRST = 10_000_000
-#: Case of a job that measures none and is never submitted.
+#: Case of a job that measures nothing and is never submitted.
 NO_CASE = Case("", "", "", 0, 1, 0, "", "")
 
 
@@ -59,12 +59,12 @@ class Job(NamedTuple):
     """A run, batch search, verification, peak-FLOPS benchmark, several of these checks, reference,
     environment or report.
 
-    ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected.
-    ``output``, ``log``: files. ``case``: what it measures, whose nodes and devices are asked of a
-    cluster; ``repeat``: of a run; ``status``: of the record that exists, "" for a job that is to
-    do. ``software``: name of what it runs in. ``waits_for``: files that it needs. ``arguments``:
-    returns those of its program. ``parts``: checks that the job makes, each with its own record;
-    its own output is then a marker.
+    ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected
+    duration. ``output``, ``log``: files. ``case``: the measured case, whose nodes and devices are
+    requested from a cluster; ``repeat``: of a run; ``status``: of the existing record, "" for a
+    pending job. ``software``: name of its software. ``waits_for``: files that it needs.
+    ``arguments``: function that returns its program's arguments. ``parts``: checks that the job
+    makes, each with its own record; its own output is then a marker.
     """
 
     kind: str
@@ -84,17 +84,17 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Kind and path; the rule alone of a job without a path."""
+        """Kind and path; only the rule for a job without a path."""
         return f"{self.kind}/{self.path}" if self.path else self.kind
 
     @property
     def nodes(self) -> int:
-        """Nodes that are asked of a cluster; 0 for a job that is never submitted."""
+        """Nodes requested from a cluster; 0 for a job that is never submitted."""
         return self.case.nodes
 
     @property
     def record(self) -> str:
-        """Output that says what came of the job; "" for an environment, a reference or tables."""
+        """Record that the job writes; "" for an environment, a reference or tables."""
         return "" if self.kind in ("environment", "reference", "tables") else self.output
 
     @property
@@ -143,7 +143,7 @@ def label_cases(cases: Iterable[Case], larger: Mapping[Case, Case]) -> dict[Case
 
 
 def _further_words(case: Case) -> dict[str, str]:
-    """Return the words of all further axes; those of the total batch follow from others."""
+    """Return the words of all further axes, without the total batch, which follows from others."""
     words = {**case.value_texts(), "topology": names.devices(case) if case.devices else ""}
     words["compiler"] = "" if case.compiler == "none" else case.compiler
     return {

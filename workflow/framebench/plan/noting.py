@@ -10,8 +10,8 @@ from .plan import Plan
 
 
 def note(plan: Plan) -> None:
-    """Write the expected cases of the plan next to the records, and those left out at a setting
-    at which others are measured. Raises OSError.
+    """Write the expected cases of the plan next to the records, and excluded cases of settings at
+    which others are measured. Raises OSError.
 
     Cases that check another batch are not expected: only those of the leaders are measured."""
     competing = {case.setting for case in plan.folders}

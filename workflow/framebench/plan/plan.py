@@ -68,7 +68,8 @@ class Plan:
 
     @property
     def failing(self) -> set[str]:
-        """Names of software that earlier calls could not build: nobody waits for the next try."""
+        """Names of software that earlier calls could not build; no job waits for the next
+        attempt."""
         return {
             name
             for name, own in self.software.items()

@@ -73,7 +73,7 @@ def describe(plan: Plan) -> str:
 
 
 def _until(plan: Plan) -> str:
-    """Return what decides the number of repeats; "" if the suite says it."""
+    """Return what decides the number of repeats; "" if the suite fixes it."""
     repeats = plan.settings.suite.repeats
     if plan.settings.budget:
         return " (as the order of the frameworks needs)"
@@ -155,7 +155,7 @@ def most_pairs(plan: Plan) -> list[str]:
         return []
     head = f"Gate with a margin of {repeats.margin:.1%}: "
     if repeats.at_most < FIRST_LOOK:
-        return [f"{head}{repeats.at_most} pairs decide nothing, it takes {FIRST_LOOK} or more"]
+        return [f"{head}{repeats.at_most} pairs cannot decide; {FIRST_LOOK} or more are needed"]
     first = {run.case: run for run in plan.runs}
     most = duration(repeats.at_most * seconds_for(plan, first.values()))
     return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
@@ -178,7 +178,7 @@ def _answered(plan: Plan) -> list[str]:
     done = Counter(run.case for run in plan.runs if run.status)
     expected = budget.answers(costs.measured_cases(plan, {}, around), done)
     if not expected:
-        return ["Each setting has the repeats of a first look; a further call adds some"]
+        return ["Each setting has the repeats of a first look; a further call adds more"]
     of_call, stages = max(1.0, left), dict[Case, int]()
     for case, stage in plan.stages.items():
         stages[case.setting] = min(stage, stages.get(case.setting, stage))
@@ -186,7 +186,7 @@ def _answered(plan: Plan) -> list[str]:
     for seconds, case, is_settled in expected:
         what = names.setting(case, plan.capacity.accelerator)
         if case in plan.larger:
-            what = f"the leaders' race with {plan.settings.suite.batch_check} times the batch"
+            what = f"the leaders' order with {plan.settings.suite.batch_check} times the batch"
         elif plan.stages[case] > stages[case.setting]:
             what += ", compiled"
         calls[int(seconds // of_call) + 1][is_settled].append(what)

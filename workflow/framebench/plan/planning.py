@@ -47,9 +47,9 @@ def make_plan(
     """Expand the suite and compare it with the records on disk.
 
     A record with unexpected content is kept, and its run is planned under the name of the next
-    retry. Such a record is truncated, foreign, or of another case, settings or machine. A run is
-    also repeated if the call measures again, if its status is in ``retry``, or if it was disturbed
-    and has fewer retries than ``rerun_disturbed``.
+    retry. Unexpected content is truncated, foreign, or belongs to another case, settings or
+    machine. A run is also repeated if the call measures again, if its status is in ``retry``, or if
+    it was disturbed and has fewer retries than ``rerun_disturbed``.
 
     ``before``: the plan of this call so far, whose runs and searches are done; of its runs only
     disturbed ones are repeated. ``spent``: seconds of the time budget.
@@ -176,8 +176,8 @@ def _after_a_hang(
     runs: Iterable[Run],
     machine: Machine,
 ) -> dict[Case, str]:
-    """Return why cases of several GPUs are not measured: GPUs of this machine did not meet in a run
-    of another case, and each such run would wait for minutes."""
+    """Return why cases of several GPUs are not measured: ranks of another case did not meet on GPUs
+    of this machine, and each such run would wait for minutes."""
     if capacity.accelerator == "cpu" or "failed" in settings.retry:
         return {}
     here = [run for run in runs if run.case.devices > 1 and is_here(run.machine, machine.identity)]
@@ -206,7 +206,7 @@ def seconds_for(plan: Plan, runs: Iterable[Job]) -> float:
 def _as_asked(plan: Plan, runs: Iterable[Run]) -> list[Run]:
     """Return the runs whose case and conditions match the folder that they lie in.
 
-    Other records were put there by hand.
+    Other records must have been put there by hand.
     """
     wanted = {
         folder: (case, asked_conditions(case, plan.settings, plan.capacity))
@@ -215,7 +215,8 @@ def _as_asked(plan: Plan, runs: Iterable[Run]) -> list[Run]:
 
     def measured(run: Run) -> tuple[Any, ...]:
         conditions = run.conditions.unlabelled
-        source = inputs.without_identity(conditions.input)  # a plan has no identity of data
+        # a plan does not know the identity of data
+        source = inputs.without_identity(conditions.input)
         return run.case._replace(framework_version="", source=""), replace(conditions, input=source)
 
     return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
@@ -254,8 +255,8 @@ def _record_of(
 ) -> tuple[str, str]:
     """Return path and status of a repeat's valid record; else the first free path and "".
 
-    ``is_done``: this call has measured the repeat. A record of it that cannot be read is a failure
-    then, which the next call measures again.
+    ``is_done``: this call has measured the repeat. Then an unreadable record is a failure, which
+    the next call measures again.
     """
     again = _is_to_repeat if is_done else _run_again
     is_outdated = False

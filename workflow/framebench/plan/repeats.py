@@ -25,7 +25,7 @@ def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case,
     from ..statistics import sequential  # here: most plans need no numpy
 
     margin, at_most = suite.repeats.margin, suite.repeats.at_most
-    assert margin is not None, "asked for only where there is one"
+    assert margin is not None, "called only for a suite with a rule for repeats"
     sides: dict[Case, list[Case]] = defaultdict(list)
     order = [*suite.variants]
     for case in sorted(runs, key=lambda case: order.index(case.variant)):

@@ -26,16 +26,16 @@ KIND = "verification"
 #: Scale of the compared model: its own size, or the small one of its config. A model that is too
 #: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
-#: Labels that are classes; soft ones are probabilities of all.
+#: Labels that are classes, or probabilities of all classes (soft).
 HARD, SOFT = "hard", "soft"
 
-#: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
-#: the precision is narrower; no losses are in half precision, and no gradients in float32 are
-#: averaged in it. Ranks start with the same values, whose sums float32 rounds. Statistics of
-#: dropout lie within so many standard errors: right code is beyond them in less than one of a
-#: million verifications. Gradients spread twice as much where two parts share their masks. A
-#: model's own float64 run has no half-precision operation. ``initial values``, ``dropout of
-#: ranks`` and ``multiply-adds`` are in older records only.
+#: Bounds for every precision. Counts are exact. No generated token may be wrong, nor be computed in
+#: float32 where the precision is narrower. No losses may be in half precision, and float32
+#: gradients may not be averaged in it. Ranks start with the same values, whose sums float32 rounds.
+#: Statistics of dropout lie within this number of standard errors, which right code exceeds in less
+#: than one of a million verifications. Gradients spread twice as much where two parts share their
+#: masks. A model's own float64 run has no half-precision operation. ``initial values``, ``dropout
+#: of ranks`` and ``multiply-adds`` are in older records only.
 EVERYWHERE = {
     "trainable parameters": 0.0,
     "generated tokens": 0.0,
@@ -52,7 +52,7 @@ EVERYWHERE = {
 }
 
 
-#: Quantities of how much of the work ran in another dtype than the precision has.
+#: Quantities that state the share of work in other dtypes than the precision's.
 IN_OTHER_DTYPES = ("matmul_dtypes", "other dtypes")
 #: Outcomes of a verification. NOT_MADE: it ended before it could compare, for a reason that is not
 #: the framework's; PARTLY: nothing differs, but part of the work ran in another precision.
@@ -64,7 +64,7 @@ PASSED, DIFFERS, PARTLY, UNSUPPORTED, NOT_MADE = (
 class QuantityError(NamedTuple):
     """Error of one quantity against the reference, the largest over all ranks, and its bound.
 
-    ``rounding``: the part of it that rounding was seen to explain; the bound is on the rest."""
+    ``rounding``: the part of the error that rounding explains; the bound applies to the rest."""
 
     quantity: str
     error: float
@@ -133,7 +133,7 @@ class VerificationResult:
 
     @property
     def _worst(self) -> QuantityError | None:
-        """The error that exceeds its bound most, one of results before one of dtypes."""
+        """The error that exceeds its bound most; errors of results precede errors of dtypes."""
         return max(
             (error for error in self.errors if error.excess),
             key=lambda error: (error.quantity not in IN_OTHER_DTYPES, error.excess),
@@ -223,7 +223,7 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
         variables=variables_of(record),
         computation=computation_of(record),
         machine=identity(record["environment"]),
-        # older records are all of the model itself
+        # all older records verify the model itself
         scale=str(record["parameters"].get("scale", FULL)),
         labels=str(record["parameters"].get("labels", HARD)),
     )

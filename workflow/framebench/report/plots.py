@@ -167,7 +167,7 @@ def _places(rows: Sequence[PlotRow]) -> tuple[list[tuple[float, float]], float]:
 
 
 def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | None) -> None:
-    """Draw the values of a row. ``name``: of its part."""
+    """Draw the values of a row. ``name``: name of its part."""
     if not row.values:
         return
     colour, several = look.colour(row.framework), len(row.values) > 1

@@ -17,7 +17,7 @@ from ..plan.job import Job
 from ..plan.plan import Plan
 from ..records.searches import KIND
 
-#: Option for a variable of the ranks; behind all others, see :func:`check_arguments`.
+#: Option for a variable of the ranks; it follows all other options, see :func:`check_arguments`.
 VARIABLE = "--variable"
 
 

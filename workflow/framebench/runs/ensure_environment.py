@@ -14,7 +14,7 @@ from ..environments import soundness
 from ..files import locks
 
 PROJECT = Path(__file__).parents[3]
-#: Models whose training uses the kernels that others use, too, with tokens of a sequence.
+#: Models whose training uses the kernels of most other models, with options.
 WARM_UP = {"resnet50_v1.5": (), "bert_base": ("--sequence-length", "128")}
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         "--marker", type=Path, help="file that says it is built (default: in the project's .venvs)"
     )
     parser.add_argument(
-        "--without-hashes", action="store_true", help="install whatever has the pinned versions"
+        "--without-hashes", action="store_true", help="install any files of the pinned versions"
     )
     options = parser.parse_args(arguments)
     _end_with_parent()
@@ -81,7 +81,7 @@ def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
             return
         if marker.exists():
             print(f"{marker.parent} is damaged: {soundness.damage(marker)}. It is built anew.")
-        # Remains of a killed build hold the lock while they go on.
+        # Processes that remain of a killed build hold the lock until they end.
         venvs.build(file, marker, [held.fileno()], hashed)
         _compile_kernels(file, marker.parent)
 

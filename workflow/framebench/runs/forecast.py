@@ -17,7 +17,7 @@ DAY = 86400.0
 
 
 def at_once(plan: Plan) -> float:
-    """Return the most run seconds per wall second: concurrent runs here, or on a fully free
+    """Return the most run seconds per wall second, from concurrent runs here or on a fully free
     cluster."""
     alone = sum(run.seconds for run in plan.pending)
     if not alone:
@@ -29,8 +29,8 @@ def at_once(plan: Plan) -> float:
 
 
 def total(plan: Plan, jobs: Sequence[Job]) -> float:
-    """Return the seconds until all ``jobs`` of a plan are done. A time budget replaces all of them
-    but the building of environments."""
+    """Return the seconds until all ``jobs`` of a plan are done. A time budget replaces the seconds
+    of all jobs except building environments."""
     budget = plan.settings.budget
     if budget is None or not jobs:
         return sum(job.seconds for job in jobs) / at_once(plan)

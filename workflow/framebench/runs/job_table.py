@@ -40,9 +40,9 @@ class JobTable:
         self._rows: dict[str, Job] = {}
         #: Verifications and peak-FLOPS benchmarks with a row: each is made once in a call.
         self._known: set[Verification | Case] = set()
-        #: Job that makes a check together with others, by the name of the check.
+        #: Job that makes several checks, by the name of each check.
         self._shared: dict[str, Job] = {}
-        #: File that says that software is built, by the name of what is to be built.
+        #: Marker file of built software, by the name of its job.
         self._built: dict[str, str] = {}
         # With a time budget, one run need not wait for the environments of others, so that a first
         # figure comes soon.
@@ -61,7 +61,7 @@ class JobTable:
         self.grow(plan)
 
     def grow(self, plan: Plan) -> list[Job]:
-        """Add what a later plan has more; return the jobs that make its new checks."""
+        """Add the new jobs of a later plan; return those that make its new checks."""
         self.plan, before = plan, len(self.checks)
         early = self._early.name if self._early else ""
         new = [run for run in (*plan.runs, *plan.reserve) if run.name not in self._rows]
@@ -85,7 +85,8 @@ class JobTable:
         return [self._rows[run.name] for run in runs]
 
     def made_by(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that make these: one for checks that share a process."""
+        """Return the jobs that make these jobs' outputs; checks that share a process have one
+        job."""
         return [*dict.fromkeys(self._shared.get(job.name, job) for job in jobs)]
 
     def jobs_of_kind(self, kind: str) -> list[Job]:
@@ -94,8 +95,8 @@ class JobTable:
 
     @property
     def to_do(self) -> list[Job]:
-        """Jobs of a call for the plan, but for runs that depend on a pending search; [] if nothing
-        is to be measured."""
+        """Return the pending jobs of a call, except runs that depend on a pending search; [] if
+        nothing is to be measured."""
         jobs = [*self.jobs_of_kind("search"), *self.rows(self.plan.pending)]
         jobs += [job for job in self.checks if not job.status]
         files = {file for job in jobs for file in job.waits_for}
@@ -103,8 +104,8 @@ class JobTable:
         return [*first, *jobs, self._rows["tables"]] if jobs else []
 
     def _add(self, job: Job, reference: str = "", is_done: bool | None = None) -> Job:
-        """Add a job with its files, and return its row. It is done if its output exists, unless
-        ``is_done`` says it; else it waits for its environment and for the ``reference``."""
+        """Add a job with its files, and return its row. It is done if its output exists, or as
+        ``is_done`` says; otherwise it waits for its environment and for the ``reference``."""
         output, log = files_of(self.plan.settings.results, job.kind, job.path)
         done = os.path.exists(output) if is_done is None else is_done
         job = job._replace(output=output, log=log, status="ok" if done else "")
@@ -112,15 +113,15 @@ class JobTable:
         return self._rows.setdefault(job.name, job)
 
     def _waits_for(self, job: Job, reference: str = "") -> tuple[str, ...]:
-        """Return the files that a job waits for: the one that says that its environment is built,
-        if it is to be, and the reference."""
+        """Return the files that a job waits for: the marker of its environment, if it is to be
+        built, and the reference."""
         built = self._built.get(job.software, "")
         return () if job.status else tuple(filter(None, [built, reference]))
 
     def _add_environments(self) -> None:
-        """Add a job for each environment that we build. They come before all runs, because those of
-        a framework whose environment comes later would not be interleaved; that of the early run
-        comes first."""
+        """Add a job for each environment that we build. They come before all runs, because runs of
+        a framework whose environment comes later would not be interleaved. The early run's
+        environment comes first."""
         plan, early = self.plan, self._early
         first = plan.software[early.software].file if early else None
         hashes = [] if plan.settings.require_hashes else ["--without-hashes"]
@@ -209,7 +210,7 @@ class JobTable:
         return self._add(job, reference)
 
     def _share(self, jobs: Sequence[Job]) -> None:
-        """Let checks share processes, as many as their number asks for."""
+        """Distribute checks over as few processes as possible."""
         for start in range(0, len(jobs), MOST_CHECKS):
             parts = tuple(jobs[start : start + MOST_CHECKS])
             if len(parts) > 1:

@@ -18,8 +18,8 @@ def wanted(plan: Plan) -> list[Case]:
     """Return a benchmark for each framework, precision and number of devices of a node: large
     matmuls on all of these devices at once.
 
-    The model is any that the framework runs in the suite; the harness needs one. On CPUs a time
-    budget is spent on none."""
+    The model is any that the framework runs in the suite; the harness needs one. With a time
+    budget, CPUs have no such benchmarks."""
     if plan.settings.budget and plan.capacity.accelerator == "cpu":
         return []
     found: dict[tuple[str, str, int], Case] = {}
@@ -40,7 +40,8 @@ def label(case: Case) -> str:
 
 
 def names(plan: Plan) -> dict[str, Case]:
-    """Return benchmarks by name: that of their record in ``results/peak_flops``, less ``.json``.
+    """Return benchmarks by name, which is their record's path in ``results/peak_flops`` without
+    ``.json``.
 
     The name ends in a digest of accelerator, cores and environment, which decide the result."""
     results = {}

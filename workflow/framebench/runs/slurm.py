@@ -78,7 +78,7 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
     waiting = [job for job, state in found.items() if state in _WAITING]
     if waiting:
         output_of("scancel", *waiting)
-        say(f"An earlier call was killed: {len(waiting)} of its jobs that waited are cancelled.")
+        say(f"An earlier call was killed: {len(waiting)} of its waiting jobs are cancelled.")
     running = [job for job in found if job not in waiting]
     if running:
         say(
@@ -92,8 +92,8 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
 
 
 def cancel(results: Path) -> None:
-    """Cancel all jobs of an interrupted call. Snakemake leaves out those that it submits or asks
-    about at that moment. Raises SlurmError."""
+    """Cancel all jobs of an interrupted call. Snakemake itself omits jobs that it submits or
+    queries at that moment. Raises SlurmError."""
     if found := jobs(results):
         output_of("scancel", *found)
 

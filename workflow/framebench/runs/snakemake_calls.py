@@ -24,9 +24,9 @@ from ..plan.job import OUTCOME
 
 #: Snakemake's folder in the working directory, and the folder of its locks therein.
 SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
-#: Exit status of a command after Ctrl-C, as in shells, and what it says then.
+#: Exit status of a command after Ctrl-C, as in shells, and its message.
 INTERRUPTED = 128 + signal.SIGINT
-GOES_ON = "interrupted: the same command goes on from here"
+GOES_ON = "interrupted: the same command continues"
 
 
 class MeasuringFailed(Exception):
@@ -65,12 +65,13 @@ def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequenc
         try:
             ended = process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # a terminal has sent it there as well
+            # from a terminal, the process has received it as well
+            process.send_signal(signal.SIGINT)
             process.wait()
             raise
     # a failed run has a record, which the caller judges
     if ended and not outcome.exists():
-        raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
+        raise MeasuringFailed(f"measuring ended with {ended}; its message is above")
 
 
 def _value(text: str) -> Any:
@@ -103,5 +104,5 @@ def settings_of(
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)
     suite = read_mapping(settings.suite.file)
-    suite.pop("on_gpus", None)  # of another suite that is made of this one
+    suite.pop("on_gpus", None)  # not part of a suite that is made from this one
     return settings, suite

@@ -63,9 +63,9 @@ class Verification(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """Name of the reference: the model, with the sequence length if it has one. Text that a
-        model generates has a reference of its own, as have a mean over more than two batches and
-        masks of micro-steps."""
+        """Name of the reference: the model, with the sequence length if it has one. Generated text
+        has a separate reference, and so have means over more than two batches and masks of
+        micro-steps."""
         length = self.case.labels().get("sequence_length", "")
         mode = axes.GENERATE if self.case.mode == axes.GENERATE else ""
         scale = SMALL if self.scale == SMALL else ""
@@ -92,9 +92,10 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
     """Return the verifications that cases of the plan with a reference need.
 
     Training is verified on two devices if it has several, and with two micro-steps if it has
-    several; with dropout it is verified both ways, as only results without can be compared one by
-    one. Everything else is verified on one device. Each verification is needed in the baseline of
-    the precision, too. Variants with equal software and variables share theirs.
+    several; with dropout it is verified both with and without, because only results without dropout
+    can be compared one by one. Everything else is verified on one device. Each verification is
+    needed in the baseline of the precision, too. Variants with equal software and variables share
+    verifications.
     """
     found: dict[Verification, Verification] = {}
 
@@ -120,7 +121,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
             if scale == own_model.SCALE:
-                add(verification)  # on several devices its optimizer step is not compared
+                add(verification)  # on several devices the optimizer step is not compared
             if case.devices > 1:  # two, or the fewest of a combined parallelism
                 few = smallest(case.parallelism)
                 devices = layout_of(few, 2).devices
@@ -129,8 +130,8 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             verification = verification._replace(case=compared._replace(**fewest))
         add(verification)
         if case.mode == "train" and model["hyperparameters"].get("dropout"):
-            # Of the small model where there is one: its statistics take many passes, and masks do
-            # not depend on sizes.
+            # Uses the small model where there is one, because statistics take many passes, and
+            # masks do not depend on sizes.
             scale = SMALL if SMALL in model["verification"] else verification.scale
             add(verification._replace(dropout=True, scale=scale))
     return list(found.values())
@@ -138,10 +139,10 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
 
 def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verification]:
     """Yield the verification of the same code in the baseline of its precision, whose bounds find
-    what is smaller than rounding in this one.
+    mistakes that are smaller than rounding in this precision.
 
-    Variables that the baseline refuses are left out. A precision that the framework lacks has none.
-    Nor has a user's own model, which is compared with itself: a mistake in what both runs share
+    Variables that the baseline refuses are left out. A framework without the baseline has none. A
+    user's own model has none, either: it is compared with itself, so a mistake that both runs share
     shows in no precision."""
     case, baseline = verification.case, precisions.baseline(verification.case.precision)
     is_known = case.precision in catalog.frameworks[case.framework]["precisions"]
@@ -196,12 +197,12 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
-    """Return verifications by name: that of their record in ``results/verification``, less
-    ``.json``.
+    """Return verifications by name, which is their record's path in ``results/verification``
+    without ``.json``.
 
     The name ends in a digest of environment, harness, adapter and reference, so that a record is
-    never reused after a change of these. A name that is taken by another kind of record, another
-    machine's, or one that ended neither ok nor unsupported is replaced by that of the next attempt.
+    never reused after a change of these. A name is replaced by the next attempt's if its record is
+    of another kind, of another machine, or ended neither ok nor unsupported.
     """
     results = {}
     for verification in wanted:

@@ -117,8 +117,8 @@ def _largest_correlation(residuals: Series, fitted: int) -> float:
 def squares_of_step(values: Series) -> Series:
     """Return Welch's squared statistic of a step at each point of each row.
 
-    The shorter side's variance counts as at least that of the longer one: three points that happen
-    to agree are no quiet level. It is 0 where fewer than MIN_SEGMENT points lie on one side."""
+    The shorter side's variance counts as at least that of the longer one: three points may agree by
+    chance. It is 0 where fewer than MIN_SEGMENT points lie on one side."""
     points = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
     before = np.arange(MIN_SEGMENT, points - MIN_SEGMENT + 1)

@@ -14,7 +14,7 @@ continues the same test.
 The test judges the median pair. It assumes independent pairs, but neither symmetry nor equal
 distributions. A candidate that stalls in some runs and is unchanged in most has a median of 1. If
 the order within pairs is random (:func:`matrix.rounds`), drift that both runs of a pair share makes
-no difference. The price against the signed rank test is 1.5 times the pairs, for normal noise.
+no difference. For normal noise, the test needs 1.5 times the pairs of the signed rank test.
 
 The ends of the interval are order statistics: repeated confidence intervals, which hold at all
 looks together.
@@ -51,7 +51,7 @@ class Bounds(NamedTuple):
     """Median of the ratios of a case, with its bounds.
 
     ``interval``: at 95 %; ``upper``: bound at 97.5 %, adjusted for the number of cases; both None
-    with too few pairs. ``pairs``: number of pairs that they are of, 0 for two sets.
+    with too few pairs. ``pairs``: number of pairs used, 0 for two sets.
     """
 
     ratio: float

@@ -30,7 +30,7 @@ def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
 
 
 def _setting(setting: SettingAnswer) -> str:
-    """Return name, verdict, figures of all entrants, and who has none."""
+    """Return name, verdict, figures of all entrants, and entrants without a figure."""
     between = setting.between if setting.between not in setting.aside else ""
     state = setting.state if setting.state != setting.verdict.lower() else ""
     how = "; ".join(filter(None, [between, state]))

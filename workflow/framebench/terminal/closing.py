@@ -21,8 +21,8 @@ def is_failure(status: str) -> bool:
 
 
 def failed(runs: Sequence[Job]) -> list[Job]:
-    """Return the runs that make the call end with 1: failures, and all runs where each of them is
-    unsupported, as with a driver that no framework can use."""
+    """Return the runs that make the call end with 1: failures, or all runs if all are unsupported,
+    for example because no framework can use the driver."""
     is_futile = {run.status for run in runs} == {"unsupported"}
     return [run for run in runs if is_futile or is_failure(run.status)]
 
@@ -49,8 +49,8 @@ def unfinished(
 ) -> list[str]:
     """Say in three lines what was measured, what is missing and which command goes on.
 
-    ``statuses``: of every run of the suite, "" of those without a record; ``searches``: number of
-    largest batches that are not found; ``interrupted``: labels of runs that left no record;
+    ``statuses``: of every run of the suite, "" for runs without a record; ``searches``: number of
+    unfinished searches for the largest batch; ``interrupted``: labels of runs that left no record;
     ``command``: this call, quoted for a shell; ``report``: its path, "" without one.
     """
     done = [status for status in statuses if status]

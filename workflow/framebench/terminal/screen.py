@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TextIO
 
-#: Seconds between two status lines. Rewriting one on a terminal disturbs no benchmark; in a log,
-#: each takes a line and follows only a result.
+#: Seconds between two status lines. Rewriting a status line on a terminal disturbs no benchmark; in
+#: a log each takes a line, and appears only after a result.
 EVERY_ON_TERMINAL, EVERY_IN_LOG = 10.0, 60.0
 _CLEAR = "\r\033[K"
 
@@ -26,7 +26,7 @@ def columns_of(stream: TextIO) -> int:
 
 def wrapped(text: str, columns: int) -> str:
     """Return text with each line wrapped, but for indented ones: commands and logs, to be copied.
-    0 columns leave all as they are."""
+    0 columns: no line is wrapped."""
     options: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
     return "\n".join(
         line

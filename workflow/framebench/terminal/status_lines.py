@@ -58,7 +58,7 @@ def outcome_of(path: Path) -> RunOutcome:
 
 
 def figures_in(folder: Path) -> list[float]:
-    """Return the figures of a case's repeats, each of its latest attempt that has one."""
+    """Return the figures of a case's repeats, each from its latest attempt with a figure."""
     found: dict[int, float] = {}
     paths = {
         named: path for path in folder.glob("*.json") if (named := repeat_and_attempt(path.stem))

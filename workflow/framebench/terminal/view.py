@@ -57,11 +57,12 @@ class ProgressView:
         self._running: dict[int, tuple[Job, float]] = {}
         self._built: list[str] = []
         self._verified: list[Path] = []
-        #: Frameworks of which a line said what they cannot do.
+        #: Frameworks whose missing features were already reported.
         self._lacking: set[str] = set()
         self._ahead: list[str] = []
         self._now = now
-        #: Seconds of measuring until ``_since``, and running jobs whose time is no measuring.
+        #: Seconds of measuring until ``_since``, and running jobs whose time does not count as
+        #: measuring.
         self._counted, self._since, self._apart = 0.0, now(), set[int]()
         self._screen: Screen | None = None
         self._drained = threading.Event()
@@ -91,8 +92,8 @@ class ProgressView:
 
     @property
     def left(self) -> float:
-        """Seconds until all jobs are done. Estimates are corrected by what jobs of their kind took
-        in this call."""
+        """Seconds until all jobs are done. Estimates are corrected by the durations of jobs of the
+        same kind in this call."""
         now, work = self._now(), 0.0
         # On a cluster, jobs wait before they start.
         begun = {job.name: at for job, at in self._running.values()} if self._here else {}
@@ -103,7 +104,7 @@ class ProgressView:
         return work / self._at_once
 
     def clock(self) -> float:
-        """Return the seconds of measuring so far: all but those in which environments are built."""
+        """Return the seconds of measuring so far, without building environments."""
         with self._lock:
             running = 0.0 if self._apart else max(0.0, self._now() - self._since)
             return self._counted + running
@@ -159,7 +160,7 @@ class ProgressView:
     # Called by the driver.
 
     def begin_round(self, jobs: Iterable[Job], ahead: list[str]) -> None:
-        """Add the jobs of a round, and show what it is about."""
+        """Add the jobs of a round, and show its description."""
         self.add(jobs)
         with self._lock:
             self._ahead = ahead
@@ -203,7 +204,7 @@ class ProgressView:
 
     def _breaks(self, number: int, now: float) -> bool:
         """Show a failed job, and return whether that is enough.
-        On a cluster it is not: Snakemake knows more than the job's log."""
+        On a cluster it is not, because Snakemake knows more than the job's log."""
         job, started = self._running.get(number, (None, now))
         if job is None:
             return self._is_stopping
@@ -244,7 +245,7 @@ class ProgressView:
 
     def _say_result(self, job: Job, outcome: RunOutcome, is_bad: bool) -> None:
         """Print the line of a run or search, or of another job that failed.
-        Of a framework that lacks something, one line says so."""
+        If a framework lacks a feature, one line says so for all its runs."""
         if not self._screen:
             return
         if job.kind == "environment" and not is_bad:

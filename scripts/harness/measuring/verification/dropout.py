@@ -16,13 +16,13 @@ STATISTICS = ("scale", "amount", "shared by samples", "shared by positions", "sh
 AMOUNT = STATISTICS.index("amount")
 #: Training steps whose losses are compared, with each set of weights.
 STEPS = 16
-#: Passes whose gradients are compared. In 32, the spread of SqueezeNet's was off by more than half
-#: in one of ten right verifications.
+#: Passes whose gradients are compared. With 32, the spread of SqueezeNet's gradients was off by
+#: more than half in one of ten correct verifications.
 GRADIENTS = 256
-#: Passes in which replicas must have the same outputs to share their masks.
+#: Number of passes: replicas that have the same outputs in all of them share their masks.
 PASSES_OF_REPLICAS = 3
 
-#: Part of the squared norm of outputs that rounding moves them by at most, in any precision.
+#: Largest change of the outputs' squared norm by rounding, as a fraction, in any precision.
 _ROUNDING = 1e-2
 
 Outputs = Sequence[Any]
@@ -93,7 +93,7 @@ def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[s
     passes, freedom = expected["passes"], 2 * expected["passes"] - 2
     variance = (found.var(0, ddof=1) + np.array(expected["variances"])) / 2
     rounding = finest * known + finest**2 * sizes
-    rounding[:: len(STATISTICS)] = finest  # of the scale
+    rounding[:: len(STATISTICS)] = finest  # statistics of the scale
     error = np.maximum(np.sqrt(2 * variance / passes), rounding)
     off = abs(found.mean(0) - known)
     squared = (off / np.where(off == 0, 1.0, error)) ** 2
@@ -105,8 +105,8 @@ def loss_error(
     losses: Sequence[float], expected: Mapping[str, Any], finest: float, micro_steps: int = 1
 ) -> float:
     """Return by how many standard errors the mean of the losses of training steps with the same
-    weights is off, or their variance is too small, as it is where steps repeat their masks. A loss
-    is the mean over ``micro_steps``.
+    weights is off, or their variance is too small. It is too small where steps repeat their masks.
+    A loss is the mean over ``micro_steps``.
 
     The variance is judged by the cube root of its ratio (Paulson 1942). ``expected``: mean and
     variance of the reference's losses; ``finest``: relative error of a loss by rounding, which no
@@ -144,8 +144,8 @@ def share_masks(sums_of_replicas: Callable[[], Sequence[float]]) -> bool:
 
 
 def spread(gradients: Callable[[], Mapping[str, Any]], passes: int = GRADIENTS) -> Dict[str, float]:
-    """Return the variance of each parameter's gradient over passes with other masks, the sum of
-    those of its elements. ``gradients``: returns those of the next pass."""
+    """Return the variance of each parameter's gradient over passes with other masks, summed over
+    its elements. ``gradients``: returns the gradients of the next pass."""
     import numpy as np
 
     totals: Dict[str, Any] = {}
@@ -162,11 +162,12 @@ def spread(gradients: Callable[[], Mapping[str, Any]], passes: int = GRADIENTS) 
 
 
 def dependence(found: Mapping[str, float], expected: Mapping[str, float], parts: int) -> float:
-    """Return by which part the variances of gradients that are means over ``parts`` with the same
-    samples differ from those of independent masks, on average over the parameters.
+    """Return the relative difference between the variances of mean gradients over ``parts`` with
+    the same samples, and the variances that independent masks would give, on average over the
+    parameters.
 
-    1 where two parts share their masks, and more where more do. ``expected``: variances of a single
-    part."""
-    least = 1e-6 * sum(expected.values())  # below, a gradient is zero but for rounding
+    It is 1 where two parts share their masks, and more where more parts do. ``expected``: variances
+    of a single part."""
+    least = 1e-6 * sum(expected.values())  # smaller gradients are zero but for rounding
     ratios = [parts * found[name] / known for name, known in expected.items() if known > least]
     return abs(sum(ratios) / max(len(ratios), 1) - 1) if ratios else 0.0

@@ -23,7 +23,7 @@ def test_of_dllogger_the_summary_is_taken_with_its_units(tmp_path: Path) -> None
         ("final_loss", 8.7, "", "lower"),
         ("e2e_train_time", 512.25, "s", "lower"),
     }, "the seed is no figure, and 300.0 is of an epoch"
-    assert any("seed: it is not known whether higher or lower is better" in line for line in said)
+    assert any("seed: it is unknown whether higher or lower is better" in line for line in said)
 
 
 def test_of_a_foreign_mllog_the_time_to_train_is_taken(tmp_path: Path) -> None:

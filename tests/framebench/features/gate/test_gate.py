@@ -284,5 +284,5 @@ def test_an_interrupted_gate_says_how_it_goes_on(
 
     monkeypatch.setattr(command, "run_gate", interrupted)
     assert gate("--base", "a", "--candidate", "b", results=tmp_path) == 130
-    assert "the same command goes on from here" in capsys.readouterr().err
+    assert "the same command continues" in capsys.readouterr().err
     assert not list(tmp_path.iterdir()), "nothing is broken"

@@ -119,7 +119,7 @@ def test_a_figure_without_a_rule_does_not_count() -> None:
     disks = NodeRules.model_validate({"rules": {"disks": {"metrics": "disk/.*"}}})
     nodes = judge(runs_of(four(n3=SLOW)), disks)
     assert verdicts(nodes)["n3"] == "cannot tell"
-    assert nodes["n3"].reason == "no rule is of any of its figures"
+    assert nodes["n3"].reason == "no rule matches any of its figures"
 
 
 def test_a_node_that_has_no_figure_where_others_have_one_has_failed() -> None:

@@ -25,7 +25,7 @@ from ...records.read_files import READ, RUNS
 from ...records.sidecars import CallEntry, Interruption
 from .handed_on import HandedOn, names_in
 
-#: Folders of records, and files of notes that are read with them.
+#: Folders of records, and sidecar files that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
 NOTES = (expected.FILE, sidecars.FILES[Interruption])
 #: What ``gpu-check`` writes: output of commands, and its table.
@@ -99,14 +99,14 @@ def _names(results: Path) -> list[tuple[str, str]]:
     """Return the hosts and users that texts may name, by kind."""
     names = [("user", os.environ.get(name, "")) for name in ("USER", "LOGNAME")]
     for path in _records(results):
-        with contextlib.suppress(ValueError, AttributeError):  # told where it is copied
+        with contextlib.suppress(ValueError, AttributeError):  # reported where the file is copied
             names += names_in(json_files.decode(bounded.read_bytes(path)))
     return names
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """Write all files of ``folder`` to one ZIP file, without hidden files and lists of what was
-    read. Raises OSError."""
+    """Write all files of ``folder`` to one ZIP file, without hidden files and the lists of files
+    that were read. Raises OSError."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.rglob("*")):

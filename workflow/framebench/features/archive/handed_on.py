@@ -20,7 +20,7 @@ _PUBLIC = re.compile(
     r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
     r"|\d{1,2}:\d{2}:\d{2}(\.\d+)?|[A-Za-z:.%]+"
 )
-#: What names somebody, by kind; quoted paths may have blanks.
+#: Patterns of texts that identify somebody, by kind; quoted paths may have blanks.
 _NAMING = re.compile(
     r"""(?P<quoted>(['"`])(?=[/~\\.]|\w:[/\\])[^'"`\n]*\2?)"""
     r"""|(?P<gpu>(?:GPU|MIG)-[0-9A-Za-z/-]{8,})"""
@@ -31,7 +31,7 @@ _NAMING = re.compile(
 
 
 def _fields(names: str, **inner: Any) -> dict[str, Any]:
-    """Return fields that go with all they hold, and those of which named ones go."""
+    """Return fields that are handed on whole, and fields of which named subfields are."""
     return {**dict.fromkeys(names.split()), **inner}
 
 
@@ -47,7 +47,7 @@ _WATCH = _fields(
     "memory_bytes memory_available_bytes_min swapped_bytes energy_joules watching absent raw",
     gpus=_GPU,
 )
-#: Fields of a record that go, and of the objects in it.
+#: Fields of a record that are handed on, and of the objects in it.
 FIELDS = _fields(
     "format source kind case parameters repeat status reason framework_version metrics samples "
     "window_seconds wall_seconds started memory lease attempts",
@@ -80,7 +80,7 @@ FIELDS = _fields(
         scheduler=_fields("name"),
     ),
 )
-#: What stands in place of fields that stay behind and that a record must have.
+#: Values of required fields that are not handed on.
 _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
 
 
@@ -97,7 +97,7 @@ class HandedOn:
         self._known = re.compile(rf"(?<![A-Za-z0-9])(?:{known})(?![A-Za-z0-9])", re.IGNORECASE)
 
     def record(self, record: dict[str, Any]) -> Any:
-        """Return what goes of a record."""
+        """Return the parts of a record that are handed on."""
         return self._object(record, FIELDS)
 
     def text(self, text: str) -> str:
@@ -117,7 +117,7 @@ class HandedOn:
             return value
         if isinstance(value, list):
             return [self._object(item, fields) for item in value]
-        if isinstance(value, str) and value.startswith(("/", "~")):  # may have blanks
+        if isinstance(value, str) and value.startswith(("/", "~")):  # paths may have blanks
             return value if _PUBLIC.fullmatch(value) else self._stand_in("path", value)
         if not isinstance(value, dict):
             return self.text(value) if isinstance(value, str) else value

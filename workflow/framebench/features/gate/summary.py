@@ -138,7 +138,7 @@ def _then(decisions: Sequence[Decision], status: int) -> list[str]:
 
 
 def _ratio(decision: Decision) -> str:
-    """Return the ratio with what it is of; "" if nothing is compared."""
+    """Return the ratio and its quantity; "" if nothing is compared."""
     estimate, both = decision.estimate, decision.matched.comparable_sides
     if estimate is None or both is None:
         return ""

@@ -141,5 +141,5 @@ def model_versions(good: str, bad: str) -> Versions:
     if newest != last.digest:
         found[bad] = last
     if len(found) == 1:
-        raise ConfigError(f"--bad: found {bad}, which is as {good}; allowed: another version")
+        raise ConfigError(f"--bad: found {bad}, which equals {good}; allowed: another version")
     return Versions([*found], found.__getitem__)

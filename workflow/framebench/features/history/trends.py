@@ -74,7 +74,7 @@ def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory
         replace(series, changes=change_points.changes(series.values, count)) for series in every
     ]
     return every, [
-        Problem(name, f"{count} cases are left out, of which no {by} is known")
+        Problem(name, f"{count} cases without a known {by} are left out")
         for name, count in missing.items()
     ]
 
@@ -119,7 +119,7 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
 
 
 def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
-    """Return what both tables have of the case, in the version that ``point`` is of."""
+    """Return the cells of the case that both tables have, in the version of ``point``."""
     return {
         **series.key.at(framework_version=point.version).row,
         "parameters": measured.parameters_text(series.key.case),
@@ -177,7 +177,7 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
 def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
     if not point.facts or not other.facts:
-        return "what they were measured under is not known"
+        return "the conditions of the measurements are unknown"
     found = list(compare.environment_differences(point.facts, other.facts))
     if point.version != other.version:
         found.insert(0, f"framework_version {point.version} -> {other.version}")

@@ -87,7 +87,7 @@ def _why_no_ratio(case: CaseResult, other: CaseResult | None, base: CaseBaseline
         return f"{base.name} is {other.why_not_compared}"
     usual = catalog.framework_declaration(other.case.framework).get("trained_with")
     if usual and other.uncompiled and other.case.compiler != case.case.compiler:
-        return f"no ratio: it runs {other.uncompiled} without {usual}, as nobody does"
+        return f"no ratio: without {usual} it runs {other.uncompiled}, which nobody uses"
     return ""
 
 
@@ -218,11 +218,11 @@ def _efficiencies(
 
 
 def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
-    """Return what communication takes alone, and what it was expected to, as fractions of a
+    """Return the measured stand-alone and the expected time of communication, as fractions of a
     training step: medians over repeats.
 
     Steps are those of the whole timed region: individual step times are unknown to the host if
-    steps overlap. ``flags``: of the row, which has also those of the measured collective."""
+    steps overlap. ``flags``: of the row, including those of the measured collective."""
     timed = [
         (run.gradient_all_reduce, run.case.samples_per_step / run.throughput)
         for run in result.ok
