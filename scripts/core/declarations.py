@@ -42,9 +42,9 @@ _OPTIONAL: Dict[str, Any] = {
     "optimizers": [],
     "cpu_lacks": [],  # reasons, each with values of LACKING
     "capability": {},  # least compute capability by precision
-    "start_seconds": {},  # as START_SECONDS
-    "slow_rates": {},  # by train or inference, and definition of the model
-    # cases with model, mode, compiler and percent: its official code is faster on a CPU in fp32
+    "start_seconds": {},  # the same keys as START_SECONDS
+    "slow_rates": {},  # operations per second, by train or inference and definition of the model
+    # model, mode, compiler, and percent by which the official code is faster (CPU, fp32)
     "official_faster": [],
 }
 _OPTIONAL_TYPES: Dict[str, Any] = {

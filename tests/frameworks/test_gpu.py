@@ -215,7 +215,7 @@ def test_a_gpu_is_fed_with_images_that_dali_keeps_there(
     run: ForkServer, pictures: Path, ranks: int, steps: int
 ) -> None:
     if run.framework == "oneflow":
-        steps = 1  # its adapter has no micro-steps
+        steps = 1  # OneFlow's adapter has no micro-steps
     compiler = "jit" if run.framework == "jax" else "none"
     options = {
         "model_config": small(RESNET, blocks=[1]),

@@ -16,7 +16,7 @@ from core.memory_limits import Limit
 
 from harness.processes.descendants import Descendants
 
-#: Seconds between two looks where there is a limit, and else, for the peak alone.
+#: Seconds between two readings: with a limit, and without one, for the peak alone.
 _LIMITED_SECONDS, _SECONDS = 0.1, 0.5
 
 

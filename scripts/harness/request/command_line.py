@@ -237,8 +237,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME==VERSION",
         help="required package",
     )
-    add("--image", metavar="NAME", help="path or URI of the container's")
-    add("--image-digest", metavar="HEX", help="which build of it that is")
+    add("--image", metavar="NAME", help="path or URI of the container's image")
+    add("--image-digest", metavar="HEX", help="digest of that image")
     add = parser.add_argument_group("what it leaves").add_argument
     add("--output", metavar="PATH.json", type=path, help="default: a new file in this folder")
     add("--log", metavar="PATH.log", type=path, help="default: beside the output")

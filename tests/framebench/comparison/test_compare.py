@@ -227,7 +227,8 @@ def test_a_significant_order_repeats_or_not() -> None:
 
 def test_an_order_that_is_not_significant_does_not_count() -> None:
     assert "orders" not in agreement_text(*[inputs(pytorch=100, jax=100.05)] * 2)
-    # significant in one set, so it counts once; the other has the medians in the other direction
+    # the order is significant in one set only, so it counts once; the other set's medians have the
+    # opposite order
     text = agreement_text(inputs(pytorch=100, jax=50), inputs(pytorch=100, jax=100.05))
     assert "0 of 1 significant orders repeat (0%)" in text
 

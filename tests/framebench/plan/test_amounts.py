@@ -1,4 +1,4 @@
-"""Suites of other benchmarks, and trainings: samples, files, and time that they take."""
+"""Suites of other benchmarks, and trainings: their samples, files and time."""
 
 from __future__ import annotations
 

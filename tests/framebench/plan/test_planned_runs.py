@@ -32,9 +32,9 @@ AVX512 = frozenset({"avx2", "avx512f"})
     [
         (0.16, 21, "limit_bytes", "r1-retry1"),  # others left hardly anything
         (9, 12, "total_bytes", "r1-retry1"),
-        (21, 1, "limit_bytes", "r1"),  # it needs more than the machine has
+        (21, 1, "limit_bytes", "r1"),  # the run needs more memory than the machine has
         (0.1, 0.5, "total_bytes", "r1"),  # an allocation that no machine could have made
-        (9, None, "limit_bytes", "r1"),  # records of before do not tell
+        (9, None, "limit_bytes", "r1"),  # older records lack the value
     ],
 )
 def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(

@@ -48,10 +48,10 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "seconds", "where"),
     [
-        ({}, (0.25, 0.75), ""),  # an older record does not tell
+        ({}, (0.25, 0.75), ""),  # an older record lacks the field
         ({"run_ahead": 0}, (0.25, 0.75), "window of the throughput"),
         ({"run_ahead": 1, "waited_step_seconds": [0.5]}, (0.5,), "window of their own"),
-        ({"run_ahead": 1}, (), "nowhere"),  # it ended before they were timed
+        ({"run_ahead": 1}, (), "nowhere"),  # the run ended before they were timed
     ],
 )
 def test_steps_that_were_waited_for_are_distinguished_from_those_that_overlapped(

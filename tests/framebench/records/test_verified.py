@@ -227,11 +227,11 @@ OWN = {"MKL_CBWR": "COMPATIBLE"}
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        ({"code": {"version": "1", "computation": "d" * 64}}, "the verification used other code"),
-        ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "used another environment"),
-        ({"given": OWN}, "the verification used other variables"),
-        ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the verification used other variables"),
-        ({"hardware": {"cpu": "Another CPU"}}, "the verification used other hardware"),
+        ({"code": {"version": "1", "computation": "d" * 64}}, "the verification is of other code"),
+        ({"packages": {"numpy": "1.0", "pytorch": "1"}}, "is of another environment"),
+        ({"given": OWN}, "the verification is of other variables"),
+        ({"variables": {"NVIDIA_TF32_OVERRIDE": "1"}}, "the verification is of other variables"),
+        ({"hardware": {"cpu": "Another CPU"}}, "the verification is of other hardware"),
     ],
 )
 def test_a_verification_of_something_else_verifies_nothing(

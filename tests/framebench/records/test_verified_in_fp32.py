@@ -156,7 +156,7 @@ def test_what_fp32_refuses_is_no_other_variable(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE)
     assert flag_of(tmp_path, run) == (
         "unverified",
-        "the verification in fp32 used other variables",
+        "the verification in fp32 is of other variables",
     )
     verification_in(tmp_path, CASE, given=OWN)
     assert flag_of(tmp_path, run) is None

@@ -82,7 +82,7 @@ UNCHANGED: dict[str, Draw] = {
     "noise of five times the size in the first fifth": changing_noise(5, 0, 0.2),
     "noise of three times the size in the second half": changing_noise(3, 0.5, 1),
 }
-#: The same, of which none was looked at while the method was chosen.
+#: Further series without a change, not used to choose the method.
 UNCHANGED_KEPT_ASIDE: dict[str, Draw] = {
     "growing noise": growing_noise,
     "heavy tails": heavy_tails,

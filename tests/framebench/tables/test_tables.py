@@ -262,7 +262,7 @@ def test_a_baseline_says_how_it_runs_and_what_nobody_does_is_none() -> None:
     assert (actual["pytorch"]["speedup"], actual["tensorflow"]["speedup"]) == (1.2, 1.2)
     assert math.isnan(actual["jax"]["speedup"])
     assert actual["jax"]["throughput_baseline"] == 10.0, "the figure itself is no secret"
-    assert actual["jax"]["reason"] == "no ratio: without jit it runs op by op, which nobody uses"
+    assert actual["jax"]["reason"] == "no ratio: it runs op by op without jit, as nobody does"
 
 
 def test_an_imported_baseline_is_what_its_source_says() -> None:

@@ -18,7 +18,7 @@ waits, peaks, attentions = [], [], []
 
 
 class Event:
-    """Event of a stream, complete when all is that was enqueued before it."""
+    """Event of a stream, complete when all earlier work is complete."""
 
     def __init__(self):
         QUEUE.note(self)
@@ -62,7 +62,7 @@ def _synchronize(device=None):
 
 
 def _join():
-    """Join by Gloo the process group that was asked to be NCCL's."""
+    """Use Gloo for the process group that would use NCCL."""
     assert os.environ["PADDLE_DISTRI_BACKEND"] == "nccl"
     assert os.environ["FLAGS_selected_gpus"] == os.environ["LOCAL_RANK"]  # noqa: SIM112
     os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"

@@ -248,11 +248,11 @@ def _misfit(case: Case, capacity: Capacity) -> str:
     if case.input == inputs.DALI_GPU and capacity.accelerator == "cpu":
         return "dali_gpu decodes on a GPU, but there is none"
     if not case.divides:
-        return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
+        return f"a total batch of {case.batch_total} is not divisible by {case.parts_text}"
     if why := capacity.machine.named.get(case.node):
         return f"node {case.node} cannot be measured: {why}"
     if case.nodes > capacity.machine.nodes:
-        return f"needs {case.nodes} nodes, here is {capacity.machine.nodes}"
+        return f"needs {case.nodes} nodes, but there is only {capacity.machine.nodes}"
     if case.devices_per_node > capacity.devices_per_node:
         kind = "GPUs" if capacity.accelerator == "cuda" else f"x {capacity.cores_per_device} cores"
         verb = "is" if capacity.devices_per_node == 1 else "are"

@@ -62,7 +62,7 @@ class Cluster(KeysFromTexts):
 
     @property
     def _gpus(self) -> tuple[Gpu, ...]:
-        """GPUs of a node, as far as the description has them; () for none of it."""
+        """Return the GPUs of a node as far as they are described; () without a description."""
         kind = (self.gres or "").partition(":")[2] or "GPU"
         nominal = profile_bytes(kind)
         if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):

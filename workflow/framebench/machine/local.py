@@ -99,7 +99,7 @@ def _gpus() -> tuple[tuple[Gpu, ...], list[str], str]:
         visible = gpus.visible_gpus(listed, os.environ.get(gpus.VISIBLE))
     except GpuError as error:
         return (), sorted({gpu.name for gpu in listed}), str(error)
-    # As in records: those that MIG divides are their instances.
+    # As in records, a GPU that MIG divides is replaced by its instances.
     kinds = {
         instance.kind
         for gpu in listed

@@ -235,7 +235,7 @@ def _needed(
         return repeats.wanted_pairs(present, suite), (0, 0)
     if plan.settings.budget is None:
         return dict.fromkeys(present, suite.repeats.at_least), (0, 0)
-    # Figures that take part in no comparison decide nothing.
+    # Excluded figures do not affect the decision.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)
     compared: dict[Case, Sequence[Run]] = {

@@ -171,7 +171,7 @@ class VerificationFlags:
             words = key.coverage_text(suffix)
             return f"it was not compared {words}" if words else ""
         nearest = min((_others(result, run) for result in self._of[key]), key=len)
-        return f"the verification{suffix} used {' and '.join(nearest)}"
+        return f"the verification{suffix} is of {' and '.join(nearest)}"
 
 
 def _suffix(key: VerificationKey, run: Run) -> str:

@@ -147,7 +147,7 @@ def test_a_set_without_what_orders_it_is_left_out_and_named(
     (tmp_path / "sets" / "set-1.csv").write_text(samples.csv())
     points, _ = history(tmp_path / "sets")
     assert [point["set"] for point in points] == ["set-0"]
-    assert re.search(r"set-1\.csv: .* no date is known", capsys.readouterr().err)
+    assert re.search(r"set-1\.csv: .* without a known date", capsys.readouterr().err)
 
 
 def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> None:

@@ -1,5 +1,5 @@
-"""Judging of nodes: which are named, how seldom healthy ones are, what is said of the others, and
-files of rules."""
+"""Judging of nodes: which are named, how seldom healthy ones are, the verdicts on others, and files
+of rules."""
 
 from __future__ import annotations
 

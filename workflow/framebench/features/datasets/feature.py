@@ -30,7 +30,7 @@ def _add_commands(commands: Any) -> None:
     counts = making_data.add_mutually_exclusive_group(required=True)
     counts.add_argument("--images", type=int, help="how many images")
     counts.add_argument("--tokens", type=int, help="how many tokens")
-    making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    making_data.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
     making_data.set_defaults(command=_make_data)
 
 

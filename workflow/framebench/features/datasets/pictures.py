@@ -24,7 +24,7 @@ SIZES = {
     (640, 480): 0.04,
     (400, 300): 0.04,
 }
-#: Amplitude of an octave over that of the next coarser one: in natural images, amplitudes fall with
+#: Amplitude of an octave relative to the next coarser one: in natural images, amplitudes fall with
 #: the frequency.
 _FALL = 0.62
 _EDGES = 3

@@ -57,7 +57,7 @@ def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) ->
     """Add a command that measures pairs with Snakemake, and return its parser."""
     epilog = f"Exit status: {statuses}; 4 broken. Words after -- are passed to Snakemake."
     parser = commands.add_parser(name, help=title, epilog=epilog)
-    about = f"of runs of each case, at most (default: {PAIRS})"
+    about = f"most pairs of runs of each case (default: {PAIRS})"
     parser.add_argument("--pairs", type=int, default=PAIRS, help=about)
     parser.add_argument("--results", type=Path, default=Path("results", name))
     parser.add_argument(

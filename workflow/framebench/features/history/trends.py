@@ -181,7 +181,7 @@ def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     found = list(compare.environment_differences(point.facts, other.facts))
     if point.version != other.version:
         found.insert(0, f"framework_version {point.version} -> {other.version}")
-    return "; ".join(found) or "nothing that the records tell of"
+    return "; ".join(found) or "nothing that the records show"
 
 
 def _position(point: HistoryPoint, by: str) -> tuple[Any, str]:

@@ -87,7 +87,7 @@ def _why_no_ratio(case: CaseResult, other: CaseResult | None, base: CaseBaseline
         return f"{base.name} is {other.why_not_compared}"
     usual = catalog.framework_declaration(other.case.framework).get("trained_with")
     if usual and other.uncompiled and other.case.compiler != case.case.compiler:
-        return f"no ratio: without {usual} it runs {other.uncompiled}, which nobody uses"
+        return f"no ratio: it runs {other.uncompiled} without {usual}, as nobody does"
     return ""
 
 
