@@ -141,6 +141,17 @@ def test_a_model_as_fast_as_the_peak_flags_the_peak(tflops: float, flags: list[s
     assert actual["flags"].split() == flags
 
 
+@pytest.mark.parametrize(
+    ("joules", "expected"),
+    [
+        ({"package-0": None}, ""),
+        ({"package-0": 9.0, "package-1": 9.0, "dram-0": 1.0}, "package, dram"),
+    ],
+)
+def test_energy_names_what_it_is_of(joules: Any, expected: str) -> None:
+    assert nodes.energy_sources({"watch": {"energy_joules": joules}}) == expected
+
+
 def test_repeats_with_other_sources_of_energy_say_so() -> None:
     runs = [
         run(2.0, repeat=n, joules_per_sample=joules, energy_sources=sources, **CPU)

@@ -3,16 +3,19 @@ work, and matmuls that ranks share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from core.matmuls import MatmulShape
 from harness.adapter import Mismatch, Unsupported
+from harness.communication import CollectiveOperation, side_by_side
 from harness.kind import combined
 from harness.kinds import overlap, sharded_matmul
 from harness.measuring.micro import collectives
 from harness.measuring.micro.results import plain_shapes, shapes_of
+from harness.operations import Operation
 
 from ...bench import Bench, Finished
 from ..bare import BARE, values
@@ -143,6 +146,23 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
     most = collectives.most_in_a_row("all_reduce", "float32", 2)
     counts = {block["operations"] for rank in record["ranks"] for block in rank["blocks"]}
     assert counts == {most}, "a block of a second has more than fit into float32"
+
+
+def test_an_all_reduce_is_on_its_way_before_the_products_and_waited_for_after_them() -> None:
+    """SuperBench's sharding-matmul waits between the two."""
+    asked: list[str] = []
+
+    def noting(name: str) -> Callable[[], None]:
+        return lambda: asked.append(name)
+
+    operation = Operation(noting("product"), noting("read"), "float32")
+    reduced = CollectiveOperation(noting("reset"), noting("all-reduce"), noting("read"))
+    side_by_side(operation, reduced, 2).both()
+    assert asked == ["all-reduce", "product", "product"]
+    asked.clear()
+    started = reduced._replace(start=lambda: noting("waited"))
+    side_by_side(operation, started, 1).both()
+    assert asked == ["product", "waited"]
 
 
 def shared(toy: Bench, behaviour: str, **parameters: object) -> Finished:

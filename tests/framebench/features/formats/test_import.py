@@ -139,6 +139,14 @@ def logged(step: Any, **data: Any) -> str:
     return f"0: DLLL {json.dumps({'type': 'LOG', 'step': step, 'data': data})}\n"
 
 
+def test_a_dllogger_log_without_any_figure_says_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(
+        RecordsError, match=r"no summary with a figure of known direction; it has lr"
+    ) as error:
+        brought("dllogger", logged(1, lr=0.1), tmp_path)
+    assert "did not end" not in str(error.value)
+
+
 def test_dllogger_logs_of_two_configurations_are_two_cases(tmp_path: Path) -> None:
     def text(batch: int, rate: float) -> str:
         return logged("PARAMETER", batch_size=batch, seed=int(rate)) + logged([], throughput=rate)

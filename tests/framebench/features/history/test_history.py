@@ -165,6 +165,19 @@ def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> 
     assert [change["points_before"] for change in changes] == [CHANGED]
 
 
+def test_folders_of_records_are_sets_too(tmp_path: Path) -> None:
+    kept = tmp_path / "sets"
+    for number in range(2):
+        write_set(tmp_path / "made" / f"set-{number}", 1.0, number)
+    kept.mkdir()
+    shutil.move(tmp_path / "made" / "set-0", kept / "results")
+    shutil.move(tmp_path / "made" / "set-1" / "runs", kept / "records")
+    (kept / "notes.txt").write_text("no set")
+    (kept / "empty").mkdir()
+    points, _ = history(kept)
+    assert [point["set"] for point in points] == ["results", "records"]
+
+
 def test_what_holds_no_results_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
