@@ -83,7 +83,7 @@ def time_left(plan: Plan, spent: float) -> tuple[float, float]:
     """Return the seconds that are left of a plan's time budget without what closing takes, and the
     seconds around a run. ``spent``: seconds of it that are spent."""
     left = (plan.settings.budget or 0.0) - spent
-    if plan.settings.cluster:  # node time, without what happens between the jobs
+    if plan.settings.cluster:  # node time, without the time between jobs
         return left, 0.0
     slowness = estimates.slowness(plan.capacity)
     return left - CLOSING * PAGE_SECONDS * slowness, AROUND * slowness

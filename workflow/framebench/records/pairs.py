@@ -21,7 +21,7 @@ def ratios(
     """Return the ratio above / below of the metric for every pair, in the order of the repeats.
 
     A pair is two runs of the same repeat, if the sides were interleaved. Runs without a value are
-    in no pair, nor are repeats that one side has twice."""
+    in no pair, and neither are repeats that one side has twice."""
     if order(below, above) != INTERLEAVED:
         return []
     one, other = _by_repeat(below, metric, point), _by_repeat(above, metric, point)

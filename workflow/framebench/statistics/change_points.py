@@ -1,6 +1,6 @@
 """Detect shifts of the level in a series of figures.
 
-Welch's statistic of a step, which lets both levels have noise of their own size, is computed at
+Welch's statistic of a step, which allows noise of different size on both levels, is computed at
 every possible position; the largest counts. Its null distribution is simulated for first-order
 autoregressive normal noise that is NOISE_FACTOR times as large at one end, with a correlation a
 standard error above the estimate (a test that assumes independent noise reports shifts where there
