@@ -54,7 +54,7 @@ class Axis:
     Parameters
     ----------
     name : key of suites, cases and records; column; option of the command line
-    help : one sentence for columns, ``--help`` and schemas
+    help : one sentence for columns and ``--help``
     type : makes a value, which JSON can hold, from a text; raises ValueError that states what is
         allowed
     form : TEXT, COUNT or YES_NO: the type of its column

@@ -30,7 +30,7 @@ FEWEST_PARTS = 2
 _LISTED = (DATA, FSDP, TENSOR, PIPELINE)
 ALLOWED = f"{', '.join(_LISTED)}, or a product with the size of each group, such as fsdp2xtensor2"
 _NAME = f"(?:{'|'.join(_LISTED)})"
-#: Regular expression of a parallelism, for schemas; it does not exclude a repeated name.
+#: Regular expression of a parallelism; it does not exclude a repeated name.
 PATTERN = rf"^(?:{_NAME}|{_NAME}[1-9][0-9]{{0,5}}(?:x{_NAME}[1-9][0-9]{{0,5}})*)$"
 _GROUP = re.compile(rf"({_NAME})([0-9]*)")
 

@@ -30,7 +30,7 @@ def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.nd
 
 
 def modes(slow: float, noise: float = 0.5) -> Sampler:
-    """Return a sampler of repeats of which a fraction is in a slower mode."""
+    """Return a sampler of repeats; the fraction `slow` of the repeats is in a slower mode."""
 
     def draw(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return random.normal(100.0, noise, shape) - 5.0 * (random.random(shape) < slow)

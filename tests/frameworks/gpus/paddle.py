@@ -1,7 +1,7 @@
 """Double of a GPU for PaddlePaddle: a CUDA build whose tensors lie on the processor.
 
-Linear layers and attention are those of CUDA builds: attention is chosen by Paddle's own rules, and
-its kernels refuse what those for GPUs refuse."""
+Linear layers and attention are those of CUDA builds: Paddle's own rules choose the attention, and
+the kernels here refuse what the kernels for GPUs refuse."""
 
 import os
 

@@ -120,8 +120,8 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     first = flat(built.weights()) - flat(start)
     actual["moved"] = float(abs(flat(fed.weights()) - before).max())
 
-    # from the same weights with the same batch, and so with the same gradient, a second step goes
-    # 1.9 times as far, at another rate: by that, and by the momentum
+    # The weights and the batch are the same, and so is the gradient: a second step at another rate
+    # goes 1.9 times as far for its rate, because of the momentum.
     built.load_weights({**start, **built.statistics()})
     built.set_learning_rate(0.003)
     built.step()

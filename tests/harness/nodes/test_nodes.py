@@ -135,7 +135,7 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
     launcher.send_signal(number)
     assert toy.finish(launcher).record is None
     toy.assert_nothing_left(killed=number == signal.SIGKILL)
-    assert toy.run("").record["status"] == "ok"  # and removes what is left
+    assert toy.run("").record["status"] == "ok"  # the run also removes what is left
 
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
@@ -155,7 +155,7 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
     assert [path.name for path in toy.output.parent.iterdir()] == [toy.output.name]
     toy.output.unlink()
-    assert toy.run("").record["status"] == "ok"  # and removes the folder of the node
+    assert toy.run("").record["status"] == "ok"  # the run also removes the folder of the node
 
 
 def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:

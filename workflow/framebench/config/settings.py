@@ -91,11 +91,11 @@ class Configuration(KeysFromTexts):
     def _agreeing(self) -> Self:
         name = self.suite.name
         for key, example in (
-            ("nodes_named", "one that measures each node, such as node_health"),
-            ("time_budget", "one that has a time_budget, such as quick"),
+            ("nodes_named", "a suite that measures each node, such as node_health"),
+            ("time_budget", "a suite that has a time_budget, such as quick"),
         ):
             if getattr(self, key) and not getattr(self.suite, key):
-                allowed = f"nothing for suite {name}; with {example}"
+                allowed = f"nothing for suite {name}; it needs {example}"
                 raise NotAllowed(allowed, show(getattr(self, key)), key)
         if self.side_by_side and self.cluster:
             allowed = "false, because the scheduler shares devices out"
