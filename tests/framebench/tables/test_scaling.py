@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,6 @@ from framebench.records import record_sets
 from framebench.records.fields.steps import GradientAllReduce
 from framebench.records.run import Run
 from framebench.report import html_report
-from framebench.report.charts import scaling_curves
-from framebench.report.plots import Look, Plot
 from framebench.tables import frames
 from framebench.tables.declared import speedups
 from framebench.tables.grouping import group
@@ -124,29 +121,6 @@ def test_the_same_devices_on_more_nodes_are_no_series() -> None:
 def rendered(record_set: record_sets.RecordSet, folder: Path) -> str:
     inputs = Inputs(group(record_set.runs, None))
     return html_report.render(record_set, inputs, frames.build(inputs), folder, "A report")
-
-
-def test_a_line_joins_no_two_cases_of_as_many_devices() -> None:
-    kind = speedups.KINDS["weak_scaling"]
-
-    def plot(*topologies: tuple[int, int]) -> Plot:
-        actual = [
-            run(100.0 * nodes * devices - nodes, nodes=nodes, devices_per_node=devices)
-            for nodes, devices in topologies
-        ]
-        table = build(actual)["weak_scaling"]
-        (drawn,) = scaling_curves.panels(table, Look(["pytorch"]), kind)
-        return drawn
-
-    one_each, two_of_two = plot((1, 1), (1, 2), (2, 2)), plot((1, 1), (2, 1), (1, 2), (2, 2))
-    hollow = "Hollow: as many devices on more nodes."
-    assert hollow not in one_each.caption
-    assert hollow in two_of_two.caption
-    lines, others = (
-        set(re.findall(r'<path d="(M[^"]* L[^"]*)"', plot.svg)) for plot in (one_each, two_of_two)
-    )
-    assert lines
-    assert lines <= others, "the line goes another way"
 
 
 def test_the_report_has_both_kinds(tmp_path: Path) -> None:
