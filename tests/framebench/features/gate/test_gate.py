@@ -152,13 +152,17 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     )
 
 
-def test_the_note_and_junit_name_flags() -> None:
-    base, candidate = paired_sides(0.95)
+def test_the_note_and_junit_name_flags_and_step_times() -> None:
+    base, candidate = (
+        [replace(run, step_seconds=(seconds,) * 3, wall_seconds=60.0) for run in some]
+        for seconds, some in zip((0.1, 0.125), paired_sides(0.95), strict=True)
+    )
     noisy = replace(candidate[3], flags=(Flag("disturbed", "others used its cores"),))
     actual = decided(base, [*candidate[:3], noisy, *candidate[4:]], at_looks=False)
     text = note_of(actual, 3)
     assert "disturbed (cases: 1)" in text
     assert "throughput ratio 0.95" in text
+    assert "(100 ms -> 125 ms per step)" in text
     case = ElementTree.fromstring(summary.junit(actual).encode())[0][0]
     assert "flags: disturbed" in (case.findtext("system-out") or "")
 

@@ -41,9 +41,10 @@ GPU_REPORTS = {
 GPU_PATHS = "gpu_check.txt"
 
 
-def make_archive(results: Path, redacts: bool = False) -> None:
+def make_archive(results: Path, redacts: bool = False, figures_only: bool = False) -> None:
     """Write ``archives/NAME.zip`` below the results folder: records, and tables and report made
-    anew from them; with ``redacts`` only what may go.
+    anew from them; with ``redacts`` only what may go, with ``figures_only`` also without texts of
+    frameworks.
 
     Raises ConfigError for a folder without records."""
     if not json_files.below(results / "runs")[0]:
@@ -51,7 +52,9 @@ def make_archive(results: Path, redacts: bool = False) -> None:
             f"--results: found {results}, which has no record in runs/; allowed: a folder that was "
             "measured into"
         )
-    handed_on = HandedOn(_names(results)) if redacts else None
+    handed_on = None
+    if redacts or figures_only:
+        handed_on = HandedOn(_names(results), texts=not figures_only)
     calls = sidecars.load(results, CallEntry)
     name = calls[-1].suite if calls else "results"
     with tempfile.TemporaryDirectory(prefix="framebench-") as temporary:
@@ -60,7 +63,7 @@ def make_archive(results: Path, redacts: bool = False) -> None:
         with redirect_stdout(io.StringIO()):
             make_report(folder / "runs", folder)
         digest = hashlib.sha256(bounded.read_bytes(folder / RUNS)).hexdigest()[:12]
-        ending = "-redacted" if redacts else ""
+        ending = "-figures" if figures_only else "-redacted" if redacts else ""
         name = handed_on.text(name) if handed_on else name
         target = results / "archives" / f"{name}-{digest}{ending}.zip"
         _pack(folder, target)

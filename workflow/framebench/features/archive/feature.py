@@ -12,7 +12,7 @@ from ...feature_registry import Feature
 def _archive(options: argparse.Namespace) -> None:
     from . import contents
 
-    contents.make_archive(options.results, options.redact)
+    contents.make_archive(options.results, options.redact, options.figures_only)
 
 
 def _check_gpus(options: argparse.Namespace) -> None:
@@ -28,6 +28,9 @@ def _add_commands(commands: Any) -> None:
     archiving.add_argument("--results", type=Path, default=Path("results"), help="what to archive")
     archiving.add_argument(
         "--redact", action="store_true", help="only named fields, without hosts, users and paths"
+    )
+    archiving.add_argument(
+        "--figures-only", action="store_true", help="also without reasons of failures"
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="try which ways to use the GPUs work here")

@@ -1,8 +1,8 @@
 """Parts of results that one hands on: named fields, and texts in which names are replaced.
 
 A field that is not named here stays behind, so a new one does, too. Nobody knows what stands in a
-text of a framework: paths, addresses, known hosts and users become stand-ins, and long texts are
-cut."""
+text of a framework: paths, addresses, known hosts and users become stand-ins, long texts are cut,
+and all can be left out."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-#: Characters of the longest text.
-LONGEST = 300
+#: Characters of the longest text, and characters of a text that are searched for names.
+LONGEST, LOOKED_AT = 300, 1000
 WITHHELD = "withheld"
-#: Object that goes unchanged: versions of packages look like addresses.
-_UNCHANGED: dict[str, Any] = {}
+#: Versions of packages, and values of variables, that are handed on unchanged.
+_UNCHANGED = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
 #: Paths of the system, units with a slash, times, and words with colons, which name nobody.
 _PUBLIC = re.compile(
     r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
@@ -71,14 +71,18 @@ FIELDS = _fields(
     watch=_WATCH,
     nodes=_fields("node memory", watch=_WATCH, hardware=_HARDWARE),
     environment=_fields(
-        "install_method image_digest python variables code",
-        packages=_UNCHANGED,
+        "install_method image_digest python packages variables code",
         hardware=_HARDWARE,
         system=_fields(
             "host os kernel machine governor cgroup_cpu_limit cgroup_memory_limit_bytes"
         ),
         scheduler=_fields("name"),
     ),
+)
+#: Fields with fixed words, which name nobody.
+_WORDS = _fields(
+    "format kind status framework framework_version precision compiler parallelism install_method "
+    "accelerator mode unit better quantity part ends python"
 )
 #: Values of required fields that are not handed on.
 _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
@@ -87,9 +91,10 @@ _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITH
 class HandedOn:
     """Parts of records and texts that an archive hands on, with one stand-in for each name.
 
-    ``names``: hosts and users by kind."""
+    ``names``: hosts and users by kind; ``texts``: whether texts of frameworks are handed on."""
 
-    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
+        self._hands_on_texts = texts
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._kinds = {name.lower(): kind for kind, name in names if name}
         longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
@@ -102,6 +107,8 @@ class HandedOn:
 
     def text(self, text: str) -> str:
         """Return a text with stand-ins, at most LONGEST characters of it."""
+        if len(text) > LOOKED_AT:  # a name that the cut divides stays behind
+            text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
         text = _NAMING.sub(self._naming, text)
         text = self._known.sub(
             lambda match: self._stand_in(self._kinds[match[0].lower()], match[0].lower()), text
@@ -113,8 +120,6 @@ class HandedOn:
         return match[0] if _PUBLIC.fullmatch(found) else self._stand_in(kind, found)
 
     def _object(self, value: Any, fields: dict[str, Any] | None) -> Any:
-        if fields is _UNCHANGED:
-            return value
         if isinstance(value, list):
             return [self._object(item, fields) for item in value]
         if isinstance(value, str) and value.startswith(("/", "~")):  # paths may have blanks
@@ -122,12 +127,26 @@ class HandedOn:
         if not isinstance(value, dict):
             return self.text(value) if isinstance(value, str) else value
         goes = {
-            _NAMING.sub(self._naming, name): self._object(item, fields and fields[name])
+            _NAMING.sub(self._naming, name): self._field(name, item, fields and fields[name])
             for name, item in value.items()
             if fields is None or name in fields
         }
         needed = {name: item for name, item in _NEEDED.items() if name in value}
         return goes if fields is None else {**needed, **goes}
+
+    def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
+        if name == "reason" and value and not self._hands_on_texts:
+            return WITHHELD
+        if name in _WORDS and isinstance(value, str):
+            return value
+        if name in _UNCHANGED and isinstance(value, dict):
+            return {
+                key: item
+                if _UNCHANGED[name].fullmatch(str(item))
+                else self._stand_in("value", str(item))
+                for key, item in value.items()
+            }
+        return self._object(value, fields)
 
     def _stand_in(self, kind: str, name: str) -> str:
         number = 1 + sum(other == kind for other, _ in self._stand_ins)

@@ -10,6 +10,7 @@ from core.text import printable
 
 from ...records import pairs
 from ...statistics import sequential
+from ...statistics.descriptive import median
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import formatting
 from ...tables.formatting import escape
@@ -137,6 +138,16 @@ def _then(decisions: Sequence[Decision], status: int) -> list[str]:
     return lines
 
 
+def _step_times(decision: Decision) -> str:
+    """Return the median step times of base and candidate in milliseconds; "" without steps."""
+    times = [
+        median([1000 * median(run.step_seconds) for run in side.ok])
+        for side in decision.matched.comparable_sides or ()
+        if side.ok and all(run.step_seconds for run in side.ok)
+    ]
+    return f" ({times[0]:.4g} ms -> {times[1]:.4g} ms per step)" if len(times) == 2 else ""
+
+
 def _ratio(decision: Decision) -> str:
     """Return the ratio and its quantity; "" if nothing is compared."""
     estimate, both = decision.estimate, decision.matched.comparable_sides
@@ -145,6 +156,7 @@ def _ratio(decision: Decision) -> str:
     text = f"{both[0].key.metric} ratio {estimate.ratio:.3f}"
     if estimate.interval:
         text += " [{:.3f} .. {:.3f}]".format(*estimate.interval)
+    text += _step_times(decision)
     if estimate.pairs:
         return f"{text}, {estimate.pairs} pairs"
     return f"{text}, {len(both[0].values)} and {len(both[1].values)} repeats"
