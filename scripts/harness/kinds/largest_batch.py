@@ -12,8 +12,7 @@ batch that fitted, so that a run exceeds the limit by little before the harness 
 
 from __future__ import annotations
 
-import math
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Workload, at_least, one_of
 
@@ -72,15 +71,3 @@ def next_batch(tried: Sequence[Tuple[int, str]], multiple_of: int, at_most: int)
     if too_large - fits <= multiple_of:
         return None
     return (fits + too_large) // 2 // multiple_of * multiple_of
-
-
-def expected_batches(multiple_of: int, at_most: int) -> List[int]:
-    """Return the batches that a search tries if the largest batch that fits is in the middle of the
-    bounds, on a logarithmic scale. Plans assume it."""
-    middle = math.sqrt(multiple_of * largest_possible(multiple_of, at_most))
-    tried: List[Tuple[int, str]] = []
-    batch = next_batch(tried, multiple_of, at_most)
-    while batch is not None:
-        tried.append((batch, "ok" if batch <= middle else "oom"))
-        batch = next_batch(tried, multiple_of, at_most)
-    return [batch for batch, _ in tried]

@@ -109,7 +109,6 @@ def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
     name, other = named
     assert "-a2-" in other
     assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"
-    assert "accumulation 2" in str(named[other])
     arguments = verify.arguments(plan, named[other], "/reference")
     assert arguments[arguments.index("--accumulation") + 1] == "2"
     assert "--accumulation" not in verify.arguments(plan, named[name], "/reference")

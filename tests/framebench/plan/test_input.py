@@ -44,7 +44,7 @@ def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     assert {(left_out.case.input, left_out.reason) for left_out in plan.left_out} == {
         (inputs.DALI_GPU, "dali_gpu decodes on a GPU, but there is none")
     }
-    assert "input synthetic_host, data, dali" in describe(plan)
+    assert "input synthetic_host, input data, input dali" in describe(plan)
 
 
 def test_commands_say_what_is_read(tmp_path: Path) -> None:

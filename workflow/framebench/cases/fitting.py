@@ -19,10 +19,8 @@ from ..config.validation import ConfigError
 from ..machine.local import Machine
 from . import matrix
 
-#: Value of the key ``emulated``: emulated precisions are measured.
-MEASURE = "measure"
-#: Default GiB of a GPU that does not report its memory, and nominal memory over the memory that the
-#: driver reports, 15 of 16 GB.
+#: Most GiB that a batch per GiB uses, GiB of a GPU that does not report its memory, and nominal
+#: memory over the memory that the driver reports, 15 of 16 GB.
 MOST_GIB, UNKNOWN_GIB, NOMINAL = 80, 16, 1.1
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
@@ -59,19 +57,15 @@ class Capacity:
         """Instruction sets of the CPUs that runs use; empty if unknown."""
         return self.machine.instruction_sets if self.accelerator == "cpu" else frozenset()
 
-    def emulates(self, case: Case) -> bool:
-        """Return whether the precision of a case is known to be emulated here."""
-        known = self.instruction_sets and case.precision in precisions.known()
-        return bool(known and precisions.emulated(case.precision, self.instruction_sets))
 
-
-def why_lacking(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> str:
+def why_lacking(case: Case, capacity: Capacity, catalog: Catalog) -> str:
     """Return why a case is known to lack its precision here; "" if it may have it.
 
-    The CPU emulates it, unless that is to be measured, or the framework says that it lacks it."""
-    if settings.emulated != MEASURE and capacity.emulates(case):
-        why = precisions.emulated(case.precision, capacity.instruction_sets)
-        return f"{why}; --config emulated={MEASURE} measures it"
+    The CPU emulates it, or the framework says that it lacks it."""
+    sets = capacity.instruction_sets
+    is_known = sets and case.precision in precisions.known()
+    if is_known and (why := precisions.emulated(case.precision, sets)):
+        return why
     declared = catalog.frameworks.get(case.framework)
     if not declared or not case.precision:
         return ""

@@ -17,7 +17,6 @@ from ..config.values import RecordSource
 from ..files.whole_files import write_together
 from ..records import expected, read_files, record_sets, sidecars, verifications
 from ..records.sidecars import CallEntry, Interruption
-from ..terminal import screen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,16 +97,14 @@ def make_report(
         further, interrupted, provenance, answered,
     )  # fmt: skip
     beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
-    text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
-    files[results / answer.FILE] = "\n".join([*text, ""])
+    files[results / answer.FILE] = "\n".join([*answer.lines(beside, None), ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
     if not leave and not is_before_round:
         # runs.csv comes first, because Snakemake remakes tables that are older.
         files = {**read_files.texts(record_set, source, results), **files}
     write_together(files)
-    columns = screen.columns_of(sys.stdout)
     for line in answer.lines(answered):
-        print(screen.wrapped(line, columns))
+        print(line)
 
 
 def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:

@@ -70,9 +70,7 @@ class Configuration(KeysFromTexts):
     cases: Annotated[list[Text], AfterValidator(each_once), BeforeValidator(as_list)] = default([])
     model: OwnModelKey | None = None
     retry: Annotated[frozenset[_Status], BeforeValidator(as_list)] = default([])
-    rerun_disturbed: Annotated[int, Field(ge=0, le=100)] = 0
     side_by_side: bool = False
-    emulated: Literal["skip", "measure"] = "skip"
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     cores_per_device: Count | Literal["auto"] = "auto"
     time_budget: Seconds | None = None
@@ -85,7 +83,6 @@ class Configuration(KeysFromTexts):
     packages: dict[FrameworkName, list[Pin]] = default({})
     environments: Folder = default(".venvs")
     require_hashes: bool = True
-    yes: bool = False
 
     @model_validator(mode="after")
     def _agreeing(self) -> Self:

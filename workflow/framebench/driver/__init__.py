@@ -14,10 +14,10 @@ from .. import PROJECT
 from ..config import catalog, values
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
-from ..plan import call_text, noting, plan_text, targets
+from ..plan import plan_text, targets
 from ..plan.job import OUTCOME
+from ..plan.plan import note_expected
 from ..records import read_files, sidecars
-from ..runs import forecast
 from ..terminal import closing
 from . import call
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -31,11 +31,9 @@ config_file = call.config_file
 def results_folder(config: Mapping[str, Any]) -> str:
     """Return the results folder, before the configuration is checked."""
     default = str(Settings.model_fields["results"].default)
-    given = str(config.get("results", default))
     try:
-        # Snakemake would end the call for <NAME> before the check.
-        return default if "<" in given else str(values.folder(given))
-    except NotAllowed:
+        return str(values.folder(config.get("results", default)))
+    except NotAllowed:  # the check says so
         return default
 
 
@@ -88,7 +86,7 @@ class Driver:
     def full_verifications(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
         state = self.state
-        checked(targets.check_measurement, state.plan, "a target that measures")
+        checked(targets.check_measurement, state.plan)
         return state.missing(state.table.full)
 
     def list_of_files(self) -> list[str]:
@@ -112,11 +110,12 @@ class Driver:
         """Return the text of the plan."""
         state = self._state or self._begin(measures=False)
         plan, table = state.plan, state.table
-        state.check("plan")
+        state.check()
         # Jobs that a time budget adds are counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
         further = table.rows(reserve) if plan.settings.cluster else []
-        return "\n".join([plan_text.describe(plan), *forecast.lines(plan, table.to_do, further)])
+        total = plan_text.total_lines(plan, table.to_do, further)
+        return "\n".join([plan_text.describe(plan), *total])
 
     def _begin(self, measures: bool = True) -> CallState:
         """Return the state of this call. For a call that measures, lock the results and print the
@@ -125,9 +124,8 @@ class Driver:
         if not state.is_locked:
             return state
         self.call.start_at_any_rate()
-        for text in (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs):
-            for line in text(state.plan):
-                warn(line)
+        for line in [*plan_text.left_out(state.plan), *plan_text.other_machine_lines(state.plan)]:
+            warn(line)
         self._note()
         return state
 
@@ -136,10 +134,10 @@ class Driver:
         runs decide its exit status, even if all have a record."""
         plan, results = self.state.plan, self.settings.results
         try:
-            if closing.failed(plan.runs):
+            if closing.failed([run.status for run in plan.runs]):
                 Path(self._outcome).unlink(missing_ok=True)
             if plan.pending or plan.unsearched:
                 sidecars.note_call(results, self.settings.suite.name, self.call.command)
-                noting.note(plan)
+                note_expected(plan)
         except OSError as error:
             refuse(f"{error.filename or results}: {error.strerror}")

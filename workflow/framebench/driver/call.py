@@ -20,8 +20,6 @@ from ..config.yaml_files import configuration_file, read_mapping
 
 _Given = ParamSpec("_Given")
 _LOGGER = logging.getLogger("snakemake.logging")
-#: Name of our logger plugin, for ``--logger``.
-_PLUGIN = "framebench"
 #: Program at the start of a command line.
 _PROGRAM = re.compile(r"^.*?snakemake(?:/__main__\.py)?(?= |$)")
 
@@ -92,13 +90,6 @@ class SnakemakeCall:
         for entry in self._workflow.config_settings.config_args or ():
             command = command.replace(f" {entry}", f" {shlex.quote(entry)}", 1)
         return command
-
-    @property
-    def shows_results(self) -> bool:
-        """Return whether our logger plugin prints a line for each result."""
-        output = self._workflow.output_settings
-        everything = output.verbose or output.debug_dag
-        return _PLUGIN in output.log_handler_settings and not everything
 
     @property
     def methods(self) -> list[str]:

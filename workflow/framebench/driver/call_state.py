@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
-import socket
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -21,12 +20,12 @@ from ..config.validation import ConfigError
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import noting, planning, targets
+from ..plan import planning, targets
 from ..plan.job import MARKERS, Job, files_of, name_of
-from ..plan.plan import Plan
+from ..plan.plan import note_expected
 from ..records import record_sets
 from ..records.record_sets import RecordsError
-from ..runs import forecast, slurm
+from ..runs import slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
@@ -49,8 +48,6 @@ class CallState:
         settings = driver.settings.model_copy(update={"measures_again": again})
         self.results = str(settings.results)
         try:
-            if call.is_cluster_job:
-                _check_folder(settings)
             cached = None if call.is_cluster_job else record_sets.load_results(settings.results)
             self._machine = _machine(settings, call)
             self.plan = planning.make_plan(settings, driver.catalog, self._machine, cached)
@@ -84,22 +81,19 @@ class CallState:
         """Return whether this call holds the lock of the results."""
         return self._lock is not None
 
-    def check(self, target: str) -> None:
-        """End the call if ``target`` cannot measure as it is asked to."""
+    def check(self) -> None:
+        """End the call if it cannot measure as it is asked to."""
         plan = self.plan
-        checked(targets.check_measurement, plan, target)
+        checked(targets.check_measurement, plan)
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_data, plan, self._catalog)
-        checked(targets.check_own_model, plan)
 
     def _check_once(self) -> None:
         """End the call if its request cannot be measured."""
         if not (self.shows or self._is_checked):
             self._is_checked = True
-            self.check("a target that measures")
+            self.check()
             checked(targets.check_runs, self.plan)
-            total = forecast.total(self.plan, self.table.to_do)
-            checked(forecast.check_total, self.plan, total)
 
     def job(self, wildcards: Wildcards) -> Job:
         """Return the job of a rule's wildcards. Ends the call for a file that none of its jobs
@@ -139,8 +133,7 @@ class CallState:
         """All records that the call makes.
 
         These are the planned runs and searches, then the runs with the largest batches. Further
-        rounds follow while time is left of a budget, a case of a performance gate is undecided, or
-        a run was disturbed that is to be repeated.
+        rounds follow while a case of a performance gate is undecided, or a time budget lasts.
         """
         self._check_once()
         asked = [*(run.output for run in self._first), *self._searches]
@@ -148,8 +141,7 @@ class CallState:
             asked += [run.output for run in self._added_by(0)] if self._searches else []
             if self._may_go_on is None:
                 plan = self.plan
-                may_add = plan.reserve or plan.settings.rerun_disturbed
-                self._may_go_on = bool((plan.pending or self._searches) and may_add)
+                self._may_go_on = bool((plan.pending or self._searches) and plan.reserve)
             for number in itertools.count(1) if self._may_go_on else ():
                 added = self._added_by(number)
                 if not added:
@@ -190,35 +182,30 @@ class CallState:
 
     def _added_by(self, number: int) -> list[Job]:
         """Return the runs that a round adds, decided once when its checkpoint is done: by the
-        largest batches found, and by the intervals and disturbances of the runs so far."""
+        largest batches found, and by the intervals of the runs so far."""
         self._checkpoints.round.get(number=number)
         if number not in self._added:
             known = {run.path for run in self.plan.runs}
-            self.plan = self.next_plan(self.plan)
+            settings = self.plan.settings
+            cached = record_sets.load_results(settings.results)
+            self.plan = planning.make_plan(
+                settings, self._catalog, self._machine, cached, self.plan, self._spent(cached)
+            )
             if self.is_locked and number == 0:
-                noting.note(self.plan)
+                note_expected(self.plan)
             checks = self.table.grow(self.plan)
             runs = self.table.rows(run for run in self.plan.pending if run.path not in known)
             self.on_growth(runs, [*runs, *checks])
             self._added[number] = runs
         return self._added[number]
 
-    def next_plan(self, before: Plan | None = None) -> Plan:
-        """Return the plan for the records that exist now: the next call's plan, or this call's plan
-        after ``before``. Raises ConfigError or RecordsError."""
-        # The requested retries are done.
-        again = {"retry": frozenset(), "measures_again": False}
-        settings = self.plan.settings if before else self.plan.settings.model_copy(update=again)
-        cached = record_sets.load_results(settings.results)
-        spent = self._spent(cached) if before else 0.0
-        return planning.make_plan(settings, self._catalog, self._machine, cached, before, spent)
-
     def _spent(self, cached: record_sets.RecordSet | None) -> float:
         """Return the seconds of the time budget that the call has spent: node time of its runs on a
         cluster, else wall time without that of environments."""
         if not self.plan.settings.cluster:
             return self.clock()
-        made = (run for run in (cached.runs if cached else ()) if run.origin not in self._before)
+        found = cached.runs if cached else ()
+        made = (run for run in found if run.origin not in self._before)
         return sum((run.wall_seconds or 0.0) * run.case.nodes for run in made)
 
 
@@ -245,16 +232,6 @@ def _locked(settings: Settings) -> TextIO:
             "file when these jobs are over"
         )
     return held
-
-
-def _check_folder(settings: Settings) -> None:
-    """End the job if its node does not see the results folder."""
-    if not (settings.results / ".lock").exists():
-        refuse(
-            f"{settings.results.absolute()}: the results of this call are not there on node "
-            f"{socket.gethostname()} (no file .lock); allowed: a folder that login node and "
-            "compute nodes share: --config results=DIR"
-        )
 
 
 def _machine(settings: Settings, call: SnakemakeCall) -> Machine:

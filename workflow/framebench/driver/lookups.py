@@ -97,10 +97,9 @@ class Lookups:
         image = plan.software[job.software].image
         loader = [] if image else surroundings.for_loader(os.environ)
         caller = ["env", *map("=".join, loader)] if loader else []
-        # The harness prints a result line for those who start it by hand.
-        aside = "> /dev/null " if self._call.shows_results else ""
         command = shlex.join([*caller, *start, *arguments])
-        return JobTexts(f"{aside}{command} {self._origin(job.software)}", job.title)
+        # The harness prints a result line for those who start it by hand.
+        return JobTexts(f"> /dev/null {command} {self._origin(job.software)}", job.title)
 
     def priority(self, wildcards: Wildcards) -> int:
         """Return the priority of a job."""

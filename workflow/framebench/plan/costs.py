@@ -18,6 +18,7 @@ from ..records.expected import TOO_SLOW
 from ..records.run import Run
 from . import estimates
 from .budget import MeasuredCase
+from .estimates import start_seconds
 from .plan import Plan
 
 #: Seconds around a run, for its interpreter, Snakemake and its part of the pages; and of a page
@@ -106,10 +107,13 @@ def _check_seconds(
         names = [case.precision, *([baseline] if baseline and case.model not in own_models else [])]
         needed = {_verification(case._replace(precision=name)) for name in names} - verified
         verified |= needed
-        seconds = estimates.check_seconds(case, capacity) * len(needed)
-        seconds += (
-            estimates.first_start_seconds(case.framework, capacity) / of_framework[case.framework]
-        )
+        start = start_seconds(case.framework, case.mode, case.compiler, capacity, is_small=True)
+        imported = start_seconds(case.framework, "", "", capacity, is_small=True)
+        if case.devices == 1:  # a process that has imported the framework makes all of them
+            start -= imported
+        seconds = (estimates.VERIFYING_SECONDS + start) * len(needed)
+        # No disk has cached the framework yet, and the process of its checks starts, too.
+        seconds += 2 * imported / of_framework[case.framework]
         if capacity.accelerator != "cpu":
             peak = estimates.peak_seconds(case.framework, capacity)
             seconds += peak / in_precision[case.framework, case.precision]

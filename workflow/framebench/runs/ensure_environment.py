@@ -38,21 +38,15 @@ def main(arguments: list[str]) -> int:
     from ..config.validation import ConfigError
     from ..environments import venvs
 
-    hashed, where = not options.without_hashes, options.file
+    hashed = not options.without_hashes
     try:
         name = venvs.read_environment_file(options.file, hashed).name
         marker = options.marker or PROJECT / ".venvs" / name / venvs.MARKER
-        where = marker.parent
         ensure(options.file, marker, hashed)
-    except (ConfigError, locks.LockError) as error:
+    except (ConfigError, locks.LockError, subprocess.CalledProcessError, OSError) as error:
         print(f"framebench: {error}", file=sys.stderr)
-    except subprocess.CalledProcessError as error:
-        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
-    except OSError as error:
-        print(f"framebench: {where}: cannot be built: {error}", file=sys.stderr)
-    else:
-        return 0
-    return 1
+        return 1
+    return 0
 
 
 def _end_with_parent() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,8 +19,8 @@ from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
 from .verify import Verification
 
-#: Rough seconds of a small reference, and of tables and report.
-REFERENCE_SECONDS, TABLES_SECONDS = 1.0, 3.0
+#: Rough seconds of a small reference, and of a verification of a full-size model.
+REFERENCE_SECONDS, FULL_SECONDS = 1.0, 60.0
 #: Most checks in a process: their arguments fit into one command line.
 MOST_CHECKS = 50
 
@@ -56,8 +55,6 @@ class JobTable:
         )
         self._add_environments()
         self._add_searches()
-        log = f"{plan.settings.results}/logs/tables.log"
-        self._rows["tables"] = Job("tables", "", TABLES_SECONDS, log=log, label="tables and report")
         self.grow(plan)
 
     def grow(self, plan: Plan) -> list[Job]:
@@ -65,10 +62,8 @@ class JobTable:
         self.plan, before = plan, len(self.checks)
         early = self._early.name if self._early else ""
         new = [run for run in (*plan.runs, *plan.reserve) if run.name not in self._rows]
-        labels = label_cases(plan.cases, plan.larger) if new else {}
         for run in new:
             self._rows[run.name] = run._replace(
-                label=labels[run.case],
                 waits_for=self._waits_for(run),
                 priority=FIRST + 2 if run.name == early else run.priority,
                 arguments=partial(commands.arguments, plan, run),
@@ -95,13 +90,12 @@ class JobTable:
 
     @property
     def to_do(self) -> list[Job]:
-        """Return the pending jobs of a call, except runs that depend on a pending search; [] if
-        nothing is to be measured."""
+        """Pending jobs of a call, except runs that depend on a pending search."""
         jobs = [*self.jobs_of_kind("search"), *self.rows(self.plan.pending)]
         jobs += [job for job in self.checks if not job.status]
         files = {file for job in jobs for file in job.waits_for}
         first = [job for job in self._rows.values() if job.output in files and not job.status]
-        return [*first, *jobs, self._rows["tables"]] if jobs else []
+        return [*first, *jobs]
 
     def _add(self, job: Job, reference: str = "", is_done: bool | None = None) -> Job:
         """Add a job with its files, and return its row. It is done if its output exists, or as
@@ -144,31 +138,33 @@ class JobTable:
         """Add the pending searches. They come before all runs, so that those with the largest
         batches are interleaved."""
         plan = self.plan
-        labels = label_cases(plan.cases, plan.larger) if plan.unsearched else {}
+        labels = label_cases(plan.cases) if plan.unsearched else {}
         for search in plan.unsearched:
+            case = search.case
+            start = estimates.start_seconds(case.framework, case.mode, case.compiler, plan.capacity)
             job = Job(
-                "search", search.name,
-                estimates.search_seconds(search.case, plan.settings, plan.capacity, self._catalog),
-                case=search.case, label=f"largest batch of {labels[search.case]}", priority=FIRST,
-                software=case_settings.software(search.case, plan.settings.suite),
-                arguments=partial(commands.search_arguments, plan, search.case),
+                "search", search.name, estimates.SEARCH_RUNS * start,
+                case=case, label=f"largest batch of {labels[case]}", priority=FIRST,
+                software=case_settings.software(case, plan.settings.suite),
+                arguments=partial(commands.search_arguments, plan, case),
             )  # fmt: skip
             self._add(job)
 
     def _add_checks(self) -> None:
         """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Those on one device
-        share a process if they have software and variables in common."""
+        share a process if they have the same software, and no variables."""
         plan, catalog = self.plan, self._catalog
         wanted = [each for each in verify.full_size(plan, catalog) if each not in self._known]
         full = verify.names(plan, catalog, wanted) if wanted else {}
         small = verify.small(plan, catalog, full) if full else {}
-        together: dict[tuple[str, tuple[tuple[str, str], ...]], list[Job]] = defaultdict(list)
+        together: dict[str, list[Job]] = defaultdict(list)
         new = []
         for name, verification in small.items():
             if verification not in self._known:
                 new.append(self._verification(name, verification))
-                if verification.scale == SMALL and verification.case.devices == 1:
-                    together[verification.software, verification.variables].append(new[-1])
+                is_alone = verification.variables or verification.case.devices > 1
+                if verification.scale == SMALL and not is_alone:
+                    together[verification.software].append(new[-1])
         self.full += [self._verification(name, each) for name, each in full.items()]
         self._known.update(full.values(), small.values())
         for name, case in peak_flops.names(plan).items():
@@ -177,12 +173,12 @@ class JobTable:
                 self._known.add(what)
                 job = Job(
                     "peak_flops", name, estimates.peak_seconds(case.framework, plan.capacity),
-                    case=case, software=case.framework, label=peak_flops.label(case),
+                    case=case, software=case.framework, label=f"peak of {name}",
                     arguments=partial(peak_flops.arguments, plan, case),
                 )  # fmt: skip
                 new.append(self._add(job))
                 if case.devices == 1:
-                    together[case.framework, ()].append(new[-1])
+                    together[case.framework].append(new[-1])
         self.checks += new
         if not plan.settings.cluster:
             for jobs in together.values():
@@ -202,9 +198,15 @@ class JobTable:
                 arguments=partial(verify.reference_arguments, plan, verification),
             )  # fmt: skip
             reference = self._add(job).output
+        case, is_small = verification.case, verification.scale == SMALL
+        seconds = FULL_SECONDS
+        if verification.is_short:
+            seconds = estimates.start_seconds(
+                case.framework, case.mode, case.compiler, plan.capacity, is_small
+            )
         job = Job(
-            "verification", name, verify.seconds_of(plan, verification), case=verification.case,
-            software=verification.software, label=f"verification of {verification}",
+            "verification", name, seconds, case=case,
+            software=verification.software, label=f"verification of {name}",
             arguments=partial(verify.arguments, plan, verification, reference),
         )  # fmt: skip
         return self._add(job, reference)
@@ -214,8 +216,7 @@ class JobTable:
         for start in range(0, len(jobs), MOST_CHECKS):
             parts = tuple(jobs[start : start + MOST_CHECKS])
             if len(parts) > 1:
-                names = " ".join(part.name for part in parts)
-                digest = hashlib.sha256(names.encode()).hexdigest()[:8]
+                digest = verify.digest([part.name for part in parts])
                 job = parts[0]._replace(
                     kind="checks", path=f"{parts[0].path.partition('/')[0]}/{digest}", seconds=0.0,
                     label=f"{len(parts)} checks of {parts[0].software}",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 from core.case import Case
 
 from ..plan.case_settings import request
 from ..plan.plan import Plan
 from ..records.device_peaks import KIND
 from .commands import harness_options
-from .verify import free_name
+from .verify import digest, free_name
 
 
 def wanted(plan: Plan) -> list[Case]:
@@ -33,12 +30,6 @@ def wanted(plan: Plan) -> list[Case]:
     return list(found.values())
 
 
-def label(case: Case) -> str:
-    """Return the label of a benchmark."""
-    together = f", {case.devices} devices at once" if case.devices > 1 else ""
-    return f"peak of {case.framework} {case.precision}{together}"
-
-
 def names(plan: Plan) -> dict[str, Case]:
     """Return benchmarks by name, which is their record's path in ``results/peak_flops`` without
     ``.json``.
@@ -48,9 +39,8 @@ def names(plan: Plan) -> dict[str, Case]:
     for case in wanted(plan):
         asked = request(case.framework, case.devices, plan.settings, plan.capacity, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
-        digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         together = f"-{case.devices}d" if case.devices > 1 else ""
-        name = f"{case.framework}/{case.precision}{together}-{digest}"
+        name = f"{case.framework}/{case.precision}{together}-{digest(about)}"
         results[free_name(plan, "peak_flops", name, KIND)] = case
     return results
 

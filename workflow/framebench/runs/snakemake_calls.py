@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,6 @@ from ..config.yaml_files import configuration_file, read_mapping
 from ..machine import local
 from ..plan.job import OUTCOME
 
-#: Snakemake's folder in the working directory, and the folder of its locks therein.
-SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
 #: Exit status of a command after Ctrl-C, as in shells, and its message.
 INTERRUPTED = 128 + signal.SIGINT
 GOES_ON = "interrupted: the same command continues"
@@ -31,19 +27,6 @@ GOES_ON = "interrupted: the same command continues"
 
 class MeasuringFailed(Exception):
     """Failure of Snakemake itself."""
-
-
-@contextlib.contextmanager
-def without_traces() -> Iterator[None]:
-    """Remove Snakemake's folder from the working directory at the end, if this call created it.
-    It stays while another call of Snakemake uses it."""
-    was_there = SNAKEMAKE.exists()
-    try:
-        yield
-    finally:
-        locks = SNAKEMAKE / LOCKS
-        if not was_there and not (locks.is_dir() and any(locks.iterdir())):
-            shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
 def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequence[str]) -> None:

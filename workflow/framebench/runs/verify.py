@@ -14,14 +14,12 @@ from core.case import Case
 from core.declarations import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
 
-from ..cases.fitting import MEASURE
 from ..config import own_model
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import newest_attempt
 from ..machine.identities import identity, is_here
-from ..plan import estimates
 from ..plan.case_settings import request, software, variables
 from ..plan.plan import Plan
 from ..records import verifications
@@ -29,8 +27,6 @@ from ..records.record_files import read
 from ..records.verifications import FULL, SMALL
 from .commands import harness_options, model_of
 
-#: Rough seconds of a verification of a full-size model.
-FULL_SECONDS = 60.0
 #: Statuses of verifications that the next call makes again.
 _NOT_MADE = tuple(status for status in FAILURES if status != "unsupported")
 #: Folders of the code that decides a reference.
@@ -78,14 +74,6 @@ class Verification(NamedTuple):
     def is_short(self) -> bool:
         """Return whether the verification is short enough to run in every measuring call."""
         return self.scale in (SMALL, own_model.SCALE)
-
-    def __str__(self) -> str:
-        case = self.case
-        parts = [case.framework, self.reference, case.mode, case.precision, case.compiler]
-        parts += [f"{case.devices} device(s)"]
-        parts += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
-        parts += [f"variant {case.variant}"] if case.variant else []
-        return " ".join([*parts, "dropout"] if self.dropout else parts)
 
 
 def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
@@ -181,19 +169,9 @@ def small(
     return {**names(plan, catalog, made_small), **reduced}
 
 
-def seconds_of(plan: Plan, verification: Verification) -> float:
-    """Return the seconds that a comparison is expected to take."""
-    if not verification.is_short:
-        return FULL_SECONDS
-    case, is_small = verification.case, verification.scale == SMALL
-    return estimates.start_seconds(
-        case.framework, case.mode, case.compiler, plan.capacity, is_small
-    )
-
-
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     """Return a digest of the inputs of a reference: model config, seed and code."""
-    return _digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
+    return digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
@@ -217,7 +195,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]
         parts += ["dropout"] if verification.dropout else []
         parts += [axis.label(getattr(case, axis.name)) for axis in case.differing()]
-        kind = "-".join(filter(None, [*parts, case.variant, _digest(about)]))
+        kind = "-".join(filter(None, [*parts, case.variant, digest(about)]))
         name = f"{case.framework}/{verification.reference}/{kind}"
         results[free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)] = verification
     return results
@@ -277,9 +255,7 @@ def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection
             record = read(path, kind)
         except (OSError, ValueError):
             return None
-        is_skipped = record["reason"].startswith(precisions.EMULATED)
-        is_wanted = plan.settings.emulated == MEASURE and is_skipped
-        if is_wanted or not is_here(identity(record["environment"]), plan.here):
+        if not is_here(identity(record["environment"]), plan.here):
             return None
         return None if record["status"] in retried else str(record["status"])
 
@@ -294,12 +270,13 @@ def _codes(catalog: Catalog, *folders: str) -> list[str]:
 @cache
 def _code(folder: Path) -> str:
     """Return a digest of a folder's code and declarations. A call reads them once."""
-    digest = hashlib.sha256()
+    content = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".py", ".json"):
-            digest.update(path.name.encode() + b"\0" + bounded.read_bytes(path))
-    return digest.hexdigest()
+            content.update(path.name.encode() + b"\0" + bounded.read_bytes(path))
+    return content.hexdigest()
 
 
-def _digest(values: Any) -> str:
+def digest(values: Any) -> str:
+    """Return eight characters that differ between values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]

@@ -45,8 +45,7 @@ def check(suite: Path, frameworks: str, results: Path, config: Sequence[str]) ->
     settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})
     plan = make_plan(settings, known, local.detect(), None)
     try:
-        with snakemake_calls.without_traces():
-            snakemake_calls.measure(suite, results, asked, [])
+        snakemake_calls.measure(suite, results, asked, [])
     except (snakemake_calls.MeasuringFailed, KeyboardInterrupt) as error:
         print(f"framebench: {error or 'interrupted'}", file=sys.stderr)
     for name, command_line in contents.GPU_REPORTS.items():

@@ -51,8 +51,7 @@ def status_of(
     """Run a command that measures and return its exit status; for any error FAULTY, after giving
     its message to ``note``."""
     try:
-        with snakemake_calls.without_traces():
-            return act(options)
+        return act(options)
     except KeyboardInterrupt:
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
