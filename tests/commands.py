@@ -20,7 +20,7 @@ def framebench(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git with an identity of its own, on the repository in ``folder`` whatever is set."""
+    """Run git with a fixed identity on the repository in ``folder``, whatever variables are set."""
     options = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     command = ["git", *options, *arguments]

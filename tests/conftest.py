@@ -25,7 +25,7 @@ LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
     *("test_cnn.py", "test_decoder.py"),
-    "test_runs.py",  # of the harness
+    "test_runs.py",  # the harness's runs
     "pages",
 )
 LONG_FOLDERS = ("slurm", "frameworks", "workflow")
@@ -41,7 +41,7 @@ def folder_of(item: pytest.Item) -> str:
 def group_of(item: pytest.Item) -> str:
     """Return the group of a test, which runs in one process.
     Tests of a group thus build shared objects once: a cluster, a fixture, an environment of a
-    framework, or those of a file."""
+    framework, or the fixtures of a file."""
     if folder_of(item) == "slurm":
         return "slurm"
     for fixture, group in SHARED.items():
@@ -56,7 +56,7 @@ CACHES = ("JAX_COMPILATION_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")
 COMPILING = {
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # no pool of processes that all import PyTorch
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # otherwise a pool of processes would all import PyTorch
     "XLA_FLAGS": "--xla_backend_optimization_level=0",
 }
 
@@ -67,17 +67,17 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Other test processes and users of this machine neither wait for this one nor it for them.
+    # A separate folder, so that this process and others on this machine do not wait for each other.
     locks = os.environ["FRAMEBENCH_LOCKS"] = tempfile.mkdtemp(prefix="framebench-locks-")
     config.add_cleanup(lambda: shutil.rmtree(locks, ignore_errors=True))
-    if hasattr(config, "workerinput"):  # started by a process that has already done so
+    if hasattr(config, "workerinput"):  # a worker's parent has already done this
         return
     folder = Path(tempfile.mkdtemp(prefix="framebench-compiled-"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ.update(COMPILING, **{name: str(folder / name) for name in CACHES})
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the mark
+@pytest.hookimpl(tryfirst=True)  # must run before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the groups and the quick tests, and order them as the processes take them."""
 
@@ -96,7 +96,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def build_environment(framework: str) -> str:
     """Return the interpreter of a framework's environment for CPUs, building it if needed.
-    It lies where the workflow looks for it, so that it is built once for tests and ``snakemake``.
+    It is where the workflow looks for it, so that it is built once for tests and ``snakemake``.
     ``FRAMEBENCH_TEST_ENVIRONMENTS``: names of files in ``envs`` to take instead, separated by
     commas, such as ``pytorch-cuda``, whose packages run on CPUs, too.
     """

@@ -68,7 +68,7 @@ def lacks_encoding(call: ast.Call) -> bool:
     if "encoding" in given or None in given:
         return False
     if isinstance(text := given.get("text"), ast.Constant) and text.value:
-        return True  # of subprocess
+        return True  # open of subprocess
     function = call.func
     owner = function.value if isinstance(function, ast.Attribute) else None
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -19,7 +19,7 @@ HEAD = """# Statistical promises, simulated
 
 Written by `.venv/bin/python -m benchmarks.promises`, which fails if a promise is missed by more
 than three standard errors. Some rows have a tenth of the draws or less. "Kept aside": no method was
-chosen on this sampler. Rows without a goal show another method, or what no method can promise.
+chosen on this sampler. Rows without a goal show what no method can promise.
 """
 COLUMNS = "| promise | sampler | goal | result |\n|---|---|---|--:|"
 

@@ -1,14 +1,12 @@
-"""Ratios of two sets of repeats: intervals, by several methods, and verdicts."""
+"""Ratios of two sets of repeats: intervals and verdicts."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from framebench.statistics import intervals
 from framebench.statistics.verdicts import FASTER, SLOWER, verdict
-from scipy import stats
 
 from tests.framebench.statistics.distributions import (
     KEPT_ASIDE,
@@ -39,27 +37,9 @@ def rows(draws: int) -> Iterator[PromiseRow]:
             promise = f"interval of a ratio, {counts[0]} and {counts[1]} repeats"
             held = ratio_held(sides, counts, draws)
             yield PromiseRow(promise, name, held, draws, 0.95, 1)
-    for method, other in (("Moses", intervals.moses_interval), ("Price", price_bonett)):
-        for name, sides in UNLIKE.items():
-            held = ratio_held(sides, (10, 10), draws // 10, other)
-            yield PromiseRow(f"{method}' interval, 10 repeats", name, held, draws // 10)
     yield from _verdicts(draws // 2)
     yield from _families(draws // FAMILY)
     yield from _beyond(draws)
-
-
-def price_bonett(base: Sequence[float], candidate: Sequence[float]) -> tuple[float, float]:
-    """Return the interval of a ratio of medians by Price & Bonett (2002)."""
-
-    def variance(values: Sequence[float]) -> float:
-        ordered, count = np.sort(np.log(values)), len(values)
-        rank = max(1, round((count + 1) / 2 - count**0.5))
-        error = stats.norm.isf(stats.binom.cdf(rank - 1, count, 0.5))
-        return float(((ordered[-rank] - ordered[rank - 1]) / (2 * error)) ** 2)
-
-    middle = math.log(np.median(candidate) / np.median(base))
-    half = 1.96 * math.sqrt(variance(base) + variance(candidate))
-    return math.exp(middle - half), math.exp(middle + half)
 
 
 def _verdicts(draws: int) -> Iterator[PromiseRow]:
@@ -79,10 +59,6 @@ def _verdicts(draws: int) -> Iterator[PromiseRow]:
                 called += bool(ends) and verdict(ratio, ends or (0, 0), p) in (FASTER, SLOWER)
             promise = f"equal medians called different, {count} repeats"
             yield PromiseRow(promise, name, called / draws, draws, 0, 0.05)
-            alone = float(np.mean(np.array(p_values) <= 0.05))
-            yield PromiseRow(
-                f"the same by the rank test alone, {count} repeats", name, alone, draws
-            )
 
 
 def _families(families: int) -> Iterator[PromiseRow]:

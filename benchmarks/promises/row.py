@@ -8,7 +8,7 @@ from typing import NamedTuple
 class PromiseRow(NamedTuple):
     """The fraction ``found`` of ``draws`` that should lie between ``low`` and ``high``.
 
-    Both are None where another method is shown for comparison, or power is only reported."""
+    Both are None where a figure is only reported."""
 
     promise: str
     sampler: str

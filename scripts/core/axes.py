@@ -16,7 +16,7 @@ TEXT, COUNT, YES_NO = "text", "count", "yes_no"
 #: Benchmarks that time steps of a model.
 TRAIN, INFERENCE = "train", "inference"
 MODES = (TRAIN, INFERENCE)
-#: Benchmark that generates text, and all whose figures are compared with the reference.
+#: Benchmark that generates text, and all benchmarks whose figures are compared with the reference.
 GENERATE = "generate"
 VERIFIED = (*MODES, GENERATE)
 LARGEST_COUNT = 1000000
@@ -54,7 +54,7 @@ class Axis:
     Parameters
     ----------
     name : key of suites, cases and records; column; option of the command line
-    help : one sentence for columns, ``--help`` and schemas
+    help : one sentence for columns and ``--help``
     type : makes a value, which JSON can hold, from a text; raises ValueError that states what is
         allowed
     form : TEXT, COUNT or YES_NO: the type of its column
@@ -62,7 +62,7 @@ class Axis:
         an axis without one
     applies_to : modes in which its value may differ from the default
     label : short text for folder names and labels, such as ``a4``
-    words : text for lists of cases, such as ``accumulation 4``; by default name and value
+    words : text in lists of cases, such as ``accumulation 4``; by default name and value
     observed : a condition of the measurement, which no suite sets as an axis
     setting : of a condition, its key in ``settings`` of a record
     in_variants : whether the variants of an A/B test may differ in it
@@ -109,10 +109,10 @@ _IDENTITY = (
     Axis("framework", "the framework"),
     Axis("model", "the model"),
     Axis("nodes", "number of nodes", count, COUNT),
-    Axis("devices_per_node", "devices on each of them", count, COUNT, title="devices"),
+    Axis("devices_per_node", "devices on each node", count, COUNT, title="devices"),
     Axis(
         "batch_per_device",
-        "samples; of a step of several micro-steps, of each",
+        "samples of a step, or of each micro-step",
         count,
         COUNT,
         unit="samples",
@@ -124,7 +124,7 @@ _IDENTITY = (
     Axis("compiler", "the framework's graph compiler, or none"),
     Axis(
         "sequence_length",
-        "of models with sequences",
+        "tokens of a sequence, for models with sequences",
         count,
         COUNT,
         unit="tokens",
@@ -136,7 +136,7 @@ _IDENTITY = (
 _OPTIONAL = (
     Axis(
         "accumulation",
-        "micro-steps of a training step, each with the batch; 1: the step is one",
+        "micro-steps of a training step, each with its own batch; 1: the step is not divided",
         count,
         COUNT,
         default=1,

@@ -1,4 +1,4 @@
-"""Reading of files of users or earlier runs, of bounded size."""
+"""Read files of users or of earlier runs, up to a size limit."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from typing import Any, Dict
 from core import bounded
 
 #: Default seconds of a run besides its steps. "start": process start, imports and building a model;
-#: "import": the part of it that is the same for any model; "train": in addition for training;
-#: "compile": in addition for a compiler other than ``trained_with``.
+#: "import": the part of "start" that is the same for any model; "train": added for training;
+#: "compile": added for a compiler other than ``trained_with``.
 START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
 #: What a precision that a framework lacks on CPUs may depend on: axes, and the model's definition.
 DEFINITION = "definition"
@@ -27,11 +27,11 @@ _OPTIONAL: Dict[str, Any] = {
     "trained_with": None,
     "parallelism": [],
     "optimizers": [],
-    "cpu_lacks": [],  # a reason each, with values of LACKING
+    "cpu_lacks": [],  # reasons, each with values of LACKING
     "capability": {},  # least compute capability by precision
-    "start_seconds": {},  # as START_SECONDS
-    "slow_rates": {},  # by train or inference, and definition of the model
-    # cases with model, mode, compiler and percent: its official code is faster on a CPU in fp32
+    "start_seconds": {},  # the same keys as START_SECONDS
+    "slow_rates": {},  # operations per second, by train or inference and definition of the model
+    # model, mode, compiler, and percent by which the official code is faster (CPU, fp32)
     "official_faster": [],
 }
 

@@ -17,7 +17,7 @@ _FIELDS = (
     *("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current"),
     "compute_cap",
 )
-#: What else may make a GPU faster or slower than others of its name.
+#: Limits that may make a GPU slower than others of its name.
 _LIMIT, _DEFAULT = "power.limit", "power.default_limit"
 _STATE = (
     *(_LIMIT, _DEFAULT, "persistence_mode", "compute_mode", "ecc.mode.current", "clocks.max.sm"),
@@ -30,7 +30,7 @@ _PROFILE = re.compile(r"\d+g\.(\d+)gb")
 _VERSION = re.compile(r"^\d+(\.\d+)+$")
 #: Exit status and lines for a memory of serial numbers and settings that is corrupted: GPUs work.
 _INFOROM, _WARNING = 14, "WARNING: infoROM"
-#: Is there while the driver is loaded.
+#: File that exists while the driver is loaded.
 LOADED = Path("/proc/driver/nvidia/version")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 #: Beginning of the reason of a run whose ranks waited for each other for too long.
@@ -40,7 +40,7 @@ _VENDOR, _DISPLAY = "0x10de", "0x03"  # NVIDIA, and the class of its GPUs
 
 class GpuError(Exception):
     """Raised where GPUs cannot be listed or used; the message has the reason, in the driver's own
-    words where it has any, and behind ``allowed:`` what helps."""
+    words where it has any, and after ``allowed:`` what helps."""
 
 
 class Gpu(NamedTuple):
@@ -72,7 +72,7 @@ def kind(name: str, state: Mapping[str, str]) -> str:
     slower then: ``NVIDIA H200 at 350 of 700 W``."""
     try:
         limit, default = float(state[_LIMIT]), float(state[_DEFAULT])
-    except (KeyError, ValueError):  # not told
+    except (KeyError, ValueError):  # nvidia-smi does not report it
         return name
     return name if limit >= default else f"{name} at {limit:g} of {default:g} W"
 
@@ -229,7 +229,7 @@ def _parse(text: str) -> List[Gpu]:
 
 
 def _version(text: str) -> str:
-    """Return a version; "" for what ``nvidia-smi`` writes where it knows none."""
+    """Return a version; "" where ``nvidia-smi`` knows none."""
     return text if _VERSION.match(text) else ""
 
 

@@ -1,4 +1,4 @@
-"""Shape of a matmul, for benchmarks of one and for the matmuls that a model's step consists of."""
+"""Shape of a matmul, in a micro-benchmark or in a step of a model."""
 
 from __future__ import annotations
 

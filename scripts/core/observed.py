@@ -20,7 +20,7 @@ _MACHINE = (
     _condition("accelerator", "`cpu` or `cuda`"),
     _condition(
         "cores_per_device",
-        "physical cores that make a device, of a CPU",
+        "physical cores of a device, on a CPU",
         None,
         form=COUNT,
         words=lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
@@ -73,7 +73,7 @@ _SETTINGS = (
     ),
     _condition(
         "model_source",
-        "whose code the model is, where not ours",
+        "owner of the model's code, where it is not ours",
         title="code by",
         setting="source",
         in_variants=True,
@@ -93,7 +93,7 @@ _SETTINGS = (
     ),
     _condition(
         "source_variant",
-        "what an imported set says besides, in its own words",
+        "further settings of an imported set, in its own words",
         title="variant",
         setting="",
     ),
@@ -119,5 +119,5 @@ def _is_condition(axis: Axis) -> bool:
 _AXES = tuple(filter(_is_condition, BUILT_IN))
 #: Conditions, with the axes that are no columns of every table; a user's axes follow them.
 CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *_AXES, *_SETTINGS)
-#: Fields of :class:`core.case.Case` that hold some of them, by name.
+#: Fields of :class:`core.case.Case` that hold conditions, by name of the condition.
 IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "suite_variant": "variant", "node": "node"}

@@ -24,13 +24,13 @@ PIPELINE = "pipeline"
 #: Names from the outermost to the innermost group: ranks of a tensor group follow each other.
 NAMES = (PIPELINE, DATA, FSDP, TENSOR)
 
-#: Batches that a reference averages over at least, of replicas or micro-steps.
+#: Least number of batches (of replicas or micro-steps) that a reference averages over.
 FEWEST_PARTS = 2
 
 _LISTED = (DATA, FSDP, TENSOR, PIPELINE)
 ALLOWED = f"{', '.join(_LISTED)}, or a product with the size of each group, such as fsdp2xtensor2"
 _NAME = f"(?:{'|'.join(_LISTED)})"
-#: Regular expression of a parallelism, for schemas; it does not exclude a repeated name.
+#: Regular expression of a parallelism; it does not exclude a repeated name.
 PATTERN = rf"^(?:{_NAME}|{_NAME}[1-9][0-9]{{0,5}}(?:x{_NAME}[1-9][0-9]{{0,5}})*)$"
 _GROUP = re.compile(rf"({_NAME})([0-9]*)")
 
@@ -94,9 +94,9 @@ def layout_of(text: str, devices: int) -> Layout:
 
 
 def mismatch(text: str, devices: int) -> str:
-    """Return why ``devices`` devices cannot have this parallelism, "" if they can."""
+    """Return why this number of ``devices`` cannot have the parallelism, "" if it can."""
     needed = layout_of(text, devices).devices
-    return "" if needed == devices else f"{text} is of {needed} devices, not of {devices}"
+    return "" if needed == devices else f"{text} needs {needed} devices, not {devices}"
 
 
 def smallest(text: str) -> str:

@@ -25,7 +25,7 @@ from typing import Any, Collection, Iterable, List, Mapping, NamedTuple, Optiona
 EMULATED = "emulated: "
 #: Bytes of a value, by dtype; TF32 is how float32 operands are rounded.
 BYTES = {"float32": 4, "tf32": 4, "bfloat16": 2, "float16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
-#: One unit in the last place, as part of a number, by the dtype of matmuls.
+#: One unit in the last place, relative to the number, by the dtype of matmuls.
 UNITS = {"float32": 2.0**-23, "tf32": 2.0**-10, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "precisions")
@@ -142,7 +142,7 @@ def unsupported(name: str, capability: str, own: str = "") -> str:
 
 
 def version(text: str) -> Tuple[int, ...]:
-    """Return the numbers of a version such as ``9.0``, which compare as they should."""
+    """Return the numbers of a version such as ``9.0``, so that versions compare by number."""
     return tuple(int(number) for number in text.split("."))
 
 

@@ -64,7 +64,7 @@ def for_loader(environment: Mapping[str, str]) -> Sequence[Tuple[str, str]]:
 
 
 def unresolved_host() -> str:
-    """Return that this machine's host name does not resolve, with a remedy; "" if it does."""
+    """Return a message with a remedy if this machine's host name does not resolve, else ""."""
     name = socket.gethostname()
     try:
         socket.getaddrinfo(name, None)

@@ -17,7 +17,7 @@ _UNFIT = re.compile(
 
 def printable(text: str) -> str:
     r"""Return ``text`` with unprintable characters escaped, such as ``\x1b``."""
-    # Most text is printable, and isprintable takes a tenth of a search.
+    # Most text is printable, and isprintable takes a tenth of the time of a search.
     return text if text.isprintable() else _UNFIT.sub(_escape, text)
 
 

@@ -3,8 +3,8 @@
 import os
 import sys
 
-# Python puts a folder that it runs on the path. Its modules would be importable by their bare names
-# and hide others; only the package `harness` may be.
+# Python puts the folder that it runs on the path. Its modules would be importable by their bare
+# names and hide others; only the package `harness` may be importable.
 _HERE = os.path.dirname(os.path.realpath(__file__))
 # The user's PYTHONPATH goes last, so that its modules do not hide the standard library.
 _LAST = {os.path.realpath(entry) for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)}

@@ -14,13 +14,13 @@ from harness.adapter import Capability
 
 
 class BatchInput(Capability):
-    """A step computes with the batch, and at the learning rate, that it was given last."""
+    """A step uses the batch and the learning rate that the adapter was given last."""
 
-    LACKING: ClassVar[str] = "takes no other batch and learning rate than it was built with"
+    LACKING: ClassVar[str] = "takes no batch and no learning rate but those it was built with"
 
     @abstractmethod
     def feed(self, batch: Dict[str, Any]) -> None:
-        """Copy ``batch`` to the device, where the next :meth:`step` computes with it.
+        """Copy ``batch`` to the device for the next :meth:`step`.
 
         It has the same numpy arrays by name, shape and dtype as in :meth:`build`, and may be
         overwritten when this returns."""
@@ -53,11 +53,11 @@ class Checkpointing(BatchInput):
 
     @abstractmethod
     def save_training(self, path: str) -> None:
-        """Write all that decides the next steps to ``path``, a file or folder that does not exist
-        yet.
+        """Write everything that determines the next steps to ``path``, a file or folder that does
+        not exist yet.
 
-        It has weights and running statistics, the optimizer's state, the loss scale and, where the
-        framework tells it, the state of random numbers, which dropout uses."""
+        It contains weights and running statistics, the optimizer's state, the loss scale and, where
+        the framework exposes it, the random state, which dropout uses."""
 
     @abstractmethod
     def load_training(self, path: str) -> None:
@@ -71,7 +71,7 @@ def save_arrays(path: str, arrays: Sequence[Any]) -> None:
     """Write numpy arrays to a file."""
     import numpy as np
 
-    with open(path, "wb") as file:  # a name would get a suffix
+    with open(path, "wb") as file:  # numpy appends a suffix to a name, but not to an open file
         np.savez(file, *arrays)
 
 

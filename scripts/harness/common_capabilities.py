@@ -1,5 +1,5 @@
-"""Capabilities of nearly every framework: micro-benchmarks by its primitives, and the others in one
-class.
+"""Capabilities of nearly every framework: micro-benchmarks, and one class with all common
+capabilities.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -35,9 +35,9 @@ class SingleOperations(Capability):
 
 class MicroBenchmarks(SingleOperations, Collectives):
     """The framework runs single layers as its models here call them, and the collectives that its
-    users call: alone, after a matmul, and beside computation."""
+    users call: alone, after a matmul, and next to computation."""
 
-    LACKING: ClassVar[str] = "runs no single layers and no collectives but its gradient all-reduce"
+    LACKING: ClassVar[str] = "runs no single layers, and no collective but its gradient all-reduce"
 
     def prepare_all_reduce(self, array: Any) -> AllReduce:
         made = self.primitives_with(ALL_REDUCE).collective(ALL_REDUCE, array, "float32")

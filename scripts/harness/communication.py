@@ -27,8 +27,8 @@ class CollectiveOperation(NamedTuple):
 
     ``reset`` restores this rank's own array, ``run`` enqueues the collective, and ``result``
     returns this rank's array for numpy. An all-reduce or a reduce may overwrite the array:
-    repeated, it adds up sums. ``start``: begins it and returns a function that waits for it, where
-    ``run`` itself waits."""
+    repeated, it adds up sums. ``start``: where ``run`` waits for the collective, begins it and
+    returns a function that waits."""
 
     reset: Callable[[], Any]
     run: Callable[[], Any]
@@ -41,7 +41,7 @@ class MatmulCollective(NamedTuple):
 
     ``matmul`` enqueues this rank's part, ``collective`` the collective on the latest part, and
     ``both`` one after the other. ``synchronize()`` waits for what any of them enqueued.
-    ``result`` returns the whole product for numpy; ``dtype`` is that of the part. A collective may
+    ``result`` returns the whole product for numpy; ``dtype`` is the part's. A collective may
     overwrite the part: repeated without a matmul in between, it adds up sums."""
 
     matmul: Callable[[], Any]
@@ -57,8 +57,8 @@ class Overlapped(NamedTuple):
     ``compute`` enqueues all computations, ``communicate`` the all-reduce, and ``both`` all of it:
     it starts the all-reduce before it waits for a computation. ``synchronize()`` after any of them
     waits for what it enqueued. ``reset`` restores this rank's own message. ``computed`` and
-    ``reduced`` return the last result and the reduced message for numpy; ``dtype`` is that of the
-    computation."""
+    ``reduced`` return the last result and the reduced message for numpy; ``dtype`` is the
+    computation's."""
 
     compute: Callable[[], Any]
     communicate: Callable[[], Any]
@@ -70,8 +70,8 @@ class Overlapped(NamedTuple):
 
 
 def side_by_side(operation: Operation, reduced: CollectiveOperation, count: int) -> Overlapped:
-    """Return ``count`` operations beside an all-reduce that is waited for after them, as
-    data-parallel training does with its buckets."""
+    """Return a function that starts an all-reduce, runs ``count`` operations, and then waits for
+    the all-reduce, as data-parallel training does with its buckets."""
 
     def compute() -> None:
         for _ in range(count):

@@ -23,7 +23,7 @@ from core import axes
 from harness.adapter import Adapter, Case, RankContext
 from harness.messages.report import Report
 
-#: Axes of a benchmark that has all of them. An axis that a benchmark does not have is null in its
+#: Axes of a benchmark of training or inference steps. An axis that a benchmark lacks is null in its
 #: records.
 AXES = tuple(axis.name for axis in axes.BUILT_IN)
 #: Axes of a benchmark that has a framework and a model, but does not train as a case says.
@@ -39,8 +39,8 @@ one_of = axes.choice
 
 
 class Parameter(NamedTuple):
-    """An input of a kind. ``type`` makes its value, one that JSON has, of the command line's text
-    and raises ValueError where it cannot. ``default``: REQUIRED where there is none."""
+    """An input of a kind. ``type`` converts the command line's text to a JSON value, or raises
+    ValueError. ``default``: REQUIRED where there is none."""
 
     name: str
     type: Callable[[str], Any]
@@ -96,8 +96,8 @@ class Metric(NamedTuple):
     of ranks.
 
     A run that measures one ``quantity`` at several points, sizes of an array for example, has a
-    metric for each: ``at`` says where. :func:`point` makes one. An ``optional`` one is left out of
-    a good run on a machine that does not tell it."""
+    metric for each: ``at`` says where. :func:`point` makes one. An ``optional`` metric may be
+    missing from a good run, where the machine does not report it."""
 
     unit: str
     better: str  # higher, lower
@@ -125,7 +125,7 @@ _COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {
 
 def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[float]:
     """Return the metric of a run, from the raw values of its ranks; None where one of them has
-    none. ``first`` asks no other rank than that. Raises what ``rank_value`` raises."""
+    none. ``first`` reads the first rank alone. Raises what ``rank_value`` raises."""
     asked = ranks[:1] if metric.combine == "first" else ranks
     values = [value for value in map(metric.rank_value, asked) if value is not None]
     if len(values) < len(asked) or not values:
@@ -141,10 +141,9 @@ class Workload:
     ``model_config``: of the model, {} without one; ``parameters``: the value of each that the kind
     declares; ``warmup_limit``: None where the warm-up does not wait
     until the step time has settled; ``timed_seconds``: length of the timed region, None for
-    ``timed_steps`` steps and no more; ``data``: the folder of images of a case whose input it is.
-    ``package``: the
-    framework's, "" without one; ``unsupported``: why declarations exclude the case, None if they do
-    not; ``options``: all options of the command line by name."""
+    ``timed_steps`` steps and no more; ``data``: the folder of images, for a case that reads them.
+    ``package``: the framework's package, "" without one; ``unsupported``: why declarations exclude
+    the case, None if they do not; ``options``: all options of the command line by name."""
 
     case: Case
     model_config: Dict[str, Any]
@@ -197,13 +196,13 @@ class Context:
 
     @property
     def fields(self) -> Dict[str, Any]:
-        """The rank's entry in the record. Raw values are put here as they come: what was known
-        before an error is kept."""
+        """The rank's entry in the record. Raw values are put here as soon as they are measured, so
+        that an error loses none."""
         return self.report.fields
 
     def phase(self, name: str, work: Callable[[], Any], key: str = "") -> Any:
-        """Do a part of the run, and note how long it took, as ``KEY_seconds``, and, for the case
-        that it never ends, its ``name``."""
+        """Enter a phase of the run: store its duration as ``KEY_seconds``, and report its ``name``
+        in case it never ends."""
         self.report.enter(name)
         start = time.perf_counter()
         result = work()
@@ -227,12 +226,12 @@ def _values(parameter: Parameter, texts: Optional[Sequence[str]]) -> List[Any]:
 class Kind(ABC):
     """A benchmark; its name is that of its module."""
 
-    #: Its inputs besides the case.
+    #: Parameters of the benchmark besides the case.
     parameters: Sequence[Parameter] = ()
     #: The capability, a class of :mod:`harness.adapter`, that a framework must have; None: the kind
     #: runs without any framework and without a model.
     needs: Optional[type] = Adapter
-    #: Why nothing can be measured where the devices are cores of the host; empty: it can.
+    #: Reason why nothing can be measured where devices are cores of the host; "" where it can.
     unsupported_on_host = ""
     #: True if it warms up and times the numbers of steps that the command line names.
     counts_steps = False
@@ -241,15 +240,16 @@ class Kind(ABC):
     #: True if each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.
     independent_ranks = False
-    #: True if each repeat has a seed of its own, the command line's plus the repeats before it:
-    #: where the spread over seeds is what repeats are for.
+    #: True if each repeat has its own seed, the command line's plus one per earlier repeat, because
+    #: repeats are to show the spread over seeds.
     seed_of_each_repeat = False
-    #: True if it prepares or verifies runs of another benchmark, and so has all axes of a user.
+    #: True if it prepares or verifies runs of another benchmark, and therefore has all axes that
+    #: users may set.
     proxies_other_kind = False
 
     @property
     def name(self) -> str:
-        """Name of the kind: that of its module."""
+        """Name of the kind, which is its module's name."""
         return type(self).__module__.rpartition(".")[2]
 
     @property
@@ -258,7 +258,7 @@ class Kind(ABC):
         return TOPOLOGY if self.needs is None else USUAL_AXES
 
     def read_parameters(self, texts: Mapping[str, Sequence[str]]) -> Dict[str, List[Any]]:
-        """Return the values of each parameter from its texts, the default of one without any.
+        """Return the value of each parameter from its text, or its default.
         Raises :class:`ParameterError`."""
         declared = {parameter.name: parameter for parameter in self.parameters}
         for name in texts:
@@ -278,13 +278,13 @@ class Kind(ABC):
     def measure(self, context: Context) -> None:
         """Prepare and measure, in every rank, and leave the raw values in ``context.fields``.
 
-        ``window_start`` (``time.perf_counter()``) and ``window_seconds`` of what is timed tell the
-        telemetry what to look at. Raises :class:`harness.adapter.Mismatch` where what ran is not
-        what was asked, :class:`harness.adapter.Unsupported` where it cannot be done."""
+        ``window_start`` (``time.perf_counter()``) and ``window_seconds`` of the timed region tell
+        the telemetry when to look. Raises :class:`harness.adapter.Mismatch` where something else
+        ran than requested, :class:`harness.adapter.Unsupported` where it is impossible."""
 
     def afterwards(self, context: Context, seconds: float) -> None:  # noqa: B027
-        """Measure extras in a rank whose figures are complete, ``seconds`` after the run's
-        begin."""
+        """Measure extras once the rank's figures are complete. ``seconds``: duration of the run so
+        far."""
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
         """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`, or

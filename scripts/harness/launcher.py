@@ -42,7 +42,7 @@ class Setup:
     """State before the ranks start.
 
     ``run``: unique id; ``folder``: temporary, for the ranks; ``started``: in monotonic seconds,
-    after waiting for the devices; ``cores``: that this process might use before; ``common``:
+    after waiting for the devices; ``cores``: cores that this process might use before; ``common``:
     variables of all ranks; ``forks``: None where each rank is a new process."""
 
     workload: Workload
@@ -108,10 +108,10 @@ def metrics_of(setup: Setup, left: Sequence[Mapping[str, Any]]) -> Dict[str, Opt
 
 
 def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measured]:
-    """Return the result of a run that cannot start; None where it can. ``installed``: versions of
+    """Return the result of a run that cannot start, else None. ``installed``: versions of
     all software."""
     workload, case, options = setup.workload, setup.workload.case, setup.workload.options
-    if isinstance(setup.kind, LargestBatch):  # its runs say so
+    if isinstance(setup.kind, LargestBatch):  # the runs of a search report it themselves
         return None
     cannot = workload.unsupported
     if cannot is None and options.accelerator == "cpu" and options.emulated == SKIP:
@@ -138,7 +138,7 @@ def result(setup: Setup) -> record.Measured:
         if measured.status == "ok":
             return replace(measured, metrics=metrics_of(setup, measured.attempts))
         return measured
-    except (machine_lock.MachineLockError, output.OutputError):  # of a run of the search
+    except (machine_lock.MachineLockError, output.OutputError):  # raised by a run of the search
         raise
     except Unsupported as error:
         return record.Measured("unsupported", error_text(error))
@@ -188,7 +188,7 @@ def devices_for(workload: Workload, kind: Kind, common: Dict[str, str]) -> Itera
             yield node.Devices(files)
             return
         common.update(CUDA_VISIBLE_DEVICES=names[taken], CUDA_DEVICE_ORDER="PCI_BUS_ID")
-        # Its part of the cores near all GPUs, so that neighbours get other cores.
+        # The GPU's share of the cores near all GPUs, so that neighbours get other cores.
         near = cores_of.near_gpus([gpu["pci_address"] for gpu in known], cores_of.allowed())
         place, before = places[taken], cores_of.allowed()
         if place is not None and near[place]:
@@ -224,13 +224,14 @@ def main(arguments: Sequence[str]) -> int:
 
     0 whenever a record was written, whatever it says; 2 for a wrong command line or an existing
     output; 3 where the output cannot be written or the machine cannot be locked; 128 + N after
-    signal N, without a record. Of several checks, the first status but 0."""
+    signal N, without a record. With several checks, the first status other than 0."""
     if arguments[:1] == [nodes.AGENT]:
         return nodes.main(arguments[1])
     parent = os.environ.pop(_PARENT, None)
     if parent:
         signal_when_parent_dies(signal.SIGTERM)
-        if str(os.getppid()) != parent:  # it has ended before the kernel could be asked
+        # the parent has ended before the kernel could be asked to send a signal
+        if str(os.getppid()) != parent:
             return 128 + signal.SIGTERM
     adopt_orphans()
     workloads = [parse(words) for words in each_check(arguments)]

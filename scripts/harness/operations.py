@@ -16,9 +16,10 @@ MATMUL = "matmul"
 ADD, MULTIPLY = "add", "multiply"
 #: Exponential of each element.
 EXP = "exp"
-#: STREAM's scale and triad: SCALAR times each element, of the second array added to the first.
+#: STREAM's scale and triad: SCALAR times each element; SCALAR times the second array plus the
+#: first.
 SCALE, TRIAD = "scale", "triad"
-#: Factor of both; STREAM's own, which no precision rounds.
+#: Factor in scale and triad; it is STREAM's own, and exact in every precision.
 SCALAR = 3.0
 
 
@@ -39,7 +40,8 @@ def functions(
     multiply: Callable[..., Any],
     exp: Callable[..., Any],
 ) -> Dict[str, Callable[..., Any]]:
-    """Return a framework's function for each operation, with scale and triad made of the others."""
+    """Return a framework's function for each operation; scale and triad are composed of the
+    others."""
     return {
         MATMUL: matmul,
         ADD: add,
@@ -111,8 +113,8 @@ class AttentionShape(NamedTuple):
 class ForwardBackward(NamedTuple):
     """Forward and backward kernels of a layer.
 
-    ``backward`` goes from a gradient of the result to those of the operands; its ``result`` is
-    their list, in order. The forward pass before it has run once and is not part of it."""
+    ``backward`` computes the gradients of the operands from the result's gradient; its ``result``
+    is their list, in order. The forward pass before it has run once and is not part of it."""
 
     forward: Operation
     backward: Operation
@@ -138,7 +140,7 @@ class Transfers(Capability):
         """Prepare a copy of a one-dimensional float32 numpy ``array`` in one of DIRECTIONS.
 
         Repeated copies have the same target. ``pinned``: whether the host's memory is locked.
-        ``result`` returns what has arrived, for numpy. Not called where the device is the host."""
+        ``result`` returns the copy as a numpy array. Not called where the device is the host."""
 
 
 class PairTransfers(Capability):
@@ -151,5 +153,5 @@ class PairTransfers(Capability):
         """Prepare a copy of a one-dimensional float32 numpy ``array`` between two devices of this
         node, given by local rank.
 
-        Repeated copies have the same target. ``result`` returns what has arrived, for numpy.
+        Repeated copies have the same target. ``result`` returns the copy as a numpy array.
         :meth:`synchronize` waits for it. Not called where the devices are the host."""

@@ -1,6 +1,6 @@
 """Optimizers that model configs name, and how each updates a parameter. Frameworks and the
-reference build theirs from a model config; ``framework.json`` declares those that a framework has
-besides :data:`COMMON`.
+reference build their optimizers from a model config; ``framework.json`` declares those that a
+framework has besides :data:`COMMON`.
 
 Standard library only; Python 3.7 to 3.13.
 """
@@ -34,9 +34,9 @@ def check(hyper: Mapping[str, Any]) -> None:
         if key not in hyper:
             raise ValueError(f"the optimizer {name} needs the hyper-parameter {key}")
     if LAYER_DECAY in hyper and name != "adamw":
-        raise ValueError(f"layer_decay is of the optimizer adamw, not of {name}")
+        raise ValueError(f"layer_decay is for the optimizer adamw, not for {name}")
     if hyper.get("clip_global_norm") is not None and name == "sgd":
-        raise ValueError("clip_global_norm is of the optimizers adamw and lamb, not of sgd")
+        raise ValueError("clip_global_norm is for the optimizers adamw and lamb, not for sgd")
 
 
 def declared_name(hyper: Mapping[str, Any]) -> str:
@@ -90,12 +90,12 @@ def groups_by_decay(
 
 
 def _rate_factor(name: str, hyper: Mapping[str, Any]) -> float:
-    """Return the factor of a parameter's learning rate, with which ELECTRA is fine-tuned (Clark et
+    """Return the factor of a parameter's learning rate for fine-tuning ELECTRA (Clark et
     al. 2020, arXiv:2003.10555): layers far from the head learn more slowly.
 
-    As in their code, the head has the rate of the model config, the last layer that times
-    ``layer_decay`` squared, each layer before it one factor more, and the embeddings one more than
-    the first layer."""
+    As in the authors' code, the head has the rate of the model config, the last layer this rate
+    times ``layer_decay`` squared, each earlier layer one more factor of ``layer_decay``, and the
+    embeddings one more than the first layer."""
     if LAYER_DECAY not in hyper:
         return 1.0
     top = int(hyper["layers"]) + 2

@@ -13,7 +13,7 @@ class OutputError(Exception):
 
 
 def explain(path: str, error: OSError) -> str:
-    """Return the error with ``path`` and what to do about it."""
+    """Return an error that names ``path``, the reason and a remedy."""
     reason = error.strerror or error
     return f"cannot write {path}: {reason}; free some space or choose another --output"
 
@@ -31,7 +31,7 @@ def partial(output: str, run: str) -> str:
 
 
 def prepare(output: str, log: str) -> None:
-    """Make the folder of the output and an empty log, and remove what a killed run has left beside
+    """Make the folder of the output and an empty log, and remove the files of killed runs next to
     the output. Raises :class:`OutputError` where one of them cannot be written."""
     path = output
     try:
@@ -69,7 +69,8 @@ def write(output: str, run: str, content: bytes) -> None:
 def _publish(path: str, output: str) -> None:
     """Give the file its name without replacing another.
 
-    Without hard links, this excludes an output that existed before, not one of the same instant."""
+    Without hard links, an output that existed before is kept, but not one that appears at the same
+    moment."""
     try:
         os.link(path, output)
     except FileExistsError:

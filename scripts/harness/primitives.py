@@ -1,4 +1,4 @@
-"""Micro-benchmarks, written once over the primitives that a framework gives.
+"""Micro-benchmarks, written once over the primitives of a framework.
 
 The module ``micro`` in a framework's folder has a class ``Primitives``, derived from one of these:
 
@@ -76,7 +76,7 @@ class Primitives(ABC):
     raise :class:`harness.adapter.Unsupported` for what the framework cannot compute there. Those
     for several ranks are called in all of them."""
 
-    #: Collectives that the framework has, and what it says of the others.
+    #: Collectives of the framework, and its reason for lacking the others.
     COLLECTIVES: Sequence[str] = OPERATIONS
     LACKING = ""
 
@@ -85,8 +85,8 @@ class Primitives(ABC):
 
     @abstractmethod
     def tensor(self, array: Any, dtype: str = "") -> Any:
-        """Return a copy of a float32 numpy array on the device, as ``dtype``; by default that of
-        matmuls."""
+        """Return a copy of a float32 numpy array on the device, as ``dtype``; by default the
+        matmuls' dtype."""
 
     @abstractmethod
     def to_numpy(self, tensor: Any) -> Any:
@@ -111,8 +111,8 @@ class Primitives(ABC):
         return Repeated(run, lambda: held)
 
     def in_place(self, function: Function, operands: Sequence[Any]) -> Repeated:
-        """Prepare a function of :meth:`function`, where the framework can so that each run writes
-        to the memory of the previous one."""
+        """Prepare a function of :meth:`function`. Where the framework can, each run writes to the
+        memory of the previous one."""
         return self.repeated(function, operands)
 
     def operation(self, name: str, arrays: Sequence[Any]) -> Operation:
@@ -142,8 +142,8 @@ class Primitives(ABC):
     def pullback(
         self, function: Function, operands: Sequence[Any], upstream: Any
     ) -> Tuple[Function, Sequence[Any]]:
-        """Run the forward pass, and return a function and its operands that computes the gradients
-        of ``operands``, a sequence, from ``upstream``, that of the result."""
+        """Run the forward pass; return a function, and its operands, that computes the gradients of
+        ``operands`` (a sequence) from ``upstream``, the result's gradient."""
         raise NotImplementedError
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
@@ -233,16 +233,16 @@ class InPlace(Primitives):
     def communicating(
         self, operation: str, held: Any, received: Any
     ) -> Tuple[Callable[[], Any], List[Any]]:
-        """Return a function that enqueues a collective on ``held``, to itself or to ``received``,
-        and the tensors that its result is joined of."""
+        """Return a function that enqueues a collective from ``held`` to ``held`` itself or to
+        ``received``, and the tensors that form its result when joined."""
 
     @abstractmethod
     def start_all_reduce(self, held: Any) -> Callable[[], Any]:
         """Enqueue an all-reduce of a tensor in place, and return a function that waits for it."""
 
     def in_turns(self, send: Callable[[], Any], receive: Callable[[], Any]) -> Callable[[], Any]:
-        """Return a function that does both, for a framework whose send waits until it is
-        received."""
+        """Return a function that sends and receives in turns, for a framework whose send waits
+        until it is received."""
         turns = (send, receive) if self.rank_context.rank % 2 == 0 else (receive, send)
 
         def run() -> None:
@@ -253,8 +253,8 @@ class InPlace(Primitives):
 
     @abstractmethod
     def columns(self, part: Any) -> Callable[[Any], Any]:
-        """Return a function from a rank's part like ``part``, (m, n), to those of all ranks side
-        by side, (m, ranks x n)."""
+        """Return a function that joins the parts of all ranks, each (m, n) like ``part``, to (m,
+        ranks x n)."""
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         import numpy as np
@@ -309,7 +309,7 @@ class Functional(Primitives):
         collectives only there. ``axis``: along which an all-gather joins parts."""
 
     def shared(self, array: Any, dtype: str = "") -> Any:
-        """Return a tensor as :meth:`tensor`, for :meth:`program`."""
+        """Return a copy of a numpy array as a tensor that :meth:`program` takes."""
         return self.tensor(array, dtype)
 
     def program(self, function: Function, *operands: Any) -> Function:
@@ -356,15 +356,16 @@ class Functional(Primitives):
 
 
 class Compiled(Functional):
-    """Collectives exist only inside compiled programs, as does work at the same time."""
+    """Collectives, and work at the same time as a collective, exist only inside compiled
+    programs."""
 
     @abstractmethod
     def chained(self, function: Function, count: int, a: Any, b: Any) -> Tuple[Any, ...]:
-        """Return, within a program, the result of the last of ``count`` computations, and whatever
-        keeps the compiler from leaving one out."""
+        """Within a program, return the result of the last of ``count`` computations, and values
+        that keep the compiler from omitting one."""
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        """Prepare both as one program, as in a training step."""
+        """Prepare computation and all-reduce as one program, as in a training step."""
         function = self.function(name)
         a, b = map(self.shared, arrays)
         buffer = held = self.shared(message, "float32")

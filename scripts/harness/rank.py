@@ -29,8 +29,8 @@ from harness.processes.cleanup import remove_shared
 from harness.processes.descendants import signal_when_parent_dies
 
 _SECONDS_TO_LEAVE = 10
-#: Seconds between two looks for others at a barrier: short against a step, but no load for the
-#: waiting core.
+#: Seconds between two checks at a barrier: short compared with a step, but no load for the waiting
+#: core.
 _BARRIER_SECONDS = 0.001
 
 
@@ -63,15 +63,15 @@ def independent_context(rank_context: RankContext) -> RankContext:
 class Barrier:
     """Barrier of ``ranks`` processes by empty files in their common ``folder``.
 
-    Each leaves a file and waits until all exist. The launcher ends ranks that wait for one that
-    never comes."""
+    Each process leaves a file and waits until all files exist. The launcher ends ranks that wait
+    for a rank that never comes."""
 
     def __init__(self, folder: str, rank: int, ranks: int) -> None:
         self._folder, self._rank, self._ranks = folder, rank, ranks
         self._passed = 0
 
     def __call__(self) -> None:
-        """Return when all ranks have called it as often as this one. Raises OSError."""
+        """Return when all ranks have called the barrier as often as this rank. Raises OSError."""
         self._passed += 1
         prefix = f"barrier{self._passed}-"
         with open(os.path.join(self._folder, f"{prefix}{self._rank}"), "x", encoding="utf-8"):
@@ -89,8 +89,9 @@ def prefer_for_oom_kill() -> None:
 
 
 def load_framework(kind: Kind, folder: str, context: Context, rank_context: RankContext) -> Context:
-    """Return the context with the adapter in ``folder``; as it is where the kind needs none. Raises
-    Unsupported where the kind or several ranks need more, and what importing it raises."""
+    """Return the context with the adapter in ``folder``, or unchanged where the kind needs no
+    adapter. Raises Unsupported where the kind or several ranks need more capabilities, and what
+    importing the adapter raises."""
     if rank_context.accelerator == "cpu" and kind.unsupported_on_host:
         raise Unsupported(kind.unsupported_on_host)
     if kind.needs is None:
@@ -132,8 +133,8 @@ def main(spec_path: str) -> int:
     """Run the rank that the environment describes.
 
     Results go to the folder named by the spec; the exit status only says whether they are good."""
-    # Before the spec is opened: a launcher that ended earlier has removed it, and one that ends
-    # later ends this rank.
+    # Done before the spec is opened: a launcher that ended earlier has removed the spec, and one
+    # that ends later ends this rank.
     signal_when_parent_dies(signal.SIGKILL)
     prefer_for_oom_kill()
     faulthandler.enable()
@@ -160,10 +161,11 @@ def main(spec_path: str) -> int:
         if adapter is not None:
             start_framework(context)
         kind.measure(context)
-    except BaseException as error:  # SystemExit too: a framework must not end a rank in silence
+    # also SystemExit: a framework must not end a rank without a report
+    except BaseException as error:
         report.fail(error=error, **describe(error, adapter))
         print(report.fields["traceback"], file=sys.stderr)
-        _leave(1)  # not waiting for threads that wait for the other ranks
+        _leave(1)  # do not wait for threads that wait for other ranks
     gc.unfreeze()
     kind.afterwards(context, time.perf_counter() - begin)
     report.succeed()
@@ -181,7 +183,7 @@ def serve() -> int:
     Returns the exit status of the rank in each fork, and 0 at the end of the input."""
     signal_when_parent_dies(signal.SIGKILL)
     answers = os.dup(1)
-    os.dup2(2, 1)  # frameworks print when they are imported
+    os.dup2(2, 1)  # frameworks print during import, but standard output is for answers
     is_loaded = False
     for line in iter(sys.stdin.readline, ""):
         request = json.loads(line)
@@ -228,5 +230,5 @@ def _main_of_fork(request: Dict[str, Any], parent: int, answers: int) -> int:
     os.environ.clear()
     os.environ.update(request["variables"])
     os.chdir(request["folder"])
-    tempfile.tempdir = None  # it may have been asked for by what was imported
+    tempfile.tempdir = None  # imported modules may have cached the temporary folder
     return main(request["spec"])

@@ -29,9 +29,9 @@ _HARNESS = os.path.dirname(os.path.realpath(__file__))
 class Measured:
     """Result of a run.
 
-    ``ranks``: what each left, empty if none was started. ``entries``: further ones of the record,
-    on memory and load, for one node or each of several. ``metrics``: of a successful run. For a
-    search: its ``attempts`` and the imported ``framework_version``."""
+    ``ranks``: report of each rank, empty if none was started. ``entries``: further entries of the
+    record, on memory and load, for one node or each of several. ``metrics``: of a successful run.
+    For a search: its ``attempts`` and the imported ``framework_version``."""
 
     status: str = ""
     reason: str = ""
@@ -52,8 +52,8 @@ def assemble(
 ) -> Dict[str, Any]:
     """Return the record of a run, with null for NaN and infinity, which JSON lacks.
 
-    ``started``: in monotonic seconds. ``installed_version``: of the framework's distribution, for a
-    run that never imported it; "" without a framework."""
+    ``started``: in monotonic seconds. ``installed_version``: version of the framework's
+    distribution, for a run that never imported it; "" without a framework."""
     seconds = time.monotonic() - started
     begin = datetime.now(timezone.utc) - timedelta(seconds=seconds)
     imported = [fields.get("framework_version") for fields in measured.ranks]
@@ -105,7 +105,7 @@ def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
         settings["node"] = options.node
     if workload.data is not None:
         settings["data"] = _data(workload.data)
-    if model_config and "own" not in model_config:  # else it is unknown
+    if model_config and "own" not in model_config:  # without such files it is unknown
         settings["dropout"] = model_config["hyperparameters"].get("dropout", 0.0)
     return settings
 

@@ -15,9 +15,9 @@ class Sharded(Capability):
     """The framework shards a model, so that no rank holds all of it;
     :attr:`harness.adapter.Case.layout` says how.
 
-    ``weights``, ``gradients`` and ``outputs`` are still those of the whole model in every rank; all
-    ranks request them together, in the same order. A rank's batch is that of its replica, and so is
-    its loss, unless that is the mean over all replicas."""
+    ``weights``, ``gradients`` and ``outputs`` still cover the whole model in every rank; all ranks
+    request them together, in the same order. A rank has its replica's batch and loss, unless the
+    loss is the mean over all replicas."""
 
     LACKING = "supports no parallelism but data parallelism"
 
@@ -29,13 +29,13 @@ class Sharded(Capability):
     def collective_counts(self) -> Dict[str, int]:
         """Return how many collectives of each kind a training step takes part in.
 
-        The step may be run, or read from its program. Called in all ranks, after the timed
-        region."""
+        The counts may come from running the step or from its program. Called in all ranks, after
+        the timed region."""
 
 
 def heads_by_rank(heads: Sequence[int], ranks: int) -> List[int]:
-    """Return an order of the heads of projections that stand side by side, in which each rank's
-    heads of all projections are adjacent. ``heads``: number of heads of each."""
+    """Return an order of the heads of concatenated projections in which each rank's heads of all
+    projections are adjacent. ``heads``: number of heads of each."""
     starts = [sum(heads[:number]) for number in range(len(heads))]
     shares = [count // ranks for count in heads]
     return [

@@ -8,7 +8,7 @@ FRAMEBENCH_ADDRESSES, and FRAMEBENCH_CORES to pin the rank.
 import os
 import sys
 
-# As in __main__.py: the modules beside this file are importable as `harness.NAME` only.
+# As in __main__.py, the modules next to this file are importable as `harness.NAME` only.
 _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [os.path.dirname(_HERE)] + [
     entry for entry in sys.path if os.path.realpath(entry) != _HERE

@@ -18,7 +18,7 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [entry for entry in sys.path if os.path.realpath(entry) != _HERE]
 #: Module of a framework's folder with import hooks; without the framework, it does nothing.
 _HOOKS = "importing.py"
-#: Libraries of a GPU's driver, which may be missing on machines that only build environments.
+#: Libraries of the GPU driver, which may be missing on machines that only build environments.
 _OF_DRIVER = ("libcuda.so", "libnvidia-ml.so")
 
 
@@ -27,7 +27,7 @@ def failures(names: List[str]) -> List[str]:
     failed = []
     # Some packages cannot be imported without the hooks of their framework.
     for path in sorted(glob.glob(os.path.join(os.path.dirname(_HERE), "frameworks", "*", _HOOKS))):
-        with contextlib.suppress(Exception):  # the import below says what is wrong
+        with contextlib.suppress(Exception):  # the import below reports the error
             runpy.run_path(path)["install"]()
     for name in names:
         try:

@@ -1,9 +1,9 @@
-"""The caller's environment: which of its variables ranks do not get, and which a record shows.
+"""Variables of the caller's environment: which are withheld from ranks, and which a record shows.
 
 All others are passed on silently. Variables that a run gets on purpose (``variables`` of a variant,
 ``--variable``) are not dropped and always recorded. Those that change the precision are refused
-(:func:`core.precisions.contradicted`). Values stand in a record only where the list below names the
-variable and the name is not that of a credential.
+(:func:`core.precisions.contradicted`). A record holds a value only where the list below names the
+variable and the name is not a credential's.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DROPPED = re.compile(
             r"(OMP|GOMP|KMP|SUNW_MP)_(?!DUPLICATE_LIB_OK$).*",
             rf"({_LIBRARIES})_.*(THREAD|AFFINITY).*|BLIS_.*_NT|MKL_DYNAMIC|OPENBLAS_MAIN_FREE",
             r"TF_NUM_INT(RA|ER)OP_THREADS|(MXNET|ONEFLOW|TORCHINDUCTOR_CPP)_.*THREAD.*",
-            # They are the ranks of another program.
+            # They describe ranks of another program.
             r"((LOCAL|GROUP|NODE)_)?RANK|((LOCAL|GROUP)_)?WORLD_SIZE|ROLE_.*|MASTER_(ADDR|PORT)",
             r"TORCHELASTIC_.*|TF_CONFIG|PADDLE_(TRAINER|CURRENT_ENDPOINT|MASTER).*|DMLC_.*",
             r"JAX_(COORDINATOR|NUM_PROCESSES|PROCESS|LOCAL_DEVICE_IDS).*|OMPI_COMM_.*|PMIX?_.*",
@@ -54,7 +54,7 @@ _DROPPED = re.compile(
         ]
     )
 )
-#: What of them the user's own software or model needs.
+#: Dropped variables that the user's own software or model needs after all.
 _KEPT = {
     **dict.fromkeys(BROUGHT, re.compile(r"PYTHON(PATH|NOUSERSITE)|LD_(PRELOAD|AUDIT|PROFILE.*)")),
     OWN_MODEL: re.compile(r"(?i:.*_proxy)"),
@@ -66,7 +66,7 @@ _RECORDED = re.compile(
     r"NVIDIA|NCCL|GLOO|UCX|TF|XLA|TORCH|TORCHINDUCTOR|PYTORCH|JAX|FLAGS|MXNET|ONEFLOW|ONEDNN|DNNL|"
     r"TRITON|SLURM_CPU|ATEN|NVTE)_.*"
 )
-#: Names of credentials, and similar names of others.
+#: Names of credentials, and similar names that are not credentials.
 _CREDENTIAL = re.compile(
     r"SECRET|PASSW|PASSPHRASE|CREDENTIAL|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|^TF_(VAR|CLI)_"
     r"|(^|_|-)([A-Z0-9]*(TOKEN|PASSCODE|PWD|CREDS?|KEY|COOKIE)S?|PATS?|PASS|PW|AUTH|BEARER|JWT|DSN"
@@ -96,8 +96,8 @@ def is_recorded(name: str) -> bool:
 
 
 def recorded(named: Mapping[str, str]) -> Dict[str, str]:
-    """Return variables as records show them. Any text can hold a credential, so only the values of
-    those that are known to steer performance stand there; of others a digest tells them apart."""
+    """Return variables as records show them. Any text can hold a credential, so a record holds only
+    values of variables known to steer performance, and a digest of each other value."""
     return {
         name: value
         if is_recorded(name)

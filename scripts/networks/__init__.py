@@ -1,7 +1,7 @@
-"""Models as data. Of a convolutional network a description names a family and its numbers, from
-which :func:`describe` makes a flat list of layers with their shapes, and :func:`weights` the arrays
-that they hold. An interpreter in each framework's ``cnn.py`` runs the list. Of transformers and the
-LSTM, :mod:`networks.transformers` has the arrays.
+"""Models as data. The description of a convolutional network names a family and its numbers. From
+it :func:`describe` makes a flat list of layers with their shapes, and :func:`weights` their arrays.
+An interpreter in each framework's ``cnn.py`` runs the list. :mod:`networks.transformers` has the
+arrays of transformers and the LSTM.
 
 Standard library; Python 3.7 to 3.13.
 """

@@ -15,7 +15,7 @@ def listed(add: Layers) -> str:
     """Add the layers that a model config lists. ``layers``: each a mapping with ``op`` (a method of
     :class:`Layers`), ``name`` and what the method takes; ``inputs``, a list of names, or else the
     layer before. The last one's output are the logits. ``head_begins``, on the last layer of an
-    auxiliary head: the name of its first."""
+    auxiliary head: the name of the head's first layer."""
     x, begins = IMAGES, {}
     for entry in add.hyper["layers"]:
         attributes = dict(entry)
@@ -53,7 +53,8 @@ def describe(model_config: Mapping[str, Any]) -> LayerGraph:
 
 
 def describe_images(hyper: Mapping[str, Any], images: SampleShape) -> LayerGraph:
-    """Return the network of hyper-parameters and the shape of an image, see :func:`describe`."""
+    """Return the network with these hyper-parameters for images of a shape; see
+    :func:`describe`."""
     layers = Layers(hyper, images)
     return layers.network(FAMILIES[hyper["family"]](layers))
 
@@ -73,5 +74,5 @@ def _multiply_adds(layer: Layer) -> int:
     if layer.op != "convolution":
         return 0
     rows, columns = layer.kernel
-    matmuls: int = rows * columns * layer.in_channels // layer.groups  # that go into one value
-    return layer.shape.height * layer.shape.width * layer.channels * matmuls
+    per_value: int = rows * columns * layer.in_channels // layer.groups
+    return layer.shape.height * layer.shape.width * layer.channels * per_value

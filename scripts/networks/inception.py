@@ -23,7 +23,7 @@ GOOGLENET = {
     "inception5a": (256, 160, 320, 32, 128, 128),
     "inception5b": (384, 192, 384, 48, 128, 128),
 }
-#: Behind which of them an auxiliary head stands.
+#: Blocks that an auxiliary head follows, with its name.
 GOOGLENET_HEADS = {"inception4a": "aux1", "inception4d": "aux2"}
 
 
@@ -36,7 +36,7 @@ def _layer(
     stride: int = 1,
     padding: Optional[Extent] = None,
 ) -> str:
-    """Add convolution, batch normalisation and ReLU; return the name of the last."""
+    """Add convolution, batch normalisation and ReLU; return the name of the ReLU."""
     x = add.convolution(x, f"{name}.conv", _wide(add, channels), kernel, stride, padding)
     return add.relu(add.batch_norm(x, f"{name}.bn"), f"{name}.relu")
 
@@ -116,7 +116,7 @@ def _inception_head(add: Layers, x: str, name: str) -> None:
     first = len(add)
     x = add.average_pool(x, f"{name}.pool", 5, 3)
     x = _layer(add, x, f"{name}.conv0", 128, 1)
-    # torchvision sets 0.01 for it, on the module around it, where nothing reads it
+    # torchvision sets a deviation of 0.01 on the surrounding module, where nothing reads it
     x = _layer(add, x, f"{name}.conv1", 768, 5, 1, 0)
     x = add.global_average_pool(x, f"{name}.avgpool")
     x = add.linear(x, f"{name}.fc", add.hyper["classes"], normal(0.001))
@@ -195,7 +195,7 @@ def _inception_e(add: Layers, x: str, name: str) -> str:
 
 
 def _split(add: Layers, x: str, name: str, branch: str) -> str:
-    """Add a 1x3 convolution beside a 3x1 one; return the name of both together."""
+    """Add a 1x3 and a 3x1 convolution in parallel; return the name of their concatenation."""
     halves = [
         _layer(add, x, f"{name}.{branch}a", 384, (1, 3)),
         _layer(add, x, f"{name}.{branch}b", 384, (3, 1)),

@@ -7,7 +7,8 @@ from typing import Callable, NamedTuple, Tuple
 #: Distribution of initial values: ``("normal", standard deviation)`` around zero,
 #: ``("uniform", bound)`` between -bound and bound, or ``("constant", value)``.
 Initial = Tuple[str, float]
-#: Function of fan-in and fan-out: numbers of products that go into, and come out of, a value.
+#: Function of fan-in and fan-out: the numbers of products that a value is the sum of, and that it
+#: enters.
 Rule = Callable[[int, int], Initial]
 
 

@@ -19,7 +19,7 @@ from typing import (
 
 from networks.initials import Initial, Initials, Rule
 
-#: The name that layers have as their input which read the images themselves.
+#: Input of layers that read the images themselves.
 IMAGES = "images"
 
 #: One number for both directions, or one for rows and one for columns.
@@ -51,7 +51,8 @@ class Layer(NamedTuple):
     - ``adaptive_average_pool``: ``size``; the window of place i of n begins at
       floor(i * extent / n) and ends before ceil((i + 1) * extent / n);
     - ``linear``: ``bias``, ``initial``, ``initial_bias``; ``dropout``: ``rate``;
-    - ``channels``: ``begin``, ``end``; ``shuffle``: ``groups``, whose first channels come first.
+    - ``channels``: ``begin``, ``end``; ``shuffle``: ``groups``; the first channels of all groups
+    come first.
     """
 
     name: str
@@ -77,7 +78,7 @@ class Layer(NamedTuple):
 
     @property
     def channels(self) -> int:
-        """Number of channels of the output; of a linear layer, its features."""
+        """Number of channels of the output, or of features of a linear layer."""
         return self.shape.channels
 
     @property
@@ -104,8 +105,8 @@ class LayerGraph(NamedTuple):
 
 
 class Layers:
-    """The layers of a network as a family adds them. Every method that adds one returns its name,
-    which the next takes as its input."""
+    """The layers of a network as a family adds them. Every method that adds a layer returns its
+    name, which a later layer takes as its input."""
 
     def __init__(self, hyper: Mapping[str, Any], images: SampleShape) -> None:
         self.hyper = hyper
@@ -153,7 +154,10 @@ class Layers:
             channels,
         )
         if before.channels % groups or channels % groups:
-            raise ValueError(f"{name}: {before.channels} or {channels} channels in {groups} groups")
+            raise ValueError(
+                f"{name}: {before.channels} or {channels} channels cannot be divided into "
+                f"{groups} groups"
+            )
         rule = initial or self.initials.convolution
         fans = rows * columns * before.channels // groups, rows * columns * channels
         return self._add(
@@ -185,7 +189,8 @@ class Layers:
             places = _places(extent, kernel, stride, padding)
             if ceil:
                 places = -((extent + 2 * padding - kernel) // -stride) + 1
-                if (places - 1) * stride >= extent + padding:  # it would begin behind the input
+                # the window would begin after the input
+                if (places - 1) * stride >= extent + padding:
                     places -= 1
             sizes.append(places)
             extra.append(max(0, (places - 1) * stride + kernel - extent - 2 * padding))
@@ -254,7 +259,9 @@ class Layers:
         if name in self._shapes:
             raise ValueError(f"two layers are named {name}")
         if min(shape) < 1:
-            raise ValueError(f"{name}: the images are too small, nothing is left: {tuple(shape)}")
+            raise ValueError(
+                f"{name}: the images are too small: the output would have the shape {tuple(shape)}"
+            )
         before = self.shape(inputs[0])
         self._shapes[name] = shape
         self._layers.append(Layer(name, op, tuple(inputs), shape, before, **attributes))
@@ -319,7 +326,7 @@ def initialize(
     initializers: Mapping[str, Callable[[Any, float], Any]],
 ) -> None:
     """Draw the named parameters of a model anew. ``initializers``: by distribution, functions that
-    fill a tensor of the framework; they take its deviation, bound or value."""
+    fill a tensor of the framework; they take the deviation, bound or value."""
     for name, parameter in parameters:
         if name in weights:
             distribution, value = weights[name].initial

@@ -6,8 +6,9 @@ import functools
 import operator
 from typing import Any, Callable, List, Mapping, Sequence
 
-#: Function of logits (.., classes) and labels, which are class indices (..), or of images also
-#: probabilities (batch, classes); returns the mean cross-entropy, or a vector of all of them.
+#: Function of logits (.., classes) and labels, which are class indices (..) or, for images, also
+#: probabilities (batch, classes). Returns the mean cross-entropy, or a vector of all
+#: cross-entropies.
 CrossEntropy = Callable[[Any, Any], Any]
 
 
@@ -18,9 +19,9 @@ def loss_parts(
     cross_entropy: CrossEntropy,
     swap: Callable[[Any], Any],
 ) -> List[Any]:
-    """Return what adds up to the loss of a model. ``swap`` exchanges the last two axes of an array
+    """Return the terms of a model's loss. ``swap`` exchanges the last two axes of an array
     of three."""
-    if "spans" in batch:  # the classes are the tokens
+    if "spans" in batch:  # begin and end are classified over the tokens
         return [cross_entropy(swap(outputs[0]), batch["spans"])]
     if "masked_labels" in batch:
         tokens, next_sentence = outputs

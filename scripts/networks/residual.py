@@ -8,9 +8,9 @@ from __future__ import annotations
 from networks.initials import Initials, constant, he_normal_in, he_normal_out
 from networks.layers import IMAGES, Layers
 
-#: Channels that a block puts out, over the width of its stage.
+#: Output channels of a block, relative to the width of its stage.
 EXPANSION = {"basic": 1, "bottleneck": 4}
-#: Channels of the 1x1 in front of a 3x3 of a DenseNet, over the growth.
+#: Channels of the 1x1 before a 3x3 of a DenseNet, relative to the growth.
 BOTTLENECK = 4
 
 

@@ -1,5 +1,6 @@
 """Order in which the layers of a network run, and buffers of their outputs, for frameworks that
-run one layer after another; and layers that some have one kernel for, as one layer."""
+run one layer after another; and layers that some frameworks compute with one kernel, fused into one
+layer."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
 
 from networks.layers import IMAGES, Layer, LayerGraph
 
-#: Layers whose backward pass does not read what they put out.
+#: Layers whose backward pass does not read their output.
 UNREAD = frozenset(("convolution", "batch_norm", "linear", "add"))
 
 
-#: Layers that take each value by itself: behind them the order is that in front of them.
+#: Elementwise layers, which keep the order of values.
 BY_VALUE = frozenset(("dropout", "relu", "relu6"))
 
 
@@ -74,8 +75,8 @@ def schedule(network: LayerGraph, training: bool) -> Schedule:
 def flattened(network: LayerGraph) -> Dict[str, Tuple[int, int, int]]:
     """Return (channels, height, width) by the name of each linear layer after flattened images.
 
-    A framework with channels first flattens in that order, so the rows of its weights are
-    ordered otherwise than in :func:`networks.weights`."""
+    A framework with channels first flattens in that order, so its weights have their rows in
+    another order than in :func:`networks.weights`."""
     layers = {layer.name: layer for layer in network.layers}
     shapes = {}
     for layer in network.layers:

@@ -8,10 +8,10 @@ from typing import Any, Dict, Mapping
 from networks.layers import ONE, ZERO, Weight
 
 Hyper = Mapping[str, Any]
-GATES = 4  # of an LSTM, side by side: input, forget, cell, output
+GATES = 4  # concatenated gates of an LSTM: input, forget, cell, output
 #: Added to scores that attention ignores: the value of BERT's authors; unlike -1e9 it fits float16.
 MASKED_SCORE = -10000.0
-#: Number of values that the noise of a word has in ELECTRA: the midpoints between them are exact in
+#: Number of possible values of a word's noise in ELECTRA: the midpoints between them are exact in
 #: float32.
 DRAWS = 2**20
 #: Multipliers of the hash of a word (Knuth 1998, 6.4) and of the mixing of its 32 bits, which MASK
@@ -61,8 +61,8 @@ class Arrays(Dict[str, Weight]):
             self.norm(f"{layer}.output_norm", hidden)
 
     def vocabulary_head(self, hyper: Hyper, inputs: int, prefix: str = "") -> None:
-        """Add the head of a masked language model. Its decoder's weight is the token embedding, the
-        bias is its own."""
+        """Add the head of a masked language model. The decoder's weight is the token embedding; its
+        bias is a separate array."""
         self.linear(f"{prefix}transform", inputs, hyper["hidden"])
         self.norm(f"{prefix}transform_norm", hyper["hidden"])
         self[f"{prefix}decoder_bias"] = Weight((hyper["vocabulary"],), ZERO)
@@ -91,7 +91,7 @@ def generator(hyper: Hyper) -> Dict[str, Any]:
 
 def electra(hyper: Hyper) -> Arrays:
     arrays, hidden, narrow = Arrays(hyper), hyper["hidden"], generator(hyper)
-    arrays.embeddings(hyper)  # both have them
+    arrays.embeddings(hyper)  # generator and discriminator share the embeddings
     arrays.linear("generator.project", hidden, narrow["hidden"])
     arrays.encoder(narrow, "generator.")
     arrays.vocabulary_head(hyper, narrow["hidden"], "generator.")
@@ -102,8 +102,8 @@ def electra(hyper: Hyper) -> Arrays:
 
 
 def added_share(hyper: Hyper) -> float:
-    """Return the factor of the initial deviation of a decoder's matrices that add to the residuals:
-    the smaller, the more layers add to them."""
+    """Return the factor of the initial deviation of a decoder's matrices that add to the residuals.
+    More layers make it smaller."""
     return float((2 * hyper["layers"]) ** -0.5)
 
 

@@ -34,8 +34,8 @@ def alexnet(add: Layers) -> str:
 def vgg(add: Layers) -> str:
     """Add a VGG; return the name of its last layer.
 
-    ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether one is
-    behind each convolution; ``features`` of the two hidden linear layers."""
+    ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether each convolution is
+    followed by one; ``features`` of the two hidden linear layers."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, constant(0.0), normal(0.01), constant(0.0))
     x, number = IMAGES, 0

@@ -1,1 +1,1 @@
-"""The computation that every framework must reproduce, in float64 and without any of them."""
+"""The computation that every framework must reproduce, in float64 and without a framework."""

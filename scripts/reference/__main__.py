@@ -8,7 +8,8 @@ import os
 import sys
 from pathlib import Path
 
-# As in the harness: `reference` and `harness` are importable, and nothing under its bare name.
+# As in the harness, only the packages `reference` and `harness` are importable, not their modules
+# by bare names.
 HERE = os.path.dirname(os.path.realpath(__file__))
 sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath(e) != HERE]
 
@@ -24,14 +25,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="CONFIG.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
-    parser.add_argument("--reduced", choices=("small", "reduced"), help="how its model config says")
     parser.add_argument(
-        "--parts", type=int, default=FEWEST_PARTS, help="batches of which gradients are averaged"
+        "--reduced",
+        choices=("small", "reduced"),
+        help=("a reduction in the model config's verification"),
+    )
+    parser.add_argument(
+        "--parts",
+        type=int,
+        default=FEWEST_PARTS,
+        help=("number of batches whose gradients are averaged"),
     )
     parser.add_argument(
         "--soft-labels", action="store_true", help="train with label smoothing and mixup"
     )
-
     parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")

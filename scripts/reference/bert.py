@@ -17,8 +17,8 @@ from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, 
 from reference.transformers import Drop, Dropout, attention, chained, dropping
 from reference.weights import Drawn, drawn
 
-#: Factors of weights: attention that is sharp and adds little. What it mixes must not become the
-#: same for all positions, or the gradients of queries and keys would vanish.
+#: Factors of weights that make attention sharp and small. Otherwise all positions would become
+#: alike, and the gradients of queries and keys would vanish.
 FACTORS = {"attention.query": 1.5, "attention.key": 1.5, "attention.output": 0.4}
 
 
@@ -98,8 +98,8 @@ def forward(
     dropout: Dropout | None = None,
 ) -> list[Array]:
     """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
-    sentence (batch, 2); or of the classes (batch, classes); or of each token how well an answer
-    begins and ends with it (batch, sequence, 2). ``dropout``: None for no dropout."""
+    sentence (batch, 2); or of the classes (batch, classes); or scores of each token as beginning
+    and as end of the answer (batch, sequence, 2). ``dropout``: None for no dropout."""
     drop = dropping(training, dropout, hyper)
     x = embedded(batch["token_ids"], weights, batch, hyper, drop)
     x = encoded(x, weights, batch, hyper, drop)
@@ -115,7 +115,7 @@ def forward(
 def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
     if "classes" in hyper:
         return cross_entropy(outputs[0], batch["labels"])
-    if hyper.get("head") == "span":  # the classes are the tokens
+    if hyper.get("head") == "span":  # begin and end are classified over the tokens
         return cross_entropy(np.swapaxes(outputs[0], 1, 2), batch["spans"])
     logits, next_sentence = outputs
     masked = cross_entropy(logits, batch["masked_labels"])

@@ -34,21 +34,21 @@ LIFT, NEGATED = 2.0, 0.15
 SPREAD = 0.4
 #: Largest distance of the inputs of a ReLU without batch normalisation from their centre.
 REACH = 1.6
-#: Least distance from zero of a sum in front of a ReLU.
+#: Least distance from zero of a sum before a ReLU.
 APART = 0.5
 #: Centre of the inputs of a ReLU6, away from both of its kinks; one channel in EVERY lies beyond
-#: the second, around BEYOND.
+#: the second kink, around BEYOND.
 LIFT6, EVERY, BEYOND = 3.0, 7, 6.0
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter and running statistic, and how its value for the comparison is drawn.
 
-    The gradient of a ReLU jumps at zero: of values drawn around it, rounding in float32 moves so
-    many to the other side that gradients differ by a hundredth. So biases lift most channels above
-    zero, and a part below. Convolutions whose weights add up to zero do not see that lift: a
-    variance computed as the difference of two large means would lose digits. What is added to a
-    shortcut in front of a ReLU varies little, and the less the more there are.
+    The gradient of a ReLU jumps at zero. With inputs drawn around zero, rounding in float32 moves
+    so many of them to the other side that gradients differ by a hundredth. So biases shift most
+    channels above zero, and some below. The weights of convolutions add up to zero and remove this
+    shift, because a variance computed as the difference of two large means would lose digits. Terms
+    added to a shortcut before a ReLU vary little, and less the more terms there are.
     """
     network = describe(model_config)
     uses = _uses(network)
@@ -115,10 +115,10 @@ def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
 
 
 def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, Any]) -> Any:
-    """Return the drawn ``weights`` with what takes a pass over a batch to know: running statistics
-    near the batch's own, and matmuls in front of a ReLU, without batch normalisation between, that
-    keep away from its jump, as sums do. In a chain of such layers, nothing that is drawn alone
-    neither explodes nor dies. Float32 arrays by name."""
+    """Return the drawn ``weights``, adapted by a pass over a batch: running statistics are near the
+    batch's own, and matmuls and sums before a ReLU, without batch normalisation between, keep away
+    from its jump. Without this, the values of a chain of such layers would explode or vanish.
+    Returns float32 arrays by name."""
     network = _network(batch, hyper)
     uses = _uses(network)
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
@@ -146,8 +146,8 @@ def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, 
 
 
 def _settle_statistics(weights: dict[str, Array], name: str, x: Array) -> None:
-    """Replace ``running_mean`` and ``running_var``, drawn around 0 and 1, by values as far from
-    those of ``x``."""
+    """Replace ``running_mean`` and ``running_var``, drawn around 0 and 1, by values at the same
+    distance from the statistics of ``x``."""
     axes = tuple(range(x.ndim - 1))
     mean, variance = x.mean(axis=axes), x.var(axis=axes)
     weights[f"{name}.running_mean"] = mean + variance**0.5 * weights[f"{name}.running_mean"]
@@ -160,7 +160,7 @@ def _settle_product(weights: dict[str, Array], layer: Layer, x: Array) -> None:
     weight, bias = f"{layer.name}.weight", f"{layer.name}.bias"
     weights[bias] = 0 * weights[bias]
     y = _computed(layer, [x], weights, True, None)
-    # of a batch's few features the mean is no property of the channel
+    # a batch has too few features for a mean per channel
     means = y.mean(axis=(0, 1, 2)) if y.ndim == 4 else np.zeros(y.shape[-1])
     scale = REACH / abs(y - means).max()
     random = numpy.random.RandomState(len(layer.name))
@@ -170,16 +170,16 @@ def _settle_product(weights: dict[str, Array], layer: Layer, x: Array) -> None:
 
 
 def _with_both_sides(below: Array) -> Array:
-    """Return which channels a ReLU makes zero: at least the last one of several, and not the
-    first one where all were."""
+    """Return which channels a ReLU makes zero: at least the last of several channels, and never all
+    of them."""
     places, alike = numpy.arange(len(below)), below.all() or not below.any()
     return np.where(alike, (places > 0) & (places == len(below) - 1), below)
 
 
 def _shift_of_sum(inputs: list[Array], index: int) -> Array:
-    """Return what is to be added to each channel of a sum, number ``index`` of the network, so that
-    it is below zero in every so many channels, others than in the sum before, and above in the
-    rest, also where a ReLU before has left only zeros."""
+    """Return the shift of each channel of a sum, number ``index`` of the network. It makes the sum
+    negative in every n-th channel (other channels than in the previous sum) and positive in the
+    rest, also where an earlier ReLU has left only zeros."""
     total: Array = inputs[0] + inputs[1]
     axes = tuple(range(total.ndim - 1))
     below = (numpy.arange(total.shape[-1]) + index) % EVERY == 0
@@ -217,7 +217,7 @@ def run_layers(
     dropout: Dropout | None,
     before: Callable[[Layer, list[Array]], None] = lambda layer, inputs: None,
 ) -> list[Array]:
-    """Return all outputs that the mode has; ``before`` is called before each layer."""
+    """Return all outputs of the mode; ``before`` is called before each layer."""
     arrays = {"images": batch["images"]}
     for layer in network.layers:
         if training or layer.name not in network.auxiliary:

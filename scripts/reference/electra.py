@@ -89,7 +89,7 @@ def forward(
 def _sampled(logits: Array, batch: dict[str, Any]) -> Array:
     """Return the sampled tokens, (batch, predictions). No gradient passes through them."""
     noisy = logits + noise(batch["sampling_draws"], logits.shape[-1])
-    if isinstance(noisy, numpy.ndarray):  # not one that is being differentiated
+    if isinstance(noisy, numpy.ndarray):  # arrays of autograd are left out
         first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T
         Jumps.nearest = min(Jumps.nearest, float((first - second).min()))
     return np.argmax(noisy, axis=-1)

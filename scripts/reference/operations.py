@@ -212,7 +212,7 @@ def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
 
 
 def relu(x: Array) -> Array:
-    if isinstance(x, numpy.ndarray):  # not one that is being differentiated
+    if isinstance(x, numpy.ndarray):  # arrays of autograd are left out
         if x.ndim == 4:
             Jumps.places += _places(abs(x) <= NEAREST)
         else:

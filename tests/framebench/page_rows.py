@@ -32,12 +32,8 @@ def rows_of(data: Any) -> dict[str, list[PageRow]]:
         return [some["of"][index] for index in some["at"]]
 
     cases = data["cases"]
-    folders = [values(at, cases["count"]) for at in cases["folders"]]
     links = values(cases["records"], cases["count"])
-    records = [
-        ["".join(part[at] for part in folders) + name for name in text.split("\t")[1::2]]
-        for at, text in enumerate(links)
-    ]
+    records = [text.split("\t")[1::2] for text in links]
     tables = {}
     for table in data["tables"]:
         count = table["rows"]

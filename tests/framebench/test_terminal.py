@@ -5,14 +5,12 @@ from __future__ import annotations
 import io
 import json
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from framebench.plan.job import Job
-from framebench.terminal import screen, status_lines
-from framebench.terminal.screen import Screen
+from framebench.terminal import status_lines
 from framebench.terminal.status_lines import end_of_log, outcome_of
 from framebench.terminal.view import ProgressView
 
@@ -27,10 +25,6 @@ def record_of(folder: Path, repeat: int = 1, **more: Any) -> Path:
     path = folder / f"r{repeat}.json"
     path.write_text(json.dumps(made))
     return path
-
-
-def value(figure: float) -> dict[str, Any]:
-    return {"throughput": {"value": figure, "unit": "images/s", "better": "higher"}}
 
 
 # ---- lines ---------------------------------------------------------------------------------------
@@ -51,14 +45,19 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     assert line(metrics={}, kind="verification") == "4:31  pytorch  fp32  ok"
 
 
-def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
+def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: str) -> None:
+    (tmp_path / "r1.json").write_text(text)
+    assert outcome_of(tmp_path / "r1.json").status == "failed"
+    assert outcome_of(tmp_path / "none.json").status == "failed"
+
+
+def test_verifications_are_one_line(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
     paths = sorted((tmp_path / "verification").rglob("*.json"))
     line = status_lines.verified([*paths, tmp_path / "none.json"])
-    assert "1 passed, 1 failed" in line
-    assert "PyTorch" in line
-    assert "(allowed " in line
+    assert line.endswith(": 1 passed, 1 failed")
     assert status_lines.verified([]) == ""
 
 
@@ -70,37 +69,6 @@ def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:
     assert len(lines) == 20
     assert lines[-1] == "    \\x1b[31mError: no"
     assert end_of_log(tmp_path / "none.log") == []
-
-
-@pytest.mark.parametrize("columns", [0, 40, 80, 200])
-def test_lines_wrap_and_lose_nothing(columns: int) -> None:
-    path = "/a/long/path/that/nobody/can/copy/in/parts/" * 3
-    text = f"4:31  jax  failed: {'word ' * 60}{path}\n    log: {path}"
-    shown = screen.wrapped(text, columns)
-    assert shown.split() == text.split()
-    if columns:
-        short = [line for line in shown.split("\n") if path not in line]
-        assert max(map(len, short)) <= columns
-        assert shown.split("\n")[0].startswith("4:31  jax  failed")
-    else:
-        assert shown == text
-
-
-# ---- where they are written ----------------------------------------------------------------------
-
-
-def test_a_log_has_a_status_line_a_minute_at_most() -> None:
-    stream = io.StringIO()
-    shown = Screen(stream, False, lambda: "status")
-    now = time.time()
-    for second in range(0, 150, 10):
-        shown.say(f"{second}")
-        shown.show_status(now + second)
-    shown.close()
-    said = stream.getvalue().splitlines()
-    assert said.count("status") == 2
-    assert "\033" not in stream.getvalue()
-    assert said.index("status") == 7, "before a minute was over"
 
 
 # ---- events --------------------------------------------------------------------------------------
@@ -116,14 +84,14 @@ class Call:
         jobs = [self.run(repeat) for repeat in range(1, repeats + 1)] + others
         budget = view.pop("budget", None)
         now = lambda: NOW + self.seconds  # noqa: E731
-        self.view = ProgressView(jobs, "results", budget, 1.0, here, now)
+        self.view = ProgressView(jobs, "results", budget, 1, here, now)
         self.view.attach(self.stream, False)
 
     def run(self, repeat: int) -> Job:
         record = str(self.folder / f"r{repeat}.json")
         return Job(
             "run", f"toy/toy/c/r{repeat}", 10.0, record, record.replace(".json", ".log"),
-            label="toy  training", software="toy",
+            repeat=repeat, label="toy  training", software="toy",
         )  # fmt: skip
 
     @staticmethod
@@ -158,29 +126,13 @@ class Call:
         return self.stream.getvalue().splitlines()
 
 
-def test_repeats_have_a_clock_their_number_and_the_median(tmp_path: Path) -> None:
-    call = Call(tmp_path)
-    for repeat, figure in enumerate((20.0, 40.0, 30.0), 1):
-        call.measure(repeat, metrics=value(figure))
-    assert call.lines == [
-        "0:10  toy  training  20 images/s",
-        "0:20  toy  training  40 images/s  (2nd; median 30)",
-        "0:30  toy  training  30 images/s  (3rd; median 30)",
-    ]
-
-
 def test_what_is_left_follows_what_repeats_took(tmp_path: Path) -> None:
     call = Call(tmp_path)
     assert call.view.left == 30
     call.begin(call.wildcards(1))
-    record_of(tmp_path, 1)
+    record_of(tmp_path, 1, wall_seconds=60.0)
     call.finish(60.0)
     assert call.view.left == 120
-    call.begin(call.wildcards(2))
-    call.seconds += 20.0
-    assert call.view.left == 100
-    call.seconds += 100.0
-    assert call.view.left == 60, "an overdue job"
 
 
 @pytest.mark.parametrize("here", [True, False])
@@ -188,18 +140,16 @@ def test_jobs_become_results_whatever_else_runs(tmp_path: Path, here: bool) -> N
     call = Call(tmp_path, here=here)
     call.measure(1)
     call.begin(call.wildcards(2))
-    # Of a cluster's job, Snakemake knows more than its log.
+    # Snakemake knows more about a cluster's job than its log.
     assert call.event("job_error", jobid=call.numbers) == here
     assert not call.begin({"other": "x"}, "another", output=["elsewhere/x"])
     assert not call.finish(0.0)
     assert not call.event("")
     assert [line for line in call.lines if " \N{MIDDLE DOT} " not in line] == [
-        "0:10  toy  training  6.82 images/s",
-        "0:10  toy  training  failed: ended without a record",
+        "0:10  toy  training  repeat 1  6.82 images/s",
+        "0:10  toy  training  repeat 2  failed: ended without a record",
     ]
     assert "2 of 3 runs" in call.view.status()
-    assert "1 job failed" in call.view.status()
-    call.view.end(lambda attributes: call.event("", **attributes) and None)
 
 
 def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:
@@ -216,15 +166,7 @@ def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:
         call.begin({}, "medians", output=["results/tables/summary.csv"])
         said.append([line.partition(": ")[2] for line in call.lines if "Verified" in line])
     assert [len(lines) for lines in said] == [1, 2]
-    assert sorted(line.partition(";")[0] for line in said[1]) == ["1 failed", "1 passed"]
-
-
-def test_what_a_framework_lacks_is_said_once(tmp_path: Path) -> None:
-    call = Call(tmp_path)
-    for repeat in (1, 2):
-        call.measure(repeat, status="unsupported", reason="no such precision", metrics={})
-    assert call.lines == ["0:10  toy  training  cannot: no such precision"]
-    assert "failed" not in call.view.status()
+    assert sorted(said[1]) == ["1 failed", "1 passed"]
 
 
 def test_environments_are_one_line(tmp_path: Path) -> None:

@@ -1,5 +1,5 @@
-"""Blocks of the described networks, each as a small network: those with what the two made-up
-networks that every framework compares (``all_blocks``, ``connections``) lack.
+"""Blocks of the described networks, each as a small network. They cover layers and connections that
+the two made-up networks (``all_blocks``, ``connections``) lack.
 
 A block is cut out of a network's description and made small. Each of its inputs gets a preceding
 layer (convolution, batch normalisation, ReLU), which shows the gradients that the block hands back;
@@ -40,7 +40,7 @@ WIDE = {"width": 0.0625}
 #: MnasNet with a kernel of 5 in each of its blocks.
 FIVES = {"stages": [[5, 2, 3, 2, 16]]}
 
-#: What a listed layer says besides its name and inputs.
+#: Fields of a listed layer besides its name and inputs.
 TAKES = (
     *("kernel", "stride", "padding", "ceil", "groups", "bias", "channels", "features", "size"),
     *("begin", "end"),
@@ -80,7 +80,7 @@ def block_config(name: str) -> dict[str, Any]:
     verification = {**model_config["verification"]["hyperparameters"], "learning_rate": block.rate}
     drops = any(layer["op"] == "dropout" and layer.get("key") == "dropout" for layer in layers)
     for given in (hyper, verification):
-        if not drops:  # otherwise the amount of dropout would be compared
+        if not drops:  # with dropout, its amount would be compared
             given.pop("dropout", None)
     images, labels = model_config["inputs"]
     images = {**images, "shape": ["batch", *block.size, 3]}

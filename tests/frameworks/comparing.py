@@ -45,7 +45,8 @@ def _compared(folder: Path, modes: Sequence[str], training_only: bool) -> list[t
     if training_only:
         return [("model_config", "train")]
     has_dropout = (folder / f"{DROPOUT}.json").exists()
-    inference = DROPOUT if has_dropout else "model_config"  # which has none then, as it is timed
+    # inference has no dropout, as when it is timed
+    inference = DROPOUT if has_dropout else "model_config"
     plain = [({"train": "model_config", "inference": inference}[mode], mode) for mode in modes]
     return [*plain, *[(DROPOUT, "train")] * has_dropout]
 

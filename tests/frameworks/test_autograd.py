@@ -44,7 +44,7 @@ def test_the_core_and_the_operators_are_enough_to_be_timed(bench: Bench, mode: s
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({"devices_per_node": 2}, "autograd brings no collectives: one device only"),
+        ({"devices_per_node": 2}, "autograd has no collectives: one device only"),
         ({"precision": "amp"}, "autograd has no precision amp (it has: fp32)"),
         (PEAK, "autograd runs no single operations"),
     ],

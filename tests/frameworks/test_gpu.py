@@ -336,7 +336,7 @@ def test_oneflow_is_refused_on_gpus_that_it_has_no_kernels_for(oneflow: ForkServ
 
 @pytest.mark.parametrize(
     ("framework", "why"),
-    [("megengine", "on CPUs alone"), ("mindspore", "for CPUs only")]
+    [("megengine", "on CPUs only"), ("mindspore", "for CPUs only")]
     + [("jax", "Unknown backend cuda"), ("oneflow", "OneFlow 0.9.0 sees 0 CUDA devices")]
     + [(name, "is a build without CUDA") for name in FRAMEWORKS if name not in ("jax", "oneflow")],
 )

@@ -73,13 +73,13 @@ def test_what_paddles_kernel_cannot_leave_out_is_unsupported(paddle: ForkServer)
     lists = {"no_weight_decay": ["norm"], "no_trust_ratio": ["bias"]}
     (actual,) = paddle("updates.refuse", model_config=ELECTRA, **lists)
     assert actual["reason"] == (
-        "PaddlePaddle's Lamb applies trust ratios to what decays or to everything"
+        "PaddlePaddle's Lamb applies trust ratios either to parameters with weight decay or to all"
     )
 
 
 def test_lamb_with_shared_parameters_is_unsupported(pytorch: ForkServer) -> None:
     for answer in pytorch("updates.refuse", ranks=2, model_config=ELECTRA, parallelism="fsdp"):
-        assert answer["reason"] == "LAMB's ratio of norms wants whole parameters, not parts"
+        assert answer["reason"] == "LAMB's ratio of norms needs whole parameters, not parts"
 
 
 def test_a_graph_that_clips_each_part_by_itself_is_unsupported(oneflow: ForkServer) -> None:

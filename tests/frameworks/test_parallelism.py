@@ -139,9 +139,9 @@ def test_what_cannot_be_shared_out_is_unsupported(pytorch: ForkServer) -> None:
     heads, inputs, compiler, layers, chain = answer["reasons"]
     assert heads == "3 attention heads cannot be sharded over 2 ranks"
     assert inputs == "65 inputs of feed_forward.down cannot be divided among 2 ranks"
-    assert compiler == "with fsdp a step runs without a compiler here"
+    assert compiler == "with fsdp a step runs without a compiler"
     assert layers == "1 layers cannot be divided into 2 stages"
-    assert chain == "the model is no single chain of layers that stages could be cut of"
+    assert chain == "the model is no single chain of layers, which could be cut into stages"
     assert answer["spans"] == [[3, 3, 3, 3], [2, 2, 2, 1]]
 
 

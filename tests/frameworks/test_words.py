@@ -18,7 +18,7 @@ from ..conftest import build_environment
 from ..harness.validity import assert_valid
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number in range(34))]
-#: Tokens at a time; one in so many words is random, the others are the first.
+#: Tokens of a text; one in OTHER words is random, all others are the first word.
 TEXT, OTHER = 400, 6
 LENGTH, BATCH, UPDATES = 32, 16, 25
 Learned = Callable[..., dict[str, Any]]

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from harness import variables
 from harness.processes.launch import common_environment
 from harness.provenance import environment
 
@@ -50,6 +51,14 @@ def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
     actual = common_environment(variables, ["venv"], "cuda", None)
     assert variables.items() <= actual.items()
     assert environment.variables(variables) == variables
+
+
+def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
+    brought = split("PYTHONPATH=/x", "LD_PRELOAD=/x.so")
+    assert variables.passed_on(brought, ["container"]) == brought
+    proxies = split("https_proxy=http://x", "NO_PROXY=y")
+    assert variables.passed_on(proxies, ["venv", variables.OWN_MODEL]) == proxies
+    assert variables.passed_on(split("PYTHONOPTIMIZE=2"), ["container"]) == {}
 
 
 def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:

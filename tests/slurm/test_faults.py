@@ -131,22 +131,6 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
     assert_continues(slurm_project, before, runs=1)
 
 
-def test_results_that_no_node_sees_are_named_with_the_node(
-    slurm_project: OnCluster, tmp_path: Path
-) -> None:
-    slurm_project.suite(1)
-    # Through a process of this machine, which the nodes lack.
-    folder = os.open(tmp_path, os.O_RDONLY)
-    results = f"/proc/{os.getpid()}/fd/{folder}/results"
-    ran = slurm_project.run(*WORDS, "--config", f"results={results}")
-    os.close(folder)
-    assert ran.returncode == 1, ran.stdout
-    said = [line for line in ran.stdout.splitlines() if line.startswith("framebench: ")]
-    assert len(said) == 1, ran.stdout
-    assert re.match(rf"framebench: {results}: .* not there on node n\d .*allowed: ", said[0])
-    assert "Traceback" not in ran.stdout
-
-
 def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
     """Fail if runs that a limit ends are not recorded, with their nodes and account."""
     slurm_project.describe(memory_gib=1, partition="main")

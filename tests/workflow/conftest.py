@@ -74,7 +74,7 @@ class Project:
         return self._make(("--until", "benchmark"), config, toy)
 
     def medians(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
-        """Run only the benchmarks and the table of medians, for tests of no other table."""
+        """Run only the benchmarks and the table of medians, for tests that need no other table."""
         return self._make(("medians",), config, toy)
 
     def report(self, *config: str) -> subprocess.CompletedProcess[str]:

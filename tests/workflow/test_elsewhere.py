@@ -83,17 +83,6 @@ def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> N
     assert "Nothing to be done" in again.stdout, again.stdout
 
 
-def test_a_module_has_all_its_files_in_one_folder(project: Project, elsewhere: Project) -> None:
-    options, folder = 'prefix: "below"\n    pathvars: results="mine"', "below/mine"
-    text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix=f"    {options}")
-    (elsewhere.folder / "Snakefile").write_text(text)
-    listed = elsewhere.run("--summary", "--cores", "all", "--config", "results=mine")
-    files = [line.split("\t")[0] for line in listed.stdout.splitlines() if line.count("\t") > 3][1:]
-    assert f"{folder}/tables/summary.csv" in files, listed.stdout
-    assert any(file.startswith(f"{folder}/runs/") for file in files), files
-    assert all(file.startswith(f"{folder}/") for file in files), files
-
-
 def test_a_module_measures_into_no_folder_that_another_call_has(
     project: Project, elsewhere: Project
 ) -> None:

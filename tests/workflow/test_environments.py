@@ -87,28 +87,6 @@ def test_a_damaged_one_is_built_anew(project: Project, offline: dict[str, str]) 
     assert python.exists()
 
 
-def test_what_counts_as_damage(project: Project, offline: dict[str, str]) -> None:
-    marker = project.folder.parent / "local" / "toy-0" / "environment.json"
-    settings = {"env": {**os.environ, **offline}, "capture_output": True, "text": True}
-
-    def ensure() -> str:
-        return subprocess.run(ensuring(project, marker), check=True, **settings).stdout
-
-    assert ensure() == ""
-    (about,) = marker.parent.glob("lib/python*/site-packages/toy-1.0.dist-info")
-    built = marker.stat().st_ino
-    (about.parent / "put_there_later.py").touch()
-    assert ensure() == ""
-    assert marker.stat().st_ino == built, "something more is no damage"
-    shutil.rmtree(about)
-    assert "toy-1.0.dist-info" in ensure()
-    assert about.exists()
-    content = json.loads(marker.read_text())
-    marker.write_text(json.dumps(content)[:40])
-    assert "cannot be read" in ensure()
-    assert json.loads(marker.read_text()) == content
-
-
 def test_kernels_that_the_driver_compiles_are_used_once_when_built(
     project: Project, offline: dict[str, str], tmp_path: Path
 ) -> None:

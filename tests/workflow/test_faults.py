@@ -16,13 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from ..processes import hog, wait_for
+from ..processes import wait_for
 from .conftest import ONE_RUN, RUNS, Project
 from .snakemake_server import SnakemakeCall
 
 ALONE = ("--until", "benchmark")
 REPORTED = "tables and report hold them: results/report.html"
-INTERRUPTED = "toy Toy: a line through points inference fp32 repeat 1"
 
 
 def started_after_first_record(project: Project, *arguments: str, **more: str) -> SnakemakeCall:
@@ -82,7 +81,7 @@ def test_a_signal_ends_the_call(
     report = "" if words else f"; {REPORTED}"
     assert output.rstrip().splitlines()[-3:] == [
         f"Measured: 1 of 4 runs{report}",
-        f"Missing: 3 runs; interrupted: {INTERRUPTED}",
+        "Missing: 3 runs",
         f"To go on: {shlex.join(['snakemake', '--cores', 'all', *words])}",
     ], output
     if not words:
@@ -106,7 +105,7 @@ def test_kill_of_a_run(project: Project) -> None:
     assert "Interrupted" in (project.folder / "results" / "report.html").read_text()
     assert output.rstrip().splitlines()[-3:] == [
         f"Measured: 3 of 4 runs; {REPORTED}",
-        f"Missing: 1 run; interrupted: {INTERRUPTED}",
+        "Missing: 1 run",
         "To go on: snakemake --cores all",
     ]
     assert_continues(project, project.records(), tables=True)
@@ -123,7 +122,7 @@ def test_kill_of_a_rank_is_recorded(project: Project) -> None:
     failed = [text for text in project.records().values() if '"failed"' in text]
     assert "SIGKILL" in json.loads(failed[0])["reason"]
     assert "SIGKILL" in (project.folder / "results" / "report.html").read_text()
-    assert re.search(r"^Not measured: 1 of 4 runs \(1 failed\)\n  toy Toy: .*SIGKILL", output, re.M)
+    assert re.search(r"^Not measured: 1 of 4 runs \(1 failed\), see the report$", output, re.M)
     project.assert_nothing_left()
     again = project.all()
     assert again.returncode == 1, "the records are the same, and the status another"
@@ -135,9 +134,8 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     assert project.measure(toy="nan_at=3").returncode == 0
     assert project.statuses() == ["failed"]
     before = project.records()
-    unasked = project.measure().stdout
+    project.measure()
     assert project.records() == before, "failed runs were repeated unasked"
-    assert "1 run(s) failed and count as done; --config retry=failed" in unasked
     again = project.medians("retry=failed,timeout")
     assert again.returncode == 0, again.stdout
     after = project.records()
@@ -147,20 +145,6 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     assert all(name.endswith("-retry1.json") for name in new)
     summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
     assert "failed" not in summary, f"the superseded attempts count: {summary}"
-
-
-def test_a_disturbed_run_is_measured_again_in_the_same_call(project: Project) -> None:
-    project.write_suite(ONE_RUN)
-    config = ("rerun_disturbed=1", "cores_per_device=1")
-    with hog(min(os.sched_getaffinity(0))):
-        ran = project.medians(*config, toy="sleep=0.2")
-    assert ran.returncode == 0, ran.stdout
-    before = project.records()
-    assert sorted(Path(name).stem for name in before) == ["r1", "r1-retry1"], ran.stdout
-    assert project.medians(*config).returncode == 0
-    assert project.records() == before, "there is no bound over several calls"
-    summary = (project.folder / "results" / "tables" / "summary.csv").read_text()
-    assert "disturbed" in summary, "the latest attempt, disturbed too, has no mark"
 
 
 def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project) -> None:
@@ -179,23 +163,6 @@ def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project
     names = set(measured.records())
     assert {n.replace(".json", "-retry1.json") for n in (first, second)} <= names
     assert len(names) == RUNS + 2 + 1, "more was run than was missing"
-
-
-def test_linked_folders_and_dates_in_the_future_are_no_reason_to_measure_again(
-    measured: Project,
-) -> None:
-    results = measured.folder / "results"
-    elsewhere = measured.folder / "elsewhere"
-    (results / "runs" / "toy").rename(elsewhere)
-    (results / "runs" / "toy").symlink_to(elsewhere)
-    before = sorted(elsewhere.rglob("*.json"))
-    tomorrow = time.time() + 24 * 3600
-    for path in (*(results / "peak_flops").rglob("*.json"), before[0]):
-        os.utime(path, (tomorrow, tomorrow))
-    for _ in range(2):
-        again = measured.run("--cores", "all", "--until", "benchmark", "peak_flops")
-        assert again.returncode == 0, again.stdout
-        assert sorted(elsewhere.rglob("*.json")) == before, "what is linked was measured again"
 
 
 def in_mount(project: Project, options: str, before: str) -> subprocess.CompletedProcess[str]:

@@ -73,7 +73,7 @@ def test_nodes_of_a_suite_are_measured_and_judged(project: Project, tmp_path: Pa
     results = str(project.folder / "results")
     judged = framebench("nodes", "--results", results, "--rules", str(rules))
     assert judged.returncode == 5
-    assert "cannot tell: of none of 1 nodes it can be told" in judged.stderr
+    assert "cannot tell: none of 1 nodes can be judged" in judged.stderr
     (row,) = read_rows(project.folder / "results" / "tables" / "nodes.csv")
     assert (row["node"], row["node_verdict"], row["rule"]) == (
         socket.gethostname(), "cannot tell", "copy",

@@ -96,23 +96,6 @@ def test_a_record_is_a_target_that_cannot_be_forced(measured: Project) -> None:
     assert "Traceback" not in ran.stdout
 
 
-def test_tables_of_other_records_are_made_anew_from_those_of_the_results(measured: Project) -> None:
-    results = measured.folder / "results"
-    own, summary = results / "runs", results / "tables" / "summary.csv"
-    whole = summary.read_text()
-    other = measured.folder / "other" / "runs"
-    shutil.copytree(own, other)
-    for record in other.rglob("r2.json"):
-        record.unlink()
-    ran = measured.run("--cores", "all", "report", "--config", f"records={other}")
-    assert ran.returncode == 0, ran.stdout
-    assert summary.read_text() != whole, "the report is not of the other records"
-    ran = measured.medians()
-    assert ran.returncode == 0, ran.stdout
-    assert summary.read_text() == whole
-    assert len(whole.splitlines()) == CASES + 1
-
-
 def test_a_plan_changes_nothing_and_tables_that_fail_leave_the_former(measured: Project) -> None:
     results = measured.folder / "results"
     runs = results / "logs" / "files" / "read_files.csv"

@@ -7,7 +7,8 @@ import os
 import sys
 from pathlib import Path
 
-# A site's PYTHONPATH may be of another Python, or hide our own packages; others change how it runs.
+# A site's PYTHONPATH may belong to another Python or hide our packages; other PYTHON variables
+# change how Python runs.
 _STEERED = any(name.startswith("PYTHON") for name in os.environ)
 if _STEERED and not sys.flags.isolated and __name__ == "__main__":
     os.execv(sys.executable, [sys.executable, "-I", *sys.argv])
@@ -23,7 +24,7 @@ def main(arguments: list[str]) -> int:
     from core.text import accept_any_text
 
     accept_any_text()
-    # Next to a benchmark, without libraries of other commands.
+    # This command runs during benchmarks, so it does not import other commands' libraries.
     if arguments[:1] == ["environment"]:
         from framebench.runs import ensure_environment
 

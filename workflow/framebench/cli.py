@@ -17,10 +17,13 @@ from .config.values import records
 from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
-PINS = "packages to add to NAME's, as packages in the configuration: written to --environments"
+PINS = (
+    "packages to add to those of NAME, as under packages in the configuration; writes the file to "
+    "--environments"
+)
 VERIFICATION = "write the verification table, and update tables and report"
-LEAVE = "tables that are made already"
-BEFORE_ROUND = "leave runs.csv, which is made once all rounds of a call are over"
+LEAVE = "tables that exist already"
+BEFORE_ROUND = "leave runs.csv unchanged, which is made after the last round of a call"
 
 
 def main(arguments: list[str]) -> int:

@@ -49,8 +49,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._dtype = devices.compute_dtype(self.case.precision, self._device, forms)
         self._shared: Any = ()
         self._own: Any = ()
-        self._drawn = 0  # masks of outputs besides those of steps
-        self._latest: Any = ()  # the result of the step that is still under way
+        self._drawn = 0  # number of draws of dropout masks outside of steps
+        self._latest: Any = ()  # result of the step that may still be running
         self._definition: Any = self.definition()
         self._sharding: Any = None
         if self.case.parallelism != DATA:
@@ -66,7 +66,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         if self._ranks and not self._sharding and self.trains and compile_it:
             arrays = data_parallel.Together(self._ranks.mesh)
         self._arrays = arrays
-        # a program of all ranks draws the masks of all of them, from one key
+        # a program over all ranks draws the masks of all ranks from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
         drawn, statistics, key = steps.initial(definition, rank_context)
         parameters = {
@@ -112,7 +112,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             self._step_batch = self._arrays.batch(data_parallel.stack_parts(parts), is_stacked=True)
 
     def set_learning_rate(self, rate: float) -> None:
-        # with a sharding, `share` is of parameters: all else is whole in each rank
+        # with a sharding, `share` is for parameters; everything else is whole in each rank
         common = self._sharding.own if self._sharding else self._arrays.share
         moments = self._shared.moments
         moments = optimizers.with_rate(moments, common(optimizers.Rate.from_float(rate)))
@@ -160,8 +160,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         jax.block_until_ready((self._shared, self._own, self._latest))
 
     def mark(self, handle: Any) -> Any:
-        # A program gives all of its results at once, and the state is donated to the next. Without
-        # a compiler the loss is there first and the last array of the updated parameters last.
+        # A program returns all results at once, and the state is donated to the next step. Without
+        # a compiler the loss is complete first, and the last updated parameter last.
         if self.case.mode == "inference" or self.case.compiler == "jit":
             return handle
         return handle, list(self._shared.parameters.values())[-1]
@@ -192,7 +192,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     def to_numpy(self, tensor: Any) -> Any:
         if self._sharding and not tensor.is_fully_replicated:
             tensor = self._sharding.gather(tensor)
-        # copied: a view would change with the next step, to which the memory is donated
+        # copied, because the memory is donated to the next step, which would change a view
         array = np.array(data_parallel.local(tensor))
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
@@ -210,7 +210,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
                 lambda *given: self._differentiate(*given)[1:], parameters, results, batch=batch
             )
         own, gradients = self._compiled_gradients(parameters, self._own, batch)
-        self._own = self._own._replace(key=own.key)  # the next gradients have other masks
+        self._own = self._own._replace(key=own.key)  # the next gradients need other masks
         return dict(gradients)
 
     def logits(self) -> Sequence[Any]:
@@ -218,7 +218,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             return tuple(self.step())
         parameters, state, batch = self._local_arguments()
         self._drawn += 1
-        masks = state._replace(key=jax.random.fold_in(state.key, self._drawn))  # drawn anew
+        masks = state._replace(key=jax.random.fold_in(state.key, self._drawn))  # new masks
         arguments = (parameters, masks, batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.output_sharding if self._sharding else None
@@ -258,7 +258,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return dict(compiler.proof(self._proved))
 
     def all_reduce(self, value: float) -> float:
-        return float(self._ranks.total(value)) if self._ranks else value  # in float64
+        return float(self._ranks.total(value)) if self._ranks else value  # summed in float64
 
     def gradient_messages(self) -> List[int]:
         if self.case.compiler == "none":
@@ -269,7 +269,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         arrays = [jax.device_put(zeros(size), self._device) for size in messages]
-        together = self._ranks.summing(arrays)  # one program, as the step is
+        together = self._ranks.summing(arrays)  # one program, like a step
 
         def run() -> None:
             self._latest = together()
@@ -297,7 +297,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         # synchronize() waits for the latest result
         return micro.Primitives(*arguments, functools.partial(setattr, self, "_latest"))
 
-    # JAX cannot forget a peak: the one it reports is that since the process started.
+    # JAX cannot reset a peak: it reports the peak since the process started.
     def peak_device_memory(self) -> Optional[int]:
         stats = self._device.memory_stats()  # None on a CPU
         return int(stats["peak_bytes_in_use"]) if stats else None

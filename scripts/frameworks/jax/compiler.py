@@ -1,4 +1,4 @@
-"""Compiled functions, and what XLA made of them: read from its program, not assumed."""
+"""Compiled functions, and counts read from XLA's optimised program."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def compiled(
     options: Optional[Dict[str, Any]] = None,
     shardings: Any = None,
 ) -> jax.stages.Compiled:
-    """``function`` compiled by XLA ahead of time: it takes arguments of these shapes and no
-    others, so it cannot be compiled a second time. ``donated`` arguments give their memory to the
-    results, as JAX's documentation recommends ("Buffer donation"). ``shardings``: of the results;
-    None where XLA is to choose."""
+    """Compile ``function`` by XLA ahead of time. The result takes arguments of these shapes only,
+    so it cannot be compiled a second time. ``donated`` arguments give their memory to the results,
+    as JAX's documentation recommends ("Buffer donation"). ``shardings``: of the results; None where
+    XLA chooses."""
     chosen = {} if shardings is None else {"out_shardings": shardings}
     traced = jax.jit(function, donate_argnums=donated, **chosen).trace(*arguments)
     return traced.lower().compile(compiler_options=options)
@@ -34,8 +34,8 @@ def compiled(
 def proof(run: Callable[..., Any]) -> Dict[str, Any]:
     """Return counts of what XLA compiled in a step.
 
-    Raise :class:`Mismatch` where ``run`` is no executable, or one without fusions, as when XLA's
-    passes are switched off."""
+    Raise :class:`Mismatch` where ``run`` is no executable, or has no fusions, which happens when
+    XLA's passes are switched off."""
     if not isinstance(run, jax.stages.Compiled):
         raise Mismatch("the step is not an executable of XLA: it runs operation by operation")
     counts = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}

@@ -37,9 +37,9 @@ def configure(rank_context: RankContext, precision: str) -> None:
     else:
         jax.config.update("jax_cuda_visible_devices", str(rank_context.local_rank))
         # Reserving memory ahead is JAX's default because it spares allocations and fragments
-        # ("GPU memory allocation" in its documentation). Its default share of 75 % would make a
-        # batch fail that fits elsewhere; NVIDIA's performance guide for JAX says 90 %. The peak
-        # is counted by what is allocated out of the reserve.
+        # ("GPU memory allocation" in its documentation). With its default share of 75 %, a batch
+        # would fail that fits in other frameworks; NVIDIA's performance guide for JAX says 90 %.
+        # The peak counts only what is allocated from the reserve.
         if MEMORY_FRACTION not in os.environ and "XLA_PYTHON_CLIENT_MEM_FRACTION" not in os.environ:
             os.environ[MEMORY_FRACTION] = ".90"
 
@@ -54,8 +54,8 @@ def take(rank_context: RankContext) -> jax.Device:
 
 
 def _plugin_errors(rank_context: RankContext) -> str:
-    """Return why JAX's plug-ins for accelerators do not work here: JAX itself logs that alone.
-    Raises :class:`Unsupported` where it has none."""
+    """Return why JAX's plug-ins for accelerators do not work here; JAX itself only logs it. Raises
+    :class:`Unsupported` without a plug-in."""
     if rank_context.accelerator == "cpu":
         return ""
     plugins = entry_points(group="jax_plugins")
@@ -95,8 +95,8 @@ def forms_of(case: Case, own_model: bool) -> Sequence[str]:
 
 def compute_dtype(precision: str, device: jax.Device, forms: Sequence[str] = tuple(FORMS)) -> Any:
     """Return the dtype of matmul operands under ``precision``. Raises :class:`Unsupported` where
-    the device has no TF32, and for a half precision where XLA replaces matmuls of these ``forms``
-    by matmuls in float32, as it does for CPUs."""
+    the device has no TF32, and for a half precision where XLA runs matmuls of these ``forms`` in
+    float32, as on many CPUs."""
     dtype = getattr(jnp, matmul_dtype(precision, True, "JAX"))
     if precision == "tf32" and device.platform == "gpu":
         capability = [int(part) for part in device.compute_capability.split(".")]
@@ -110,7 +110,7 @@ def compute_dtype(precision: str, device: jax.Device, forms: Sequence[str] = tup
     if widened:
         raise Unsupported(
             f"{precision} would have no effect in {', '.join(widened)}: there, XLA for "
-            f"{device.device_kind} converts {dtype.__name__} to float32 and multiplies in it"
+            f"{device.device_kind} converts {dtype.__name__} to float32 before multiplying"
         )
     return dtype
 

@@ -1,5 +1,5 @@
 """Images from files: Grain, which JAX's documentation recommends, with worker processes, Pillow's
-decoder and Pillow's transforms: JAX has none of its own."""
+decoder and Pillow's transforms: JAX has no loader of its own."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from absl import flags
 from harness.loader import one_by_one
 
 if not flags.FLAGS.is_parsed():
-    flags.FLAGS.mark_as_parsed()  # of the command line, which is not Grain's: it asks for its own
+    flags.FLAGS.mark_as_parsed()  # Grain requires parsed flags, but the command line is not Grain's
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
     """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
-    Batches are made before they are dealt to the workers, so that each has the samples that it is
-    to have; a worker reads without threads of its own."""
+    Samples are grouped into batches before workers get them, so that each batch has the requested
+    samples. A worker reads without threads of its own."""
     data = grain.MapDataset.source(samples).batch(batch, batch_fn=one_by_one.stacked)
     reads = grain.ReadOptions(num_threads=0, prefetch_buffer_size=0)
     dealt = data.to_iter_dataset(reads)

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, Iterator, NamedTuple, Set, Tuple
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
 
-# XLA's names for what executes a matmul; cuBLAS and cuDNN are called by custom-call
+# XLA's instructions that execute a matmul; cuBLAS and cuDNN are called by custom-call
 _EXECUTED = re.compile(r"= .*? (?:dot|convolution|custom-call)\(([^)]*)\)")
 _DEFINED = re.compile(r"^\s*(?:ROOT )?%?([\w.-]+) = (\w+)\[", re.MULTILINE)
 #: The default precision of matmuls under which XLA takes TF32 for float32.
@@ -29,8 +29,8 @@ def executed_dtypes(program: jax.stages.Compiled) -> Set[str]:
 
 
 def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
-    """Yield all equations, also those of the functions that equations call, and how many ``times``
-    each is computed: in a scan, at every step of it."""
+    """Yield all equations, including those of called functions, and how many ``times`` each is
+    computed: in a scan, once per step."""
     for equation in jaxpr.eqns:
         yield equation, times
         steps = equation.params["length"] if equation.primitive.name == "scan" else 1
@@ -44,8 +44,8 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
 
 class Operations(NamedTuple):
     """Counts of what a function computes. ``matmuls`` and ``results`` (operations that return
-    floating-point numbers): by dtype, those in a loop as one; ``multiply_adds``: of all iterations,
-    from the shapes. A convolution's taps in the padding count, as in all such counts."""
+    floating-point numbers): by dtype, each counted once in a loop; ``multiply_adds``: of all
+    iterations, from the shapes. A convolution's products with padding count, too."""
 
     matmuls: Dict[str, int]
     results: Dict[str, int]

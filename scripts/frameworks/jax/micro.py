@@ -1,5 +1,5 @@
-"""Primitives of the micro-benchmarks: single operations and layers as the models call them, each
-compiled alone, as JAX has no other way to run one, and the collectives of its programs."""
+"""Primitives of the micro-benchmarks: single operations and layers as the models call them, and
+collectives. Each is compiled alone, because JAX has no other way to run one."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Primitives(Compiled):
         return jax.device_put(array.astype(dtype or self.dtype), self.device)
 
     def to_numpy(self, tensor: Array) -> Any:
-        part = tensor.addressable_data(0)  # of stacked arrays one
+        part = tensor.addressable_data(0)  # this rank's array of the stacked ones
         part = part[0] if isinstance(tensor.sharding, NamedSharding) else part
         return np.array(part).astype(np.float32)
 
@@ -64,8 +64,8 @@ class Primitives(Compiled):
         return functions(jnp.matmul, jnp.add, jnp.multiply, jnp.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
-        """Compile a function. Each program gets the previous result for nothing but its memory:
-        JAX would start independent programs at once."""
+        """Compile a function. Each program gets the previous result, and only uses its memory:
+        otherwise JAX would start independent programs at once."""
 
         def behind(before: Any, *arguments: Any) -> Any:
             return function(*arguments)
@@ -100,7 +100,7 @@ class Primitives(Compiled):
         rows = (shape.batch, shape.sequence * sharing, groups, shape.size)
 
         def attend(query: Array, key: Array, value: Array) -> Array:
-            # the heads of queries that share one of keys are more rows of the same matmul
+            # query heads that share a key head are further rows of one matmul
             apart = query.reshape(shape.batch, shape.sequence, groups, sharing, shape.size)
             grouped = apart.swapaxes(2, 3).reshape(rows)
             context = layers.attention(grouped, key, value, mask, 0.0, None)
@@ -112,7 +112,7 @@ class Primitives(Compiled):
     def pullback(
         self, function: Function, operands: Sequence[Any], upstream: Any
     ) -> Tuple[Function, Sequence[Any]]:
-        # the function of the backward pass is a tree of arrays: what the forward pass keeps for it
+        # the backward function is a tree of arrays that the forward pass keeps
         _, back = jax.jit(lambda *arguments: jax.vjp(function, *arguments))(*operands)
         return lambda pull, upstream: pull(upstream), [back, upstream]
 
@@ -121,7 +121,7 @@ class Primitives(Compiled):
 
     def program(self, function: Function, *operands: Any) -> Function:
         """Compile a function over the ranks. It takes its own previous result, so that it starts
-        after that."""
+        only after the previous run."""
 
         def each(before: Any, *stacked: Array) -> Any:
             result = function(*(array[0] for array in stacked))
@@ -160,7 +160,7 @@ class Primitives(Compiled):
 
 
 def _behind(operand: Array, before: Array) -> Array:
-    """Return ``operand``, available only once ``before`` is: its first element depends on that.
+    """Return ``operand``, made available only after ``before``: its first element depends on it.
 
     XLA computes equal operations once, and begins those that do not depend on each other at
     once."""

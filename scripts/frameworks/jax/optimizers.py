@@ -1,7 +1,7 @@
 """Optimizers of the model config by the rules of ``torch.optim``, from Optax: its ``adamw`` decays
 outside the moments and adds epsilon after the bias correction, its ``sgd`` starts the momentum with
-the first gradient. Both are taken apart here for their last part, which is Optax's
-``scale_by_learning_rate`` with the rate as an array of the state: a compiled step takes another."""
+the first gradient. Their last part is replaced here: Optax's ``scale_by_learning_rate``, with the
+rate as an array of the state, so that a compiled step can take another rate."""
 
 from __future__ import annotations
 
@@ -27,16 +27,14 @@ class Rate(NamedTuple):
 
 
 def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:
-    """Return the state of an optimizer with another ``rate``. Raises :class:`Unsupported` where it
-    has none that could be another."""
+    """Return the state of an optimizer with another ``rate``. Raises :class:`Unsupported` where the
+    rate is not part of the state."""
 
     def is_rate(node: Any) -> bool:
         return isinstance(node, Rate)
 
     if not any(map(is_rate, jax.tree.leaves(moments, is_leaf=is_rate))):
-        raise Unsupported(
-            "the learning rate of an optimizer of one's own is compiled into the step"
-        )
+        raise Unsupported("the learning rate of a user's own optimizer is compiled into the step")
     return jax.tree.map(lambda node: rate if is_rate(node) else node, moments, is_leaf=is_rate)
 
 
@@ -48,7 +46,7 @@ def from_model_config(model_config: Dict[str, Any]) -> optax.GradientTransformat
     decay = optax.add_decayed_weights(hyper["weight_decay"])
     if NO_DECAY in hyper:
         decay = _masked(decay, hyper, lambda rule: rule.weight_decay != 0.0)
-    if name == "sgd":  # before the momentum: the weight decay is part of the gradient
+    if name == "sgd":  # weight decay before the momentum, as part of the gradient
         parts = [decay, optax.trace(hyper["momentum"])]
     else:
         parts = [optax.scale_by_adam(hyper["beta1"], hyper["beta2"], hyper["epsilon"]), decay]
@@ -74,8 +72,8 @@ def _masked(
 
 
 def _scale_by_rate(hyper: Dict[str, Any]) -> optax.GradientTransformation:
-    """Return a transformation that scales updates by the negative rate of its state, in their
-    dtype, and where layers have rates of their own by their factors."""
+    """Return a transformation that scales updates, in their dtype, by the negative rate in its
+    state, and by the factors of layers that have their own rates."""
 
     def init(parameters: Any) -> Rate:
         return Rate(jnp.float32(hyper["learning_rate"]))

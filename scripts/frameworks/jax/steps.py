@@ -1,7 +1,7 @@
 """One training step and one inference step, for any model: pure functions from a state to the next.
 
-A state is what the ranks share (parameters, moments of the optimizer) and what each has for its
-own (running statistics, the key of its random numbers)."""
+A state consists of shared arrays (parameters, moments of the optimizer) and each rank's own arrays
+(running statistics, the key of its random numbers)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def initial(
     random numbers, so that dropout differs between ranks."""
     random = np.random.default_rng(rank_context.seed)
     key = np.asarray(jax.random.PRNGKey(rank_context.dropout_seed))
-    parameters = definition.parameters(random)  # a user's model knows its statistics then
+    # a user's model has its statistics only after this call
+    parameters = definition.parameters(random)
     return parameters, definition.statistics(), key
 
 
@@ -71,8 +72,8 @@ def differentiation(forward: Forward, loss: Callable[..., Array]) -> Differentia
 def accumulated(
     differentiate: Differentiate, vary: Callable[[Any], Any], in_loop: bool
 ) -> Differentiate:
-    """Return a function that differentiates over micro-batches, to the mean of their losses and
-    gradients.
+    """Return a function that differentiates over micro-batches and returns the means of their
+    losses and gradients.
 
     Micro-batches are stacked along the first axis of ``batch``. ``in_loop``: as ``lax.scan``, which
     keeps one iteration in memory. ``vary``: see :meth:`data_parallel.Together.vary`."""
@@ -115,8 +116,8 @@ def averaged(differentiate: Differentiate, arrays: Any) -> Differentiate:
 def training(
     differentiate: Differentiate, optimizer: optax.GradientTransformation
 ) -> Callable[[Shared, Own, Arrays], Tuple[Shared, Own, Array]]:
-    """Return the step. Its loss has the shape (1,), so that those of the ranks can stand side by
-    side."""
+    """Return the step. Its loss has the shape (1,), so that losses of all ranks can be
+    concatenated."""
 
     def step(shared: Shared, own: Own, batch: Arrays) -> Tuple[Shared, Own, Array]:
         value, own, gradients = differentiate(shared.parameters, own, batch)

@@ -1,5 +1,5 @@
-"""MegEngine, set up as its documentation recommends: dynamic graph, GradManager and an optimizer of
-its own."""
+"""MegEngine, set up as its documentation recommends: dynamic graph, GradManager and MegEngine's
+optimizers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
 
     def start(self) -> None:
         if self.rank_context.accelerator != "cpu":
-            raise Unsupported("MegEngine has been tried on CPUs alone")
+            raise Unsupported("MegEngine has been tried on CPUs only")
         if self.case.precision != "fp32":
             raise Unsupported(
                 "MegEngine's kernels for CPUs compute in float32: float16 is a naive loop, and "
@@ -101,7 +101,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         megengine._full_sync()
 
     def mark(self, handle: Any) -> Any:
-        return handle[0].flatten()[:1] + 0.0  # computed after all that was enqueued before
+        return handle[0].flatten()[:1] + 0.0  # computed after all earlier work
 
     def wait(self, mark: Any) -> None:
         mark.numpy()
@@ -120,7 +120,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         def variable(name: str, tensor: Any) -> Variable:
             prefix, _, ending = name.rpartition(".")
             block, trained = blocks[prefix], isinstance(tensor, megengine.Parameter)
-            if isinstance(block, M.Conv2d) and ending == "weight":  # groups have an axis
+            if isinstance(block, M.Conv2d) and ending == "weight":  # groups add an axis
                 merged = (block.out_channels, *tensor.shape[-3:])
                 return Variable(tensor, CONVOLUTION_OIHW, trained, merged=merged)
             if isinstance(block, (M.Conv2d, M.BatchNorm2d)):  # (1, channels, 1, 1)

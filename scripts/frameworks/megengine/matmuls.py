@@ -23,7 +23,7 @@ class Multiplication(M.Module):
 
 
 def watched(model: M.Module, forward: Callable[[], Any]) -> Dict[str, int]:
-    """Count the matmuls of one ``forward()`` by the dtype that their modules put out. Buffers of
+    """Count the matmuls of one ``forward()`` by the dtype of their modules' outputs. Buffers of
     ``model`` (running statistics) are left as they were."""
     counts: Dict[str, int] = Counter()
 

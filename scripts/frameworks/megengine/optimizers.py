@@ -1,5 +1,5 @@
-"""Optimizers of the model config. MegEngine's own follow the rules of ``torch.optim``: weight decay
-of SGD is part of the gradient, that of AdamW is not; epsilon is added after the bias correction."""
+"""Optimizers of the model config. MegEngine's optimizers follow the rules of ``torch.optim``: SGD's
+weight decay is part of the gradient, AdamW's is not; epsilon is added after the bias correction."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from mindspore.graph.api import _pynative_executor
 
 from . import compiler, devices, matmuls, micro, optimizers
 
-#: Shared endings of names that MindSpore has others for.
+#: Endings of shared names, by MindSpore's different endings.
 ENDINGS = {
     "gamma": "weight",
     "beta": "bias",
@@ -52,7 +52,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
-        mindspore.set_seed(self.rank_context.seed)  # the same weights in every rank
+        mindspore.set_seed(self.rank_context.seed)  # draws the same weights in every rank
         self._network = self._definition.build(self.trains)
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
@@ -60,7 +60,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         self.feed(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
-        # each has taken the seed of the weights when it was made, the same in every rank
+        # dropout layers took the weights' seed, which is the same in every rank
         cells = (cell for _, cell in self._network.cells_and_names())
         drops = (cell for cell in cells if isinstance(cell, nn.Dropout))
         for number, cell in enumerate(drops):
@@ -111,8 +111,8 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         _pynative_executor.sync()
 
     def blocking(self) -> bool:
-        # Events are for other devices, and reading a tensor waits for all that is enqueued: steps
-        # that run ahead would end two at a time.
+        # Events exist for other devices only, and reading a tensor waits for all enqueued work, so
+        # steps that run ahead would end two at a time.
         return True
 
     def settings(self) -> Dict[str, Any]:
@@ -130,7 +130,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             shared = ".".join(filter(None, (holder, ENDINGS.get(ending, ending))))
             trained = ending not in STATISTICS
             is_matrix = isinstance(layers.get(holder), nn.Dense) and ending == "weight"
-            is_matrix |= ending.startswith("weight_")  # of a recurrent layer
+            is_matrix |= ending.startswith("weight_")  # matrices of recurrent layers
             results[shared] = variable_of(parameter, trained, is_matrix, layers.get(holder))
         return results
 
@@ -150,7 +150,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         return self._forward()
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        # graphs are made from the same lines, and only fp32 is there
+        # graphs compile the same code, and only fp32 is supported
         forward = self._programs.uncompiled_forward
         return matmuls.watched(self._network, lambda: forward(self._batches[0]))
 
@@ -166,7 +166,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             ops.assign(parameter, mindspore.Tensor(array))
 
     def _lasting(self) -> List[Any]:
-        """Return each parameter once: the optimizer may have those of the model, too."""
+        """Return each parameter once: the optimizer may list the model's parameters, too."""
         every = [*self._network.get_parameters(), *self._optimizer.get_parameters()]
         return list({id(parameter): parameter for parameter in every}.values())
 

@@ -10,7 +10,7 @@ from harness.adapter.layout import INPUTS
 from mindspore import Parameter, Tensor, nn
 from mindspore.graph.api import ms_compile_cache
 
-#: Module of MindSpore whose functions are graphs of their own.
+#: Module of MindSpore whose functions it compiles as separate graphs.
 OF_OPTIMIZERS = "mindspore.nn.optim."
 
 
@@ -28,7 +28,7 @@ class Programs:
         parameters: Sequence[Parameter],
         is_compiled: bool,
     ) -> None:
-        hyper, loss_of = definition.hyper, definition.loss  # a graph takes in functions alone
+        hyper, loss_of = definition.hyper, definition.loss  # a graph can contain functions only
 
         def forward(batch: Any) -> Any:
             return network(*[batch[name] for name in INPUTS if name in batch])
@@ -48,7 +48,7 @@ class Programs:
                 self.gradients = compiled(self.gradients)
 
     def differentiate(self, batches: Sequence[Any]) -> Tuple[Tensor, Sequence[Tensor]]:
-        """Return the mean of the losses of micro-batches, and of their gradients."""
+        """Return the mean loss and the mean gradients of micro-batches."""
         share = 1.0 / len(batches)
         total, sums = self.gradients(batches[0], share)
         for batch in batches[1:]:
@@ -58,8 +58,8 @@ class Programs:
 
 
 def compiled(function: Any) -> Any:
-    """Return ``function`` as a graph, which is all of it: with ``fullgraph``, MindSpore raises an
-    error where it would leave an operation to Python."""
+    """Return ``function`` as a single graph: with ``fullgraph``, MindSpore raises an error where it
+    would leave an operation to Python."""
     return mindspore.jit(function, fullgraph=True)
 
 

@@ -16,7 +16,7 @@ DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def set_once(threads: int) -> None:
-    """Set what MindSpore takes once in a process: threads, and operations that run when called.
+    """Set what a process may set once in MindSpore: threads, and that operations run when called.
 
     Its queues of operations, which are the default, wait in loops and take the cores from the
     operations: a small BERT's step takes ten times as long on one core."""
@@ -44,7 +44,7 @@ class Group:
             MS_SCHED_HOST=hosts[0],
             MS_SCHED_PORT=ports[0],
             MS_NODE_ID=str(rank_context.rank),
-            # seconds after which ranks ask again whether all are there: 3 to 5 without these
+            # seconds between a rank's checks whether all ranks have joined; by default 3 to 5
             MS_RETRY_INTERVAL_LOWER="1",
             MS_RETRY_INTERVAL_UPPER="1",
         )
@@ -64,8 +64,8 @@ class Group:
         return tuple(self._all_reduce(gradient) * (1.0 / self._ranks) for gradient in gradients)
 
     def leave(self) -> None:
-        """Leave the group, once all ranks do: without its scheduler, which rank 0 has, a rank that
-        is still busy would end itself by SIGTERM after 20 attempts to reach it."""
+        """Leave the group once all ranks do. Otherwise a rank that is still busy would end itself
+        by SIGTERM after 20 attempts to reach the scheduler, which ends with rank 0."""
         if self.backend:
             self.sum(Tensor(1.0)).asnumpy()
             communication.release()
@@ -75,7 +75,7 @@ class Group:
 
 
 def _start_scheduler() -> int:
-    """Fork the process through which MindSpore's ranks find each other; return its number."""
+    """Fork the process through which MindSpore's ranks find each other; return its process id."""
     child = os.fork()
     if child:
         return child

@@ -1,5 +1,5 @@
 """Images from files: mindspore.dataset's DataLoader with worker processes, Pillow's decoder and the
-transforms of mindspore.dataset.vision, which are Pillow's for images of Pillow."""
+transforms of mindspore.dataset.vision, which use Pillow for Pillow's images."""
 
 from __future__ import annotations
 

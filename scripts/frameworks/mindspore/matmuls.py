@@ -1,4 +1,4 @@
-"""Matmuls and convolutions: in which dtype they run, watched where PyNative dispatches them."""
+"""Dtypes of matmuls and convolutions, observed where PyNative dispatches them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ MATMULS = ("MatMul", "BatchMatMul", "MatMulExt", "BatchMatMulExt", "Dense", "Con
 def refuse_halves() -> None:
     """Raise :class:`Unsupported`, with MindSpore's words, where it has no matmul in half precision.
 
-    In float16 one runs, between conversions to float32 and back: its kernels have none either."""
+    Float16 matmuls run, but between conversions to float32 and back, because there are no kernels
+    for float16."""
     half = Tensor(np.ones((2, 2), np.float32)).astype(bfloat16)
     try:
         ops.matmul(half, half).asnumpy()
@@ -36,7 +37,7 @@ class Watch(MsDispatchMode):
 
     def __ms_dispatch__(self, func: Any, args: Any, kwargs: Any = None) -> Any:
         if func.name in MATMULS:
-            # an operator that is an object comes before its own name and the operands
+            # for an operator that is an object, object and name precede the operands
             operands = args[2] if len(args) == 3 and isinstance(args[1], str) else args
             self.counts[str(operands[0].dtype).lower()] += 1
         return func(*args, **(kwargs or {}))

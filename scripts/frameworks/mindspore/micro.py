@@ -37,7 +37,7 @@ class Primitives(Functional):
         return functions(matmul, ops.add, ops.mul, ops.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
-        return LayerFunction(ops.conv2d, CHANNELS_FIRST)  # of stride 1, without padding
+        return LayerFunction(ops.conv2d, CHANNELS_FIRST)  # stride 1, no padding
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
         raise Unsupported(
@@ -55,7 +55,7 @@ class Primitives(Functional):
         made = super().sharded_matmul(left, right, operation)
 
         def result() -> Any:
-            # an all-gather leaves the parts of all ranks one below the other
+            # an all-gather concatenates the parts of all ranks along the first axis
             ranks = self.rank_context.world_size if operation == communication.ALL_GATHER else 1
             return np.concatenate(np.split(made.result(), ranks), axis=1)
 

@@ -1,5 +1,5 @@
 """Optimizers of the model config: SGD with momentum adds weight decay to the gradient, AdamW decays
-apart from it (Loshchilov and Hutter, arXiv:1711.05101)."""
+weights separately (Loshchilov and Hutter, arXiv:1711.05101)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Parameters = Mapping[str, Parameter]
 
 
 class AdamW:
-    """AdamW by MindSpore's fused kernel, which does not correct biases: its rate, epsilon and decay
-    carry the correction (Kingma and Ba, arXiv:1412.6980, end of section 2)."""
+    """AdamW by MindSpore's fused kernel, which does not correct biases: rate, epsilon and decay are
+    adjusted for the correction (Kingma and Ba, arXiv:1412.6980, end of section 2)."""
 
     def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
         self.learning_rate = hyper["learning_rate"]
@@ -39,14 +39,14 @@ class AdamW:
             self._kernel(*held, rate, *self._betas, epsilon, decay, gradient)
 
     def get_parameters(self) -> Iterator[Parameter]:
-        """Return the state."""
+        """Return the optimizer's state."""
         yield self._steps
         for _, mean, square in self._held.values():
             yield from (mean, square)
 
 
 class Optimizer:
-    """Optimizer of all ``parameters`` by name, in the order in which gradients come."""
+    """Optimizer of all ``parameters`` by name, in the order of the gradients."""
 
     def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
         self._limit = hyper.get("clip_global_norm")
@@ -60,7 +60,7 @@ class Optimizer:
         self._made(given)
 
     def get_parameters(self) -> Iterator[Parameter]:
-        """Return the optimizer's state, which may have the parameters that it updates."""
+        """Return the optimizer's state, which may include the parameters that it updates."""
         return self._made.get_parameters()
 
     def set_learning_rate(self, rate: float) -> None:
@@ -71,7 +71,7 @@ class Optimizer:
 
 
 def _momentum(parameters: Parameters, hyper: Dict[str, Any]) -> nn.Momentum:
-    """Return an SGD with a group for each decay, and all parameters in their own order."""
+    """Return an SGD with one group per weight decay, and all parameters in their order."""
     groups = [*groups_by_decay(parameters, hyper), {"order_params": [*parameters.values()]}]
     return nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])
 

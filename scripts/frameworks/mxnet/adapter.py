@@ -29,7 +29,7 @@ from .models import layers
 
 Outputs = Tuple[Any, ...]
 
-LOSS_SCALE = "loss scale"  # in a checkpoint
+LOSS_SCALE = "loss scale"  # key in a checkpoint
 
 
 class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
@@ -44,7 +44,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         self._definition: Any = self.definition()
         of_micro_benchmarks = ("FullyConnected", "batch_dot")
         operators = self._definition.MATMULS if self._definition else of_micro_benchmarks
-        # Names of the model's matmuls, each with the reason why mixed precision leaves it out.
+        # Dtype of matmuls, and for each of the model's matmul operators the reason why mixed
+        # precision leaves it out.
         self._dtype, self._operators = devices.set_precision(
             self.case.precision, self._context, operators
         )
@@ -57,7 +58,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             for inputs, labels in self._taken(batch)
         ]
         self._inputs = self._parts[0][0]
-        mx.random.seed(self.rank_context.seed)  # the same weights in every rank
+        mx.random.seed(self.rank_context.seed)  # draws the same weights in every rank
         with self._context:
             self._model = self._definition.build()
         self._model.initialize(ctx=self._context)
@@ -83,11 +84,11 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             optimizers.from_model_config(self.model_config),
             kvstore=None,
         )
-        if self._dtype == "float16":  # bfloat16 has the range of float32
+        if self._dtype == "float16":  # bfloat16 has float32's range: no loss scale
             mx.contrib.amp.init_trainer(self._trainer)
 
     def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Dict[str, Any]]]:
-        """Return numpy arrays of each micro-batch: what the model takes and, in training, the
+        """Return numpy arrays of each micro-batch: inputs of the model and, in training, of the
         loss."""
         parts = micro_batches(batch, self.case.accumulation)
         with self._context:
@@ -110,7 +111,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         os.makedirs(path)
         arrays = {name: variable.tensor for name, variable in self.state().items()}
         scaler = getattr(self._trainer, "_amp_loss_scaler", None)
-        if scaler:  # the scale, and the steps since it changed
+        if scaler:  # the scale, and the number of steps since its last change
             arrays[LOSS_SCALE] = mx.nd.array([scaler.loss_scale, scaler._unskipped])
         mx.nd.save(os.path.join(path, "model"), arrays)
         self._trainer.save_states(os.path.join(path, "trainer"))
@@ -126,7 +127,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         self._forget_fused_weights()
 
     def clear_gradients(self) -> None:
-        if len(self._parts) > 1:  # else the backward pass writes, not adds
+        if len(self._parts) > 1:  # with one micro-step the backward pass overwrites gradients
             for parameter in self._trained:
                 parameter.zero_grad()
 
@@ -159,7 +160,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         ranks, optimizer = self.rank_context.world_size, self._trainer.optimizer
         if isinstance(optimizer, optimizers.AdamW):
             optimizer.clip(self._gradients, self._trainer._scale / ranks)
-        self._trainer.update(ranks)  # nothing, where a float16 gradient overflowed
+        self._trainer.update(ranks)  # no update where a float16 gradient overflowed
 
     def infer(self) -> Outputs:
         return self._forward(self._inputs)
@@ -175,8 +176,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         mx.nd.waitall()
 
     def mark(self, handle: Outputs) -> Any:
-        # The gradient of the first parameter is the last to be there. A copy: the array itself is
-        # written by the next step, too, and would be waited for until that.
+        # The gradient of the first parameter is complete last. It is copied, because the next step
+        # writes the array, too, and waiting for it would wait for that step.
         array = self._first.data() if self.case.mode == "train" else handle[0]
         return array.reshape(-1)[:1].copy()
 
@@ -206,8 +207,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return named
 
     def state(self) -> Dict[str, Variable]:
-        # The engine does not know that a hybridized backward pass writes running statistics: who
-        # reads them would not wait for it.
+        # MXNet's engine does not know that a hybridized backward pass writes running statistics, so
+        # readers would not wait for it.
         mx.nd.waitall()
         return dict(self._named().values())
 
@@ -225,7 +226,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             self._model.hybridize(**self._hybridize)
 
     def loss_scale(self) -> float:
-        # the trainer divides by the loss scale of the pass and by the number of ranks
+        # the trainer divides by the pass's loss scale and the number of ranks
         return self.rank_context.world_size / float(self._trainer._scale)
 
     def logits(self) -> Outputs:
@@ -252,7 +253,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return self._group.total(value) if self._group else value
 
     def gradient_messages(self) -> List[int]:
-        # one for each; the kvstore cuts large ones alike here and there
+        # one message per array; the kvstore splits large arrays here as in training
         return [4 * array.size for array in self._gradients]
 
     def primitives(self) -> Primitives:
@@ -265,5 +266,5 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
 @contextlib.contextmanager
 def _unscaled(value: Any, trainer: Any) -> Iterator[Any]:
-    """Yield the loss as it is, where MXNet's AMP would scale it."""
+    """Yield the unscaled loss, where MXNet's AMP would scale it."""
     yield value

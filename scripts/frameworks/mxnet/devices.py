@@ -13,7 +13,7 @@ import numpy as np
 from harness.adapter import RankContext, Unsupported, mixed_dtype, takes_gpu
 from mxnet.contrib import amp
 
-BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's own stand-in: numpy has none
+BFLOAT16 = np.dtype([("bfloat16", np.uint16)])  # MXNet's stand-in for bfloat16, which numpy lacks
 DTYPES = {"bfloat16": BFLOAT16, "float16": np.dtype(np.float16)}
 #: Shape of both operands with which a matmul operator is tried, and its options.
 TRIALS: Dict[str, Tuple[Tuple[int, ...], Dict[str, Any]]] = {
@@ -21,9 +21,9 @@ TRIALS: Dict[str, Tuple[Tuple[int, ...], Dict[str, Any]]] = {
     "FullyConnected": ((8, 8), {"num_hidden": 8, "no_bias": True}),
     "batch_dot": ((1, 8, 8), {}),
 }
-LEAVE_SECONDS = 5.0  # until what has not ended by itself is killed
+LEAVE_SECONDS = 5.0  # seconds until processes that do not end by themselves are killed
 
-# Beginning with a check: the parent may have died before the kernel was asked to tell.
+# It begins with a check, because the parent may have died before the kernel was asked for a signal.
 CHILD = """
 import os, signal, sys
 sys.path[0] = sys.argv[1]
@@ -57,9 +57,9 @@ def take(rank_context: RankContext) -> mx.Context:
 
 
 def staged(values: Any, device: mx.Context) -> Any:
-    """Return ``values`` for an array of the device that a step may still be reading. Those of numpy
-    are copied to a GPU at once, from page-locked memory: MXNet's engine copies while the step
-    runs."""
+    """Return ``values`` for an array of the device that a step may still be reading. Numpy arrays
+    are copied to a GPU at once, from page-locked memory, so that MXNet's engine copies while the
+    step runs."""
     if device.device_type == "cpu" or isinstance(values, mx.nd.NDArray):
         return values
     pinned = mx.nd.array(values, ctx=mx.cpu_pinned(device.device_id), dtype=values.dtype)
@@ -77,7 +77,7 @@ def set_precision(
     precision: str, device: mx.Context, matmuls: Sequence[str]
 ) -> Tuple[str, Dict[str, str]]:
     """Switch mixed precision on, if requested, for the whole process. Return the dtype of matmuls
-    and, for each operator, why it does not run in it, "" for one that does.
+    and, for each operator, why it does not run in this dtype, "" if it does.
 
     ``matmuls``: names of the operators in the model; those that MXNet lacks in that dtype on
     ``device`` stay in float32.
@@ -85,21 +85,23 @@ def set_precision(
     Raises :class:`Unsupported` where all of them would stay in float32."""
     if precision == "fp32":
         return "float32", dict.fromkeys(matmuls, "")
-    # what MXNet's AMP has for each device: the other one is refused or ignored there
+    # the dtype of MXNet's AMP on each device, which refuses or ignores the other
     available = ("bfloat16",) if device.device_type == "cpu" else ("float16",)
     dtype = mixed_dtype(precision, available, f"MXNet on a {device.device_type}")
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
     refused = {name for name, reason in reasons.items() if reason}
     if refused == set(matmuls):
         raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
-    # MXNet's list leaves batch_dot to the widest of its operands, and a softmax gives float32
+    # MXNet's list lets batch_dot run in the widest dtype of its operands, and softmax returns
+    # float32
     half = {*amp.list_lp16_ops(DTYPES[dtype]), *matmuls} - refused
     single = {*amp.list_fp32_ops(DTYPES[dtype]), *refused}
     amp.init(dtype, target_precision_ops=sorted(half), fp32_ops=sorted(single))
     return dtype, {name: reason and f"{name}: {reason}" for name, reason in reasons.items()}
 
 
-@functools.lru_cache(maxsize=None)  # AMP, once on, would cast the operands of a second trial
+# cached, because AMP, once on, would cast the operands of a second trial
+@functools.lru_cache(maxsize=None)
 def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     """Return why MXNet cannot compute the matmul ``operator`` in ``dtype`` on ``device``, in its
     own words, by trying; "" where it can."""
@@ -108,17 +110,17 @@ def refusal(operator: str, dtype: str, device: mx.Context) -> str:
     try:
         getattr(mx.nd, operator)(operand, operand, **options).wait_to_read()
     except mx.MXNetError as error:
-        # The last line of MXNet's traceback, behind the check that failed.
+        # The last line of MXNet's traceback, after the failed check.
         return str(error).splitlines()[-1].rpartition(": ")[2]
     return ""
 
 
 def hybridize(mode: str, device: mx.Context, dtype: str) -> Dict[str, Any]:
-    """Return the arguments of ``HybridBlock.hybridize``. Its documentation and the performance
-    guide recommend static allocation for shapes that never change, the guide to oneDNN its fusion
-    of operators, which knows no gradients."""
+    """Return the arguments of ``HybridBlock.hybridize``. MXNet's documentation and performance
+    guide recommend static allocation for constant shapes. The guide to oneDNN recommends its fusion
+    of operators, which has no gradients."""
     options: Dict[str, Any] = {"static_alloc": True, "static_shape": True}
-    # under AMP the fused graph is slower, and its outputs are a seventh off those without
+    # under AMP the fused graph is slower, and its outputs differ by a seventh
     if mode == "inference" and device.device_type == "cpu" and dtype == "float32":
         options["backend"] = "MKLDNN"
     return options
@@ -151,11 +153,12 @@ def variables(rank_context: RankContext, role: str) -> Dict[str, str]:
 
 
 def start_children(rank_context: RankContext) -> List["subprocess.Popen[bytes]"]:
-    """Return the processes of the parameter server that belong to this rank; they end with it.
+    """Start the processes of the parameter server that belong to this rank, and return them; they
+    end with the rank.
 
     It needs one scheduler, and one server on each host, as MXNet's guide to distributed training
     says. The first rank of each host starts them, as Python processes that import MXNet and never
-    return from it. They run on the cores of that rank, whose gradients they wait for."""
+    return from it. They run on that rank's cores while they wait for its gradients."""
     roles = ["scheduler"] if rank_context.rank == 0 else []
     if rank_context.local_rank == 0:
         roles.append("server")
@@ -173,8 +176,8 @@ class Group:
     """The process group of all ranks, whose gradients MXNet's parameter server sums (kvstore
     ``dist_sync``). Joining it waits for the others."""
 
-    SUM_KEY = 0  # gradients have the keys behind it
-    ALL_REDUCE_KEY = 10**6  # and this is behind them
+    SUM_KEY = 0  # gradients have the following keys
+    ALL_REDUCE_KEY = 10**6  # a key after those of all gradients
 
     def __init__(
         self, rank_context: RankContext, children: List["subprocess.Popen[bytes]"]
@@ -182,7 +185,7 @@ class Group:
         self._children = children
         self._variables = variables(rank_context, "worker")
         os.environ.update(self._variables)
-        # the other kind sums on the GPU first, as the guide says
+        # dist_device_sync sums on the GPU first, as the guide says
         kind = "dist_sync" if rank_context.accelerator == "cpu" else "dist_device_sync"
         self._kvstore = mx.kv.create(kind)
         self._kvstore.init(self.SUM_KEY, mx.nd.zeros((1,), dtype="float64"))
@@ -198,19 +201,19 @@ class Group:
         }
 
     def sum_gradients(self, gradients: List[Any]) -> None:
-        """Replace each array by its sum over all ranks, without waiting. Each is sent as soon as
-        the backward pass has written it, those of the first layers with priority."""
+        """Replace each array by its sum over all ranks, without waiting. Each array is sent as soon
+        as the backward pass has written it; arrays of the first layers have priority."""
         keys = range(self.SUM_KEY + 1, self.SUM_KEY + 1 + len(gradients))
         if not self._initialised:
-            # With gradients: weights are in oneDNN's own layout behind a forward pass in
-            # inference mode, which ends the server.
+            # Initialized with gradients, because after a forward pass in inference mode weights are
+            # in oneDNN's own layout, which crashes the server.
             self._kvstore.init(list(keys), gradients)
             self._initialised = True
         for key, gradient in zip(keys, gradients):
             self._kvstore.pushpull(key, gradient, priority=-key)
 
     def total(self, value: float) -> float:
-        """Sum of ``value`` over all ranks."""
+        """Return the sum of ``value`` over all ranks."""
         array = mx.nd.array([value], dtype="float64")
         self._kvstore.pushpull(self.SUM_KEY, array)
         return float(array.asscalar())

@@ -54,8 +54,8 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
     )  # fmt: skip
     pool = loader._worker_pool
     if pool:
-        # MXNet would kill the workers. One that dies while it hands a batch over keeps the lock of
-        # the queue, and whoever ends the pool waits for that lock for ever.
+        # MXNet would kill the workers. A worker that dies while handing over a batch keeps the
+        # queue's lock, and ending the pool would wait for that lock for ever.
         pool.terminate = pool.close
     try:
         for arrays in loader:

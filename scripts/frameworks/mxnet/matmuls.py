@@ -15,7 +15,7 @@ from mxnet import autograd
 
 from .devices import name_of
 
-# what oneDNN's fusion makes of a matmul and the operators behind it
+# operators into which oneDNN fuses a matmul and the operators after it
 FUSED = {
     "_sg_mkldnn_conv": "Convolution",
     "_sg_mkldnn_fully_connected": "FullyConnected",
@@ -27,7 +27,7 @@ Observed = List[Tuple[str, str]]
 
 @contextlib.contextmanager
 def _watched(operators: Collection[str]) -> Iterator[Observed]:
-    """Yield a list in which each call of ``operators`` in imperative mode is noted."""
+    """Yield a list that records each call of ``operators`` in imperative mode."""
     originals = {name: getattr(mx.nd, name) for name in operators}
     matmuls: Observed = []
 
@@ -74,7 +74,7 @@ def compiled(
     """Return the matmuls in the graph that a hybridized model runs, by MXNet's own inference of
     types."""
     if model._cached_op is None:
-        # as the first call of the model does; a model may have more layers in training
+        # in the mode of the model's first call: a model may have more layers in training
         with _mode(train):
             model._build_cache(*inputs)
     data, graph = model._cached_graph
@@ -93,7 +93,7 @@ def compiled(
 
 
 def proof(model: Any) -> Dict[str, Any]:
-    """Return counts of what was compiled. Raises Mismatch unless the whole model became one
+    """Return counts of compiled operators. Raises Mismatch unless the whole model became one
     graph."""
 
     def blocks(block: Any) -> Iterator[Any]:

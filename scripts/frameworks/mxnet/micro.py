@@ -28,7 +28,7 @@ class Primitives(Base):
     """``group``: the process group, None for a single rank."""
 
     COLLECTIVES = (communication.ALL_REDUCE,)
-    LACKING = "its kvstore adds up arrays, and nothing else"
+    LACKING = "its kvstore only adds up arrays"
 
     def __init__(
         self, rank_context: RankContext, device: mx.Context, dtype: str, group: Any
@@ -38,7 +38,7 @@ class Primitives(Base):
 
     def tensor(self, array: Any, dtype: str = "") -> mx.nd.NDArray:
         if not array.size:
-            raise Unsupported("MXNet has no arrays without an element: 0 stands for an unknown one")
+            raise Unsupported("MXNet has no arrays without elements: 0 means an unknown extent")
         made, kind = mx.nd.array(array, dtype="float32", ctx=self.device), dtype or self.dtype
         return made if kind == "float32" else mx.nd.amp_cast(made, dtype=DTYPES[kind])
 
@@ -54,8 +54,9 @@ class Primitives(Base):
                 return mx.nd.batch_dot(a, b, **out)
             if self.dtype != "float32":
                 raise Unsupported(
-                    f"MXNet has one product of two matrices in {self.dtype}, FullyConnected, whose "
-                    "second operand lies transposed"
+                    f"MXNet's only matmul in {self.dtype} is FullyConnected, whose second operand "
+                    "is "
+                    "transposed"
                 )
             return mx.nd.dot(a, b, **out)
 
@@ -68,7 +69,7 @@ class Primitives(Base):
             operations.MULTIPLY: mx.nd.elemwise_mul,
             operations.EXP: mx.nd.exp,
             operations.SCALE: scale,
-            # the sum overwrites an operand, so that the engine starts no other operation before
+            # the sum overwrites an operand, so that the engine starts the next operation after it
             operations.TRIAD: lambda b, c, **out: mx.nd.elemwise_add(b, scale(c, **out), **out),
         }
         return functions[name]
@@ -87,12 +88,12 @@ class Primitives(Base):
     def in_place(self, function: Function, operands: Sequence[Any]) -> Repeated:
         made = self.repeated(function, operands)
         if self.dtype == "float32":  # MXNet fills no arrays of halves
-            made.held()[:] = math.nan  # which is seen where nothing is written
+            made.held()[:] = math.nan  # NaN shows where nothing is written
         return made
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
         """Prepare a dense layer's operator, which has bfloat16, unlike ``dot``; its second operand
-        lies transposed."""
+        is transposed."""
 
         def dense(a: Any, b: Any, **out: Any) -> Any:
             return mx.nd.FullyConnected(a, b, num_hidden=right.shape[1], no_bias=True, **out)
@@ -124,7 +125,7 @@ class Primitives(Base):
             kept = function(*operands)
 
         def pull(**out: Any) -> List[Any]:
-            kept.backward(upstream, retain_graph=True)  # into the same arrays each time
+            kept.backward(upstream, retain_graph=True)  # writes to the same arrays each time
             return [operand.grad for operand in operands]
 
         return pull, ()

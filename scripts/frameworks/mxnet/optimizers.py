@@ -9,10 +9,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import mxnet as mx
 
-# How many parameters one kernel updates: MXNet's own default for SGD, of which the documentation
-# of its environment variables tells
+# How many parameters one kernel updates: MXNet's own default for SGD, from the documentation of its
+# environment variables
 AGGREGATION = int(os.environ.get("MXNET_OPTIMIZER_AGGREGATION_SIZE", "4"))
-# Elements summed up in one go: float32 loses 0.1% in a sum of 23 million squares by `dot`, 5% by
+# Elements summed at a time: float32 loses 0.1% in a sum of 23 million squares by `dot`, 5% by
 # `norm` and `multi_sum_sq`
 CHUNK = 1 << 18
 
@@ -39,11 +39,11 @@ class AdamW(mx.optimizer.Optimizer):
         self.aggregate_num = AGGREGATION
 
     def clip(self, gradients: List[Any], scale: float) -> None:
-        """Keep the global norm of the next update's ``gradients``, which ``scale`` makes the true
-        ones, below the limit, if there is one: the kernels multiply them by the factor. Not waited
-        for.
+        """Limit the global norm of the next update's ``gradients``, if there is a limit: the update
+        kernels multiply them by the factor. ``scale``: factor from these arrays to the true
+        gradients. Does not wait.
 
-        By ``dot``, as ``gluon.utils.clip_global_norm`` does."""
+        The norm is computed by ``dot``, as in ``gluon.utils.clip_global_norm``."""
         if self.clip_global_norm is None:
             self.factor = mx.nd.ones((1,), ctx=gradients[0].context)
             return
@@ -86,7 +86,7 @@ def from_model_config(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
     """Return the optimizer that the model's hyper-parameters name."""
     hyper = model_config["hyperparameters"]
     common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}
-    if hyper["optimizer"] == "sgd":  # its decay is part of the gradient, as PyTorch's
+    if hyper["optimizer"] == "sgd":  # SGD's weight decay is part of the gradient, as in PyTorch
         return mx.optimizer.SGD(momentum=hyper["momentum"], **common)
     return AdamW(
         hyper["beta1"], hyper["beta2"], hyper["epsilon"], hyper.get("clip_global_norm"), **common
@@ -94,9 +94,9 @@ def from_model_config(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
 
 
 def set_rate(trainer: mx.gluon.Trainer, rate: float) -> None:
-    """Another learning rate. MXNet's momentum is that of steps, into which the rate has gone: it is
-    scaled with the rate, so that it is that of gradients, as PyTorch's ("momentum correction",
-    Goyal et al. 2017, arXiv:1706.02677, section 2.1)."""
+    """Set the learning rate. MXNet's momentum accumulates steps, which include the rate. So it is
+    scaled with the rate, which makes it equal PyTorch's momentum of gradients ("momentum
+    correction", Goyal et al. 2017, arXiv:1706.02677, section 2.1)."""
     before = trainer.learning_rate
     trainer.set_learning_rate(rate)
     if before and rate != before and isinstance(trainer.optimizer, mx.optimizer.SGD):

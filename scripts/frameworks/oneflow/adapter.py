@@ -25,11 +25,11 @@ from . import compiler, devices, matmuls, micro, optimizers
 
 class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     MODULE = "oneflow"
-    OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU it ends the process
+    OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU the error ends the process
 
     def start(self) -> None:
-        # OneFlow's layers read it when they are made. Channels last: Tensor Cores take it without
-        # conversions, and DLPerf's and OneFlow's own ResNet-50 have it.
+        # OneFlow's layers read it when they are created. Tensor Cores take channels last without
+        # conversions; DLPerf's and OneFlow's own ResNet-50 use it.
         os.environ["ONEFLOW_ENABLE_NHWC"] = str(int(self.rank_context.accelerator == "cuda"))
         self._device = devices.take(self.rank_context)
         self._channels_last = devices.channels_last()
@@ -42,7 +42,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         self._definition: Any = self.definition()
 
     def build(self, batch: Dict[str, Any]) -> None:
-        oneflow.manual_seed(self.rank_context.seed)  # the same weights in every rank
+        oneflow.manual_seed(self.rank_context.seed)  # draws the same weights in every rank
         self._model = self._definition.build().to(self._device).train(self.trains)
         self._batch = self._moved(batch)
         oneflow.manual_seed(self.rank_context.dropout_seed)
@@ -55,7 +55,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
         arrays = batch
-        if not self._channels_last:  # as images come
+        if not self._channels_last:  # batches have channels last
             arrays = {n: a.transpose((0, 3, 1, 2)) if a.ndim == 4 else a for n, a in batch.items()}
         return {name: devices.copied(array, self._device) for name, array in arrays.items()}
 
@@ -72,7 +72,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         for group in groups:
             group["lr"] = rate
 
-    # OneFlow 0.9 has functions for the state of random numbers, which do not bring it back.
+    # OneFlow 0.9 has functions for the random state, but they do not restore it.
     def save_training(self, path: str) -> None:
         parts = {"model": self._model, "optimizer": self._optimizer}
         oneflow.save({name: part.state_dict() for name, part in parts.items()}, path)
@@ -92,8 +92,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             )
 
     def clear_gradients(self) -> None:
-        # With several ranks they are views of the buckets of DistributedDataParallel, to which
-        # backward passes add: only then must they be zeroed, and not be dropped, which OneFlow
+        # With several ranks, gradients are views of DistributedDataParallel's buckets, to which
+        # backward passes add. Then they must be zeroed; otherwise they are dropped, as OneFlow
         # recommends.
         self._optimizer.zero_grad(set_to_none=self.rank_context.world_size == 1)
 
@@ -130,7 +130,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             self._graph = self._compiled(compiler.Forward)
 
     def _compiled(self, kind: Any) -> Any:
-        """Return the graph of this ``kind`` beside the step's, compiled when it is first wanted."""
+        """Return the graph of this ``kind``, which is separate from the step's and compiled at its
+        first use."""
         if kind not in self._side_graphs:
             graph = kind(self._source)
             compiler.compile_graph(graph, self._batch)
@@ -159,15 +160,15 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         return float(sum(self.to_numpy(losses).mean(dtype="float64") for losses in handle))
 
     def synchronize(self) -> None:
-        # OneFlow's virtual machine runs behind Python on a CPU too. oneflow.cuda.synchronize()
-        # would wait for a GPU alone.
+        # OneFlow's virtual machine lags behind Python on a CPU too, and oneflow.cuda.synchronize()
+        # only waits for a GPU.
         oneflow._oneflow_internal.eager.Sync()
         if self._device.type == "cuda":
             oneflow.cuda.synchronize(self._device)
 
     def mark(self, handle: Any) -> Any:
-        # One number, computed behind all that is enqueued on the device, and on its way to the host
-        # before the next step is.
+        # One number, computed after all enqueued work and copied to the host before the next step
+        # is enqueued.
         return handle[0].reshape(-1)[:1].clone().to("cpu")
 
     def wait(self, mark: Any) -> None:
@@ -221,7 +222,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def matmul_dtypes(self) -> Dict[str, int]:
         if self._graph_mode:
             return matmuls.compiled(self._graph)
-        forward = self._model.forward  # without the hooks of DistributedDataParallel
+        # the model's own forward, without the hooks of DistributedDataParallel
+        forward = self._model.forward
         return matmuls.watched(self._model, lambda: self._forward(forward))
 
     def compiled(self) -> Dict[str, Any]:
@@ -229,7 +231,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
-            raise Unsupported("nn.Graph does not tell in which messages gradients go")
+            raise Unsupported("nn.Graph does not report the messages of gradients")
         return devices.bucket_bytes(self._model)
 
     def primitives(self) -> Primitives:

@@ -33,7 +33,7 @@ class _Graph(nn.Graph):
     def __init__(self, source: Source) -> None:
         super().__init__()
         self.source = source
-        self.model = source.model  # which makes it a part of the graph
+        self.model = source.model  # registers the model as a part of the graph
         for name, value in OPTIONS.items():
             getattr(self.config, name)(value)
         if source.amp is not None:
@@ -54,7 +54,7 @@ class Training(_Graph):
     def __init__(self, source: Source, optimizer: optim.Optimizer) -> None:
         super().__init__(source)
         self.add_optimizer(optimizer)
-        if source.amp == oneflow.float16:  # bfloat16 has the range of float32
+        if source.amp == oneflow.float16:  # bfloat16 has float32's range: no loss scale
             self.set_grad_scaler(oneflow.amp.GradScaler())
 
     def build(self, batch: Batch) -> List[Tensor]:
@@ -90,13 +90,13 @@ class Forward(_Graph):
 def compile_graph(graph: _Graph, batch: Batch) -> None:
     """Compile ``graph`` for tensors like those of ``batch``, without running it."""
     graph._compile(batch)
-    # Tracing leaves symbols where eager gradients belong; the next graph would stumble on them.
+    # Tracing leaves symbolic gradients in the parameters, which would break the next graph.
     for parameter in graph.model.parameters():
         parameter.to(Tensor).grad = None
 
 
 def proof(graph: _Graph) -> Dict[str, Any]:
-    """Return counts of what was compiled. Raises :class:`Mismatch` where nothing was."""
+    """Return counts of compiled operations. Raises :class:`Mismatch` where nothing was."""
     job = graph._compiled_graph_proto if graph.is_compiled else None
     operators = len(job.net.op) if job is not None else 0
     if not operators:

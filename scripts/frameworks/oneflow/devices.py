@@ -1,6 +1,5 @@
-"""Device of a rank, OneFlow's own mixed precision, tried before it is relied on (where it has no
-effect it says nothing or only warns), and data parallelism of ranks that OneFlow joined when it was
-imported."""
+"""Device of a rank, mixed precision, and data parallelism. OneFlow's mixed precision is tried
+before use, because it may silently have no effect. OneFlow joins the ranks when it is imported."""
 
 from __future__ import annotations
 
@@ -41,9 +40,9 @@ def take(rank_context: RankContext) -> oneflow.device:
 
 
 def copied(array: Any, device: oneflow.device) -> oneflow.Tensor:
-    """Return a copy of ``array`` on the device; a tensor is returned as it is. To a GPU it goes
-    from page-locked memory, which OneFlow's virtual machine copies by a stream of its own while the
-    previous step runs."""
+    """Return a copy of ``array`` on the device; a tensor is returned as it is. For a GPU it is
+    copied from page-locked memory, which OneFlow's virtual machine does in a separate stream while
+    the previous step runs."""
     if isinstance(array, oneflow.Tensor):
         return array
     if device.type == "cuda":
@@ -70,7 +69,7 @@ def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) 
 
 
 DATA_PARALLEL = {
-    # running statistics stay each rank's own: a training step does not read them, and the other
+    # each rank keeps its own running statistics: a training step does not read them, and other
     # frameworks do not send them either
     "broadcast_buffers": False,
 }
@@ -90,7 +89,7 @@ def bucket_bytes(model: nn.Module) -> List[int]:
 
 
 def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
-    """Return ``model`` as one of global tensors, whole in every rank: what OneFlow recommends for
+    """Return ``model`` with global tensors, whole in every rank, as OneFlow recommends for
     data-parallel graphs. Batch normalisation still takes each rank's own statistics. Raises
     :class:`Unsupported` for a model in training whose backward pass OneFlow does not compile."""
     if model.training and any(isinstance(layer, nn.LSTM) for layer in model.modules()):
@@ -103,7 +102,7 @@ def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
 
 
 def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
-    """Return the batches of all ranks as one of global tensors, split along the batch."""
+    """Return the batches of all ranks as global tensors, split along the batch axis."""
     everywhere = oneflow.placement.all(device.type)
     return {
         name: tensor.to_global(placement=everywhere, sbp=oneflow.sbp.split(0))
@@ -112,5 +111,6 @@ def join(batch: Dict[str, Tensor], device: oneflow.device) -> Dict[str, Tensor]:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """Return this rank's part of a global tensor, in the same memory; another tensor as it is."""
+    """Return this rank's part of a global tensor, in the same memory; other tensors are returned
+    unchanged."""
     return tensor.to_local() if tensor.is_global else tensor

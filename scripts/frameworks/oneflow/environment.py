@@ -1,4 +1,4 @@
-"""What must be so before OneFlow is imported, which joins the ranks by itself."""
+"""Set up the process before OneFlow is imported. The import joins the ranks by itself."""
 
 from __future__ import annotations
 
@@ -12,21 +12,23 @@ from harness.adapter import Case, RankContext
 _SECONDS = 120.0
 
 
-#: Its import starts threads, which forks do not have.
+#: The import starts threads, which forks do not have.
 CAN_BE_FORKED = False
 
 
 def prepare(case: Case, rank_context: RankContext) -> None:
-    """Set variables that OneFlow reads when it is imported; wait for the rank that it joins."""
+    """Set variables that OneFlow reads when it is imported; wait for the rank that the import
+    connects to."""
     os.environ["ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION"] = "0"
-    os.environ.setdefault("GLOG_minloglevel", "3")  # the build says at length: no GPU
+    # otherwise a CUDA build prints long warnings without a GPU
+    os.environ.setdefault("GLOG_minloglevel", "3")
     if rank_context.rank > 0:
         wait_for_listener(rank_context.addresses[0])
 
 
 def wait_for_listener(address: str) -> None:
-    """Return when something listens at ``address`` (``host:port``). Where OneFlow finds nobody
-    there it tries again only after ten seconds."""
+    """Return when something listens at ``address`` (``host:port``). OneFlow itself would retry only
+    after ten seconds."""
     host, _, port = address.rpartition(":")
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end:

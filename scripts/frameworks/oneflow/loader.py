@@ -1,5 +1,5 @@
 """Images from files: oneflow.utils.data.DataLoader with worker processes, Pillow's decoder and
-Pillow's transforms, which flowvision's stand on."""
+Pillow's transforms, on which flowvision's are based."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from oneflow.utils.data import DataLoader
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
     """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
-    Workers return numpy arrays, because OneFlow's virtual machine does not survive a fork and could
-    make no tensor."""
+    Workers return numpy arrays, because OneFlow's virtual machine does not survive a fork, so that
+    workers cannot make tensors."""
     yield from DataLoader(
         samples,
         batch_size=batch,

@@ -17,7 +17,7 @@ from oneflow.core.common import data_type_pb2
 
 DTYPES = {"kFloat": "float32", "kFloat16": "float16", "kBFloat16": "bfloat16"}
 
-# operators of a compiled job, those that only the backward pass has in the second line
+# operators of a compiled job; the second line has those of the backward pass only
 OPERATORS = {
     *("conv2d", "matmul", "broadcast_matmul", "batch_matmul", "fused_matmul_bias"),
     *("conv_data_grad", "conv_filter_grad", "broadcast_matmul_grad_b"),
@@ -36,13 +36,13 @@ class Multiplication(nn.Module):
 
 
 def watched(model: nn.Module, forward: Callable[[], Any]) -> Dict[str, int]:
-    """Count the matmuls of one ``forward()`` in eager mode by the dtype that their modules put out.
+    """Count the matmuls of one ``forward()`` in eager mode by the dtype of their modules' outputs.
     Buffers of ``model`` (running statistics) and the random state are left as they were."""
     counts: Dict[str, int] = Counter()
 
     def note(original: Callable[..., Any], *inputs: Tensor) -> Any:
         result = original(*inputs)
-        output = result[0] if isinstance(result, tuple) else result  # an LSTM's, with its states
+        output = result[0] if isinstance(result, tuple) else result  # LSTM: with states
         counts[str(output.dtype).replace("oneflow.", "")] += 1
         return result
 
@@ -50,7 +50,7 @@ def watched(model: nn.Module, forward: Callable[[], Any]) -> Dict[str, int]:
     noted = [module for module in model.modules() if isinstance(module, kinds)]
     kept = [buffer.clone() for buffer in model.buffers()]
     state = oneflow.get_rng_state()
-    for module in noted:  # no hooks: OneFlow 0.9.0 cannot remove them again
+    for module in noted:  # wraps forward, because OneFlow 0.9.0 cannot remove hooks
         module.forward = functools.partial(note, module.forward)  # type: ignore[method-assign]
     try:
         with oneflow.no_grad():

@@ -78,5 +78,5 @@ class Primitives(InPlace):
         return gather
 
     def start_all_reduce(self, held: Tensor) -> Callable[[], Any]:
-        oneflow.comm.all_reduce(held)  # its calls return before their work is done
+        oneflow.comm.all_reduce(held)  # calls return before the work is done
         return lambda: None

@@ -1,5 +1,5 @@
-"""Optimizers of the model config. OneFlow's own follow the rules of ``torch.optim``: weight decay
-of SGD is part of the gradient, that of AdamW is not; epsilon is added after the bias correction."""
+"""Optimizers of the model config. OneFlow's optimizers follow the rules of ``torch.optim``: SGD's
+weight decay is part of the gradient, AdamW's is not; epsilon is added after the bias correction."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def from_model_config(
 ) -> optim.Optimizer:
     """Return the optimizer that the model's hyper-parameters name, for all parameters of ``model``.
 
-    ``fused``: one kernel for many parameters, which OneFlow recommends and has for GPUs alone;
-    ``clips``: it clips the gradients itself, as it does in a graph. Raises :class:`Unsupported`
-    where it would not by the norm of all."""
+    ``fused``: one kernel for many parameters, which OneFlow recommends, and has for GPUs only;
+    ``clips``: whether the optimizer clips the gradients itself, as in a graph. Raises
+    :class:`Unsupported` where it would not clip by the norm of all gradients."""
     hyper = model_config["hyperparameters"]
     groups = groups_by_decay(dict(model.named_parameters()), hyper)
     limit = hyper.get("clip_global_norm")
@@ -36,8 +36,8 @@ def from_model_config(
 def clip_global_norm(gradients: List[Tensor], limit: float) -> None:
     """Scale ``gradients``, in place, so that their global norm is at most ``limit``.
 
-    Not OneFlow's ``clip_grad``: on a CPU its norm adds up squares one after the other in float32
-    and loses the small ones, 2.6 % of the norm of BERT's 23 million word embeddings."""
+    OneFlow's ``clip_grad`` is not used: on a CPU it adds up squares one by one in float32 and loses
+    small ones, 2.6 % of the norm of BERT's 23 million word embeddings."""
     norm = oneflow.stack([(gradient * gradient).sum() for gradient in gradients]).sum().sqrt()
     factor = (limit / (norm + 1e-6)).clamp(max=1.0)  # 1e-6: as in clip_grad
     for gradient in gradients:

@@ -29,7 +29,7 @@ from . import compiler, devices, matmuls, micro, optimizers
 
 Outputs = Tuple[paddle.Tensor, ...]
 
-# the end of the names that Paddle gives running statistics, in the shared names
+# shared endings of running statistics, by Paddle's endings
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}
 
 
@@ -68,7 +68,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             return
         self._wrapped = self._network
         if self._process_group:
-            self._wrapped = paddle.DataParallel(self._network)  # with the weights of rank 0
+            self._wrapped = paddle.DataParallel(self._network)  # copies rank 0's weights to all
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
         self._optimizer = optimizers.from_model_config(self._model, self.model_config, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
@@ -90,7 +90,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def save_training(self, path: str) -> None:
         parts = {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
         kept: Dict[str, Any] = {name: part.state_dict() for name, part in parts.items()}
-        # which the states of the optimizer are named by; they count on with each model of a process
+        # optimizer states are named by parameters, whose numbers grow with each model of a process
         kept["names"] = [parameter.name for parameter in self._model.parameters()]
         paddle.save(kept, path)
 
@@ -105,7 +105,8 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             self._scaler.load_state_dict(kept["scaler"])
 
     def clear_gradients(self) -> None:
-        self._optimizer.clear_grad(set_to_zero=False)  # freed: the backward pass writes, not adds
+        # freed, so that the backward pass overwrites instead of adding
+        self._optimizer.clear_grad(set_to_zero=False)
 
     def loss(self, number: int) -> Any:
         batch = self._micro_batches[number]
@@ -113,14 +114,15 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return self.share(self._definition.loss(outputs, batch.tensors))
 
     def backward(self, loss: Any) -> None:
-        self._scaler.scale(loss).backward()  # DataParallel averages the gradients in here
+        self._scaler.scale(loss).backward()  # DataParallel averages the gradients in this call
 
     def unsynchronized(self) -> ContextManager[Any]:
-        # around forward passes, too, as the reference of DataParallel.no_sync has it
+        # also around forward passes, as the reference of DataParallel.no_sync shows
         return self._wrapped.no_sync() if self._process_group else contextlib.nullcontext()
 
     def update(self) -> None:
-        self._scaler.step(self._optimizer)  # clips the unscaled gradients where the optimizer says
+        # clips the unscaled gradients if the optimizer is set to
+        self._scaler.step(self._optimizer)
         self._scaler.update()
 
     def infer(self) -> Outputs:
@@ -131,7 +133,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return tuple(self._network(self._inputs))
 
     def synchronize(self) -> None:
-        # on the CPU all work is done when its call returns, and this call is refused
+        # on the CPU work is complete when its call returns, and Paddle refuses this call
         if self._gpu:
             paddle.device.synchronize()
 
@@ -158,20 +160,20 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return settings
 
     def state(self) -> Dict[str, Variable]:
-        # one behind flattened images says so: (channels, height, width)
+        # (channels, height, width), for layers after flattened images
         flattened = {
             f"{name}.weight": layer.flattened
             for name, layer in self._model.named_sublayers()
             if hasattr(layer, "flattened")
         }
 
-        # Paddle's parameters include the running statistics; its dense layers are (in, out),
-        # its recurrent ones (out, in)
+        # Paddle's parameters include running statistics; dense layers are (in, out), recurrent ones
+        # (out, in)
         def variable(name: str, tensor: Any) -> Variable:
             trained = not tensor.stop_gradient
             if name in flattened:
                 return Variable(tensor, DENSE_CHWO, trained, (*flattened[name], tensor.shape[1]))
-            # a matrix of a recurrent layer is named weight_ih_l0 and the like
+            # matrices of recurrent layers have names such as weight_ih_l0
             recurrent = name.rpartition(".")[2].startswith("weight_")
             axes = DENSE_OI if recurrent else CONVOLUTION_OIHW if tensor.ndim == 4 else SAME
             return Variable(tensor, axes, trained)
@@ -237,7 +239,7 @@ def _shared_name(name: str) -> str:
 
 
 def _renamed(state: str, names: Dict[str, str]) -> str:
-    """Return the name of an optimizer's state with the new name of its parameter, of ``names``."""
+    """Return the name of an optimizer's state with its parameter renamed by ``names``."""
     for old, new in names.items():
         if state.startswith(f"{old}_"):
             return new + state[len(old) :]

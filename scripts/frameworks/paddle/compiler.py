@@ -13,31 +13,31 @@ import paddle
 from harness.adapter import Mismatch, Unsupported
 from paddle import Tensor, nn
 
-#: Runs the operations of a program in order, as ``to_static`` does by default. With ``full_graph``
-#: threads hand them out to each other, which takes a CPU's cores from the operations: a training
-#: step of ResNet-50 took 15 % longer on two cores.
+#: Flag that runs the operations of a program in order, as ``to_static`` does by default. With
+#: ``full_graph`` alone, threads hand operations to each other, which takes cores of a CPU from the
+#: operations: a training step of ResNet-50 took 15 % longer on two cores.
 _IN_ORDER = "FLAGS_enable_pir_in_executor_trace_run"
 
 
 def compile_model(model: nn.Layer, inputs: Tuple[Tensor, ...], amp: bool) -> None:
-    """Turn ``model.forward`` into a program, in place and now. Raises :class:`Unsupported` where
-    an operator does not take what auto_cast gives it."""
+    """Turn ``model.forward`` into a program, in place and now. Raises :class:`Unsupported` where an
+    operator refuses the dtypes that auto_cast passes to it."""
     paddle.set_flags({_IN_ORDER: True})
-    # full_graph: a graph break would leave a part of the model to the dynamic graph
+    # full_graph, because a graph break would run a part of the model in the dynamic graph
     paddle.jit.to_static(model, full_graph=True, backend=None)
     try:
         trace(model, inputs)
     except TypeError as error:
         if not amp:
             raise
-        # the last line that names an error, without its traceback
+        # the last line that names an error, without the traceback
         said = (re.findall(r"^.*Error: .*$", str(error), re.MULTILINE) or [str(error)])[-1].strip()
         raise Unsupported(f"auto_cast in a program: {said}") from error
 
 
 def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
-    """Return the program of one forward pass of ``model``; the one that runs, where it is
-    compiled."""
+    """Return the program of one forward pass of ``model``; for a compiled model, the program that
+    runs."""
     function = model.forward
     if not hasattr(function, "get_concrete_program"):
         function = paddle.jit.to_static(function, full_graph=True, backend=None)
@@ -46,11 +46,11 @@ def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:
 
 
 def proof(model: nn.Layer) -> Dict[str, Any]:
-    """Return counts of what was compiled and run. Raises :class:`Mismatch` where no program ran,
-    e.g. after ``paddle.jit.enable_to_static(False)``."""
+    """Return counts of compiled and executed programs. Raises :class:`Mismatch` where no program
+    ran, e.g. after ``paddle.jit.enable_to_static(False)``."""
     function = model.forward
     _, (_, layer) = function.program_cache.last()
-    if not layer._scope_cache:  # each run of the program has its variables in a scope
+    if not layer._scope_cache:  # each executed program has a scope with its variables
         raise Mismatch("to_static made a program, but the model ran without it")
     programs = {"forward": layer.program.forward_program}
     if model.training:

@@ -17,13 +17,13 @@ from paddle.amp.amp_lists import WHITE_LIST
 def take(rank_context: RankContext) -> bool:
     """Make the device of ``rank_context`` Paddle's own; returns whether it is a GPU. Raises
     :class:`Unsupported` where it is not there."""
-    # the environment's OMP_NUM_THREADS and FLAGS_paddle_num_threads leave MKL with one thread
+    # with the environment's OMP_NUM_THREADS and FLAGS_paddle_num_threads alone, MKL has one thread
     paddle.base.core.set_num_threads(rank_context.threads)
     name, has_cuda = f"PaddlePaddle {paddle.__version__}", paddle.is_compiled_with_cuda()
     if not takes_gpu(rank_context, name, has_cuda, paddle.device.cuda.device_count):
         paddle.set_device("cpu")
         return False
-    # the process group reads it
+    # read by the process group
     os.environ.update(FLAGS_selected_gpus=str(rank_context.local_rank))
     paddle.set_device(f"gpu:{rank_context.local_rank}")
     return True
@@ -54,7 +54,7 @@ def require_amp(dtype: str) -> None:
             matmul = paddle.matmul(operand, operand)
     if matmul.dtype != getattr(paddle, dtype):
         said = "; ".join(str(warning.message) for warning in caught)
-        raise Unsupported(f"a product under auto_cast is {matmul.dtype}: {said}")
+        raise Unsupported(f"a matmul under auto_cast has the dtype {matmul.dtype}: {said}")
 
 
 def require_amp_of(model: nn.Layer) -> None:
@@ -67,8 +67,8 @@ def require_amp_of(model: nn.Layer) -> None:
 
 class Network(nn.Layer):
     """``model`` in Paddle's mixed precision O1 (matmuls in ``dtype``, parameters in float32), or
-    as it is where ``dtype`` is float32. Takes the model's inputs as one tuple: to_static knows no
-    ``*inputs``."""
+    unchanged where ``dtype`` is float32. It takes the model's inputs as one tuple, because
+    to_static does not support ``*inputs``."""
 
     def __init__(self, model: nn.Layer, dtype: str) -> None:
         super().__init__()
@@ -78,13 +78,13 @@ class Network(nn.Layer):
     def forward(self, inputs: Tuple[Tensor, ...]) -> Tuple[Tensor, ...]:
         if self.dtype == "float32":
             return self.model(*inputs)
-        # in here, because to_static takes no notice of an auto_cast around its program
+        # inside the forward pass, because to_static ignores an auto_cast around its program
         with paddle.amp.auto_cast(dtype=self.dtype, level="O1"):
             return self.model(*inputs)
 
 
 def settings(rank_context: RankContext, gpu: bool) -> Dict[str, Any]:
-    """Return the settings that act on the device: JSON values."""
+    """Return the settings that act on the device, as JSON values."""
     settings: Dict[str, Any] = {"threads": rank_context.threads, "data_format": data_format()}
     if gpu:
         settings["tf32_override"] = os.environ.get("NVIDIA_TF32_OVERRIDE")
@@ -101,7 +101,8 @@ def join(rank_context: RankContext) -> str:
     address = rank_context.addresses[rank_context.rank].rpartition(":")[0]
     own = interfaces.interface_with(address)
     if own and backend == "gloo":
-        os.environ.setdefault("GLOO_SOCKET_IFNAME", own)  # else wherever the host's name leads
+        # by default Gloo listens at the address of the host's name
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", own)
     host, _, port = rank_context.addresses[0].rpartition(":")
     os.environ.update(
         {
@@ -121,7 +122,7 @@ def join(rank_context: RankContext) -> str:
 def group_bytes(wrapped: Any) -> List[int]:
     """Return the bytes of each group of gradients that DataParallel sends at once, in the order of
     the backward pass."""
-    # the parameters that DataParallel numbers, in its order
+    # parameters in DataParallel's order
     layers = wrapped.sublayers()
     parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
     sizes = [

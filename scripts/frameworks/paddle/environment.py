@@ -10,8 +10,8 @@ from harness.adapter import Case, RankContext
 
 def prepare(case: Case, rank_context: RankContext) -> None:
     """Set a variable that Paddle's libraries read when they are loaded."""
-    # cuBLAS and cuDNN read it when they are loaded
+    # read by cuBLAS and cuDNN when they are loaded
     if case.precision != "tf32":
         os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-    # a compiler cache for extensions, which none here is
+    # ccache is for extensions, of which there are none here
     warnings.filterwarnings("ignore", message="No ccache found")

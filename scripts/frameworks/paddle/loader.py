@@ -30,8 +30,8 @@ class Images(one_by_one.ImageSamples):
 
 
 class Guarded:
-    """A data set whose error ends the loader. Without workers a thread of PaddlePaddle reads it and
-    dies of an error in silence: who waits for its batch would wait for ever."""
+    """Data set whose errors end the loader. Without workers, a thread of PaddlePaddle reads the
+    data; after an error it would end silently, and its batch would never come."""
 
     def __init__(self, samples: Any) -> None:
         self._samples = samples
@@ -61,9 +61,10 @@ def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterato
         return_list=True,
         timeout=1 if workers else 0,
     )
-    # A forked process must not collect its parent's garbage: a reader of an earlier epoch among it
+    # A forked process must not collect its parent's garbage, because a reader of an earlier epoch
     # would wait forever for threads that only the parent has.
-    is_frozen = gc.get_freeze_count() > 0  # by a timed window, whose own garbage is little
+    # Within a timed window, objects are frozen already and there is little garbage.
+    is_frozen = gc.get_freeze_count() > 0
     if is_frozen:
         gc.collect()
     else:

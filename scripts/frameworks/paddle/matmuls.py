@@ -18,12 +18,12 @@ MATMULS = {
     "depthwise_conv2d": 1,
     "matmul": 1,
     "matmul_v2": 1,
-    "linear_v2": 1,  # of CUDA builds
+    "linear_v2": 1,  # in CUDA builds
     "flash_attn": 2,
     "memory_efficient_attention": 2,
-    "rnn": 1,  # all matmuls of all recurrent layers
+    "rnn": 1,  # counts all matmuls of all recurrent layers as one
 }
-COLUMNS = ("float16", "bfloat16", "float32", "other")  # of a line of the statistics
+COLUMNS = ("float16", "bfloat16", "float32", "other")  # columns of a line of the statistics
 
 
 @contextlib.contextmanager
@@ -40,10 +40,10 @@ def _unchanged(model: nn.Layer) -> Iterator[None]:
 
 
 def watch(model: nn.Layer, forward: Callable[[], Any]) -> Dict[str, int]:
-    """Count the matmuls of one ``forward()`` in the dynamic graph: those that Paddle's statistics
-    of low precision count."""
+    """Count the matmuls of one ``forward()`` in the dynamic graph, by Paddle's statistics of low
+    precision."""
     with paddle.no_grad(), _unchanged(model), contextlib.redirect_stdout(io.StringIO()):
-        debugging.enable_operator_stats_collection()  # it prints a table
+        debugging.enable_operator_stats_collection()  # suppresses the table that it prints
         forward()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()

@@ -43,14 +43,14 @@ class Primitives(InPlace):
             "data_format": layout,
         }  # fmt: skip
         images = SHARED[0] if layout == "NHWC" else CHANNELS_FIRST[0]
-        axes = (images, CHANNELS_FIRST[1])  # kernels are OIHW in both
+        axes = (images, CHANNELS_FIRST[1])  # kernels are OIHW in both layouts
         return LayerFunction(lambda x, weight: F.conv2d(x, weight, **options), axes)
 
     def attention(self, shape: AttentionShape) -> LayerFunction:
         sharing = shape.heads // shape.key_value_heads
 
         def attended(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-            if sharing > 1:  # a head of keys for each of queries
+            if sharing > 1:  # repeats key heads, one for each query head
                 key, value = (paddle.repeat_interleave(heads, sharing, 2) for heads in (key, value))
             return F.scaled_dot_product_attention(query, key, value, is_causal=shape.causal)
 

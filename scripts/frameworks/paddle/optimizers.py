@@ -25,9 +25,9 @@ def from_model_config(
                 parameter.regularizer = paddle.regularizer.L2Decay(0.0)
         return paddle.optimizer.Momentum(
             momentum=hyper["momentum"],
-            # coupled: added to the gradient, on all parameters without a regularizer of their own
+            # coupled: added to the gradient of all parameters without their own regularizer
             weight_decay=paddle.regularizer.L2Decay(hyper["weight_decay"]),
-            use_multi_tensor=True,  # one update for all parameters, as Momentum's reference says
+            use_multi_tensor=True,  # one update for all parameters, as in Momentum's reference
             **common,
         )
     limit = hyper.get("clip_global_norm")
@@ -37,7 +37,8 @@ def from_model_config(
         all_scaled = all(rule.trust_ratio for rule in rules.values())
         if not all_scaled and any(bool(r.weight_decay) != r.trust_ratio for r in rules.values()):
             raise Unsupported(
-                "PaddlePaddle's Lamb applies trust ratios to what decays or to everything"
+                "PaddlePaddle's Lamb applies trust ratios either to parameters with weight decay "
+                "or to all"
             )
         return paddle.optimizer.Lamb(
             lamb_weight_decay=hyper["weight_decay"],
@@ -45,7 +46,7 @@ def from_model_config(
             always_adapt=all_scaled,
             **common,
         )
-    for parameter in model.parameters():  # not by AdamW's lr_ratio, which is of GPUs alone
+    for parameter in model.parameters():  # not AdamW's lr_ratio, which exists on GPUs only
         if parameter.name in rules:
             parameter.optimize_attr["learning_rate"] = rules[parameter.name].rate_factor
     return paddle.optimizer.AdamW(

@@ -51,7 +51,7 @@ class PyTorchAdapter(
 
     def start(self) -> None:
         torch.set_num_threads(self.rank_context.threads)
-        if torch.get_num_interop_threads() != 1:  # which a process may set once
+        if torch.get_num_interop_threads() != 1:  # a process may set it only once
             torch.set_num_interop_threads(1)
         self._device = devices.take(self.rank_context)
         self._cuda = self._device.type == "cuda"
@@ -77,12 +77,12 @@ class PyTorchAdapter(
         """Return the sharding of the model over the ranks."""
         case, name = self.case, self.case.parallelism
         if case.compiler != "none":
-            raise Unsupported(f"with {name} a step runs without a compiler here")
+            raise Unsupported(f"with {name} a step runs without a compiler")
         if self._in_float8:
-            raise Unsupported(f"with {name} no layer multiplies in float8 here")
+            raise Unsupported(f"with {name} no layer multiplies in float8")
         if self._amp and self._dtype == torch.float16:
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
-        # PyTorch takes a second to import what they need
+        # imported here, because PyTorch takes a second to import their modules
         if self._in_stages:
             from .parallel.pipeline import Pipeline
 
@@ -100,11 +100,11 @@ class PyTorchAdapter(
             devices.narrow(self._model, self._dtype)
         if self._in_float8:
             float8.convert(self._model, self.case.precision, self._dtype)
-        if self._sharding:  # on the host, where it fits: no device need hold all of it
+        if self._sharding:  # made on the host, so that no device must hold the whole model
             self._sharding.apply(self._model, definition, self.case.sequence_length)
         else:
             self._model.to(self._device)
-        # dropout differs between those that have samples of their own, or layers
+        # dropout differs between ranks with different samples or layers
         group = self.rank_context.rank // self.case.layout.tensor
         torch.manual_seed(self.rank_context.seed + 1 + group)
         if self.case.compiler != "none":
@@ -121,8 +121,8 @@ class PyTorchAdapter(
             self._optimizer = definition.optimizer(self._model)
         else:
             self._optimizer = optimizers.from_model_config(self._model, self.model_config)
-        # bfloat16 has the range of float32: only float16 needs its loss scaled, where the
-        # parameters, which it is scaled back for, have more of it
+        # bfloat16 has the range of float32. Only float16 needs loss scaling, and only where the
+        # parameters, for which gradients are unscaled, have a wider range.
         scaled = self._amp and self._dtype == torch.float16
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=scaled)
         self._clip = optimizers.clipping(self._model, self._sharding, self.model_config)
@@ -150,10 +150,11 @@ class PyTorchAdapter(
         return self.share(self._definition.loss(outputs, batch.tensors))
 
     def backward(self, loss: Any) -> None:
-        self._scaler.scale(loss).backward()  # DistributedDataParallel averages gradients in here
+        # DistributedDataParallel averages gradients in this call
+        self._scaler.scale(loss).backward()
 
     def unsynchronized(self) -> ContextManager[Any]:
-        # around forward passes, too, as the reference of DistributedDataParallel.no_sync says
+        # also around forward passes, as the reference of DistributedDataParallel.no_sync says
         if self._sharding:
             return self._sharding.unsynchronized()
         return self._wrapped.no_sync() if self._process_group else contextlib.nullcontext()
@@ -170,7 +171,7 @@ class PyTorchAdapter(
 
     def update(self) -> None:
         if self._clip is not None:
-            self._scaler.unscale_(self._optimizer)  # the norm is that of the unscaled gradients
+            self._scaler.unscale_(self._optimizer)  # clipping uses the norm of unscaled gradients
             self._clip()
         self._scaler.step(self._optimizer)
         self._scaler.update()
@@ -186,9 +187,9 @@ class PyTorchAdapter(
         return self._checked(outputs)
 
     def _checked(self, outputs: Outputs) -> Outputs:
-        """Return ``outputs``. Raises :class:`Mismatch` where their precision is another."""
+        """Return ``outputs``. Raises :class:`Mismatch` where they have another precision."""
         if "own" in self.model_config:
-            flat: Outputs = self._definition.flat(outputs)  # whose dtypes are the model's own
+            flat: Outputs = self._definition.flat(outputs)  # users' models choose their own dtypes
             return flat
         for logits in outputs:
             if logits.dtype != self._dtype:
@@ -206,7 +207,7 @@ class PyTorchAdapter(
         optimizers.set_rate(self._optimizer, rate)
 
     def _lasting(self) -> Dict[str, Any]:
-        """Return the parts of a training whose states it goes on from."""
+        """Return the parts of a training whose states a checkpoint holds."""
         return {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
 
     def save_training(self, path: str) -> None:
@@ -225,7 +226,7 @@ class PyTorchAdapter(
             torch.cuda.set_rng_state(kept["random_cuda"].cpu(), self._device)
 
     def read(self, handle: Outputs) -> float:
-        # summed in float64 without a copy in it, which would count as the step's memory
+        # summed in float64 without a float64 copy, which would count as the step's memory
         total = sum(tensor.sum(dtype=torch.float64) for tensor in handle)
         return total.item() / sum(tensor.numel() for tensor in handle)
 
@@ -234,7 +235,7 @@ class PyTorchAdapter(
             torch.cuda.synchronize(self._device)
 
     def blocking(self) -> bool:
-        return not self._cuda  # on the CPU all work is done when its call returns
+        return not self._cuda  # on the CPU work is complete when its call returns
 
     def mark(self, handle: Outputs) -> Any:
         return torch.cuda.current_stream().record_event() if self._cuda else handle
@@ -294,11 +295,11 @@ class PyTorchAdapter(
         return self._scaler.get_scale() if self._scaler.is_enabled() else 1.0
 
     def logits(self) -> Outputs:
-        with torch.set_grad_enabled(self.trains):  # what the step compiled
+        with torch.set_grad_enabled(self.trains):  # the mode in which the step was compiled
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
     def _watch(self) -> matmuls.Watch:
-        # of the model without a compiler, which only `forward` is: single matmuls
+        # forward of the uncompiled model, which runs single matmuls
         eager = (self._sharding or self._model).forward
         return matmuls.watch(self._model, lambda: self._forward(eager), self._device)
 
@@ -334,14 +335,17 @@ class PyTorchAdapter(
 
     @property
     def _whole_graph(self) -> bool:
-        """Return whether a graph break is a failure. Those of a user's model are counted."""
+        """Return whether a graph break is a failure. In a user's model, graph breaks are counted
+        instead."""
         return "own" not in self.model_config
 
     @property
     def _data_parallel_options(self) -> Dict[str, Any]:
-        # Some passes of a user's model may leave out parameters; of ours each has a gradient, once.
+        # Some passes of a user's model may leave out parameters; in our models each parameter has
+        # one gradient.
         own = "own" in self.model_config
-        # It learns a static graph from its first pass, which must average gradients.
+        # DistributedDataParallel learns a static graph from its first pass, which must average
+        # gradients.
         static = not own and self.case.accumulation == 1
         return {**data_parallel.OPTIONS, "static_graph": static, "find_unused_parameters": own}
 
@@ -371,8 +375,8 @@ class PyTorchAdapter(
 
     @property
     def _without_gradients(self) -> Any:
-        """The mode in which the model only answers. In inference mode PyTorch hands tensors that
-        hold others whole operations, which torchao's of float8 do not know."""
+        """Return the mode for inference. In inference mode PyTorch passes composite operations to
+        wrapper tensors, which torchao's float8 tensors do not support."""
         return torch.no_grad if self._in_float8 else torch.inference_mode
 
     def _pass(self, run: Callable[..., Any], *tokens: Any) -> Any:
@@ -388,7 +392,8 @@ class PyTorchAdapter(
 
     def stop(self) -> None:
         if torch.distributed.is_initialized():
-            # Freed after its group, DistributedDataParallel sometimes waits for ever (2.13).
+            # Freed before its process group; in the other order, DistributedDataParallel sometimes
+            # waits for ever (2.13).
             self._wrapped = None
             torch.distributed.destroy_process_group()
 

@@ -18,7 +18,7 @@ TRITON_CAPABILITY = (7, 0)
 AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
 #: For inference, with the gradients off: README of amd/ZenDNN-pytorch-plugin.
 ZENTORCH = "zentorch"
-#: Most compilations that PyTorch keeps a reason of.
+#: Most compilations whose reasons PyTorch keeps.
 _KEPT = 10_000
 #: Most different graph breaks that are named, and characters of each.
 _NAMED, _LONGEST = 20, 300
@@ -30,13 +30,15 @@ def _mode(name: str) -> Optional[str]:
 
 
 def require(name: str, device: torch.device, train: bool, micro_steps: int) -> None:
-    """Raise :class:`Unsupported` where TorchInductor has nothing to generate code with, its mode
-    nothing to do, or its CUDA graphs overwrite gradients that micro-steps add up."""
+    """Raise :class:`Unsupported` where TorchInductor lacks a code generator, where its mode has no
+    effect, or where its CUDA graphs overwrite gradients that micro-steps add up."""
     if name == ZENTORCH:
         _require_zentorch(device, train)
     if device.type == "cpu":
         if _mode(name) == GRAPHS:
-            raise Unsupported(f"TorchInductor's {GRAPHS} is CUDA graphs, which a CPU does not have")
+            raise Unsupported(
+                f"TorchInductor's {GRAPHS} uses CUDA graphs, which a CPU does not have"
+            )
         if _mode(name) == AUTOTUNED and train:
             raise Unsupported(
                 f"TorchInductor's {AUTOTUNED} on a CPU has kernels for inference only"
@@ -55,15 +57,15 @@ def require(name: str, device: torch.device, train: bool, micro_steps: int) -> N
         # an error in some versions (pytorch#169545), wrong gradients in others (pytorch#96693)
         raise Unsupported(
             "CUDA graphs keep their outputs until the next run: a micro-step overwrites gradients "
-            "that the one before it has left"
+            "of the previous one"
         )
 
 
 def _require_zentorch(device: torch.device, train: bool) -> None:
     if device.type != "cpu":
-        raise Unsupported("zentorch is for CPUs alone")
+        raise Unsupported("zentorch is for CPUs only")
     if train:
-        raise Unsupported("zentorch optimizes inference alone")
+        raise Unsupported("zentorch optimizes inference only")
     if importlib.util.find_spec(ZENTORCH) is None:
         raise Unsupported("zentorch is not installed; envs/pytorch-zentorch.yaml has it")
     import zentorch._C
@@ -74,7 +76,7 @@ def _require_zentorch(device: torch.device, train: bool) -> None:
 
 def compile_module(model: nn.Module, name: str, device: torch.device, whole: bool) -> None:
     """Compile ``model`` in place, before DistributedDataParallel wraps it. ``whole``: refuse graph
-    breaks, which leave parts of the model to eager mode.
+    breaks, after which parts of the model run in eager mode.
 
     PyTorch's "Where to apply torch.compile" (programming model) recommends ``Module.compile`` and,
     with DistributedDataParallel, the module inside the wrapper; Dynamo still splits the graph at
@@ -93,7 +95,7 @@ def compile_module(model: nn.Module, name: str, device: torch.device, whole: boo
         import torch._inductor.config as inductor
 
         inductor.freezing = True
-    torch._dynamo.config.suppress_errors = False  # an environment variable may have said otherwise
+    torch._dynamo.config.suppress_errors = False  # an environment variable may have set it
     torch._dynamo.utils.set_compilation_metrics_limit(_KEPT)
     if name == ZENTORCH:
         import zentorch  # noqa: F401  (registers the backend)
@@ -104,7 +106,7 @@ def compile_module(model: nn.Module, name: str, device: torch.device, whole: boo
 
 
 def recompilations() -> List[str]:
-    """Return the reason of each compilation of code that was compiled before, in order."""
+    """Return the reason of each recompilation, in order."""
     from torch._dynamo.utils import get_compilation_metrics
 
     reasons = [entry.recompile_reason for entry in get_compilation_metrics()]
@@ -112,8 +114,8 @@ def recompilations() -> List[str]:
 
 
 def _graph_breaks() -> List[str]:
-    """Return each different graph break since the process started: where and why. Compiling anew
-    breaks at the same places."""
+    """Return place and reason of each distinct graph break since the process started.
+    Recompilations break at the same places."""
     from torch._dynamo.utils import graph_break_reasons
 
     found = []
@@ -129,11 +131,11 @@ def _short(text: str) -> str:
 
 
 def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
-    """Return counts of what was compiled since the process started. ``whole``: as for
-    :func:`compile_module`; ``step``: a further step, of which zentorch's operators are counted.
+    """Return counts of compilations since the process started. ``whole``: as for
+    :func:`compile_module`; ``step``: runs a further step, whose zentorch operators are counted.
 
-    Raises :class:`Mismatch` where nothing was, e.g. under ``TORCHDYNAMO_DISABLE``, or where the
-    mode had no effect; :class:`Unsupported` where it had no kernels to choose from."""
+    Raises :class:`Mismatch` where nothing was compiled, e.g. under ``TORCHDYNAMO_DISABLE``, or
+    where the mode had no effect; :class:`Unsupported` where it had no kernels to choose from."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
@@ -178,5 +180,5 @@ def operators_of_zentorch(step: Callable[[], Any]) -> Dict[str, int]:
         if event.key.startswith(f"{ZENTORCH}::")
     }
     if not counts:
-        raise Mismatch("zentorch's backend left no operator of its own in the compiled model")
+        raise Mismatch("the compiled model has no operator of zentorch")
     return counts

@@ -1,4 +1,4 @@
-"""The device a rank computes on, its precision, and what PyTorch says is set for it."""
+"""Device of a rank, its precision, and the settings that PyTorch reports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.adapter import (
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-#: Precisions in which the model itself is kept.
+#: Precisions in which the whole model is stored.
 WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
@@ -27,7 +27,7 @@ def take(rank_context: RankContext) -> torch.device:
         return torch.device("cpu")
     try:
         torch.cuda.init()
-    except RuntimeError as error:  # too old a driver, for example
+    except RuntimeError as error:  # for example because the driver is too old
         raise no_device(f"{name}: {error}") from error
     device = torch.device("cuda", rank_context.local_rank)
     torch.cuda.set_device(device)
@@ -36,8 +36,8 @@ def take(rank_context: RankContext) -> torch.device:
 
 
 def set_precision(precision: str, device: torch.device) -> torch.dtype:
-    """Switch TF32 off, or on where it is the ``precision``, and return the dtype of what matmuls
-    take. Raises :class:`Unsupported` where the device has no TF32, or no bfloat16."""
+    """Switch TF32 off, or on where it is the ``precision``, and return the dtype of matmul
+    operands. Raises :class:`Unsupported` where the device has no TF32, or no bfloat16."""
     tf32, gpu = precision == "tf32", device.type == "cuda"
     if tf32 and gpu:
         capability = torch.cuda.get_device_capability(device)
@@ -49,13 +49,13 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
     torch.backends.cudnn.allow_tf32 = tf32
     if precision in ("fp32", "tf32"):
         return torch.float32
-    # where no fused kernel takes dropout (CPU), attention is plain matmuls, and without this
-    # they would be done in float32
+    # Where no fused kernel supports dropout (CPU), attention consists of plain matmuls, which would
+    # run in float32 without this.
     torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp(True)
     if precision in WHOLE:
         return WHOLE[precision]
     has_bfloat16 = not gpu or torch.cuda.is_bf16_supported(including_emulation=False)
-    mixed = precision if is_mixed(precision) else "amp"  # float8 is within it
+    mixed = precision if is_mixed(precision) else "amp"  # float8 is combined with amp
     dtype: torch.dtype = getattr(torch, matmul_dtype(mixed, has_bfloat16, "PyTorch on this GPU"))
     return dtype
 
@@ -72,18 +72,19 @@ class Copies:
         there = {name: array for name, array in batch.items() if isinstance(array, torch.Tensor)}
         arrays = {name: array for name, array in batch.items() if name not in there}
         if self._stream is None:
-            # copied here, too, where the tensor would be the array that is overwritten
+            # copied, because the tensor would share memory with an array that is overwritten
             return {name: torch.from_numpy(array).clone() for name, array in arrays.items()}
         with torch.cuda.stream(self._stream):
             tensors = {
-                # from page-locked memory, which a device reads by itself
+                # from page-locked memory, which a GPU reads directly
                 name: torch.from_numpy(array).pin_memory().to(self._device, non_blocking=True)
                 for name, array in arrays.items()
             }
         steps = torch.cuda.current_stream(self._device)
         steps.wait_stream(self._stream)
         for tensor in tensors.values():
-            tensor.record_stream(steps)  # else its memory were free for the next copy too early
+            # otherwise its memory would be freed for the next copy too early
+            tensor.record_stream(steps)
         return {**tensors, **there}
 
 
@@ -96,14 +97,14 @@ def dtype_of(tensor: torch.Tensor, precision: torch.dtype) -> torch.dtype:
 
 
 def real(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor; real and imaginary parts of a complex one along a last axis."""
+    """Return a tensor; for a complex one, real and imaginary parts along a last axis."""
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
 def narrow(model: nn.Module, dtype: torch.dtype) -> nn.Module:
     """Convert the parameters of ``model`` to ``dtype``, in place, and return it. In a half
-    precision, normalisations with running statistics stay in float32: these are sums of many
-    batches, and their kernels take them in float32."""
+    precision, normalisations with running statistics stay in float32, because the statistics are
+    sums over many batches, which kernels take in float32."""
     model._apply(lambda tensor: tensor.to(dtype_of(tensor, dtype)))
     for module in model.modules():
         if dtype.itemsize < 4 and isinstance(module, nn.modules.batchnorm._BatchNorm):
@@ -121,7 +122,7 @@ def narrow_inputs(inputs: Any, dtype: torch.dtype) -> Any:
 
 
 class Widening(TorchDispatchMode):
-    """Mode in which a model's own conversions to a narrower floating-point dtype give float64."""
+    """Mode in which a model's conversions to a narrower floating-point dtype return float64."""
 
     def __enter__(self) -> Widening:
         self._before = torch.get_default_dtype()

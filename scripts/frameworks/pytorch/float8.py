@@ -1,7 +1,7 @@
 """Linear layers whose matmuls take float8, by torchao; the rest of a model runs as under ``amp``.
 
-Operands are scaled to float8's range and rounded each time; what is multiplied is float8
-(``torch._scaled_mm``), what is added up is not. Weights, gradients and optimizer stay as they are.
+Operands are scaled to float8's range and rounded each time; products are of float8
+(``torch._scaled_mm``), sums are not. Weights, gradients and optimizer stay as they are.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from harness.adapter import Unsupported
 from torch import nn
 
 #: torchao's recipe of each precision. ``tensorwise``: a scale for each tensor, E4M3 in the forward
-#: pass and E5M2 for the gradients that come back, which others call hybrid. ``rowwise``: a scale
-#: for each row, E4M3 in both.
+#: pass and E5M2 for gradients, also called hybrid. ``rowwise``: a scale for each row, E4M3 in both.
 RECIPES = {"fp8": "tensorwise", "fp8_e4m3": "rowwise"}
-#: The kernels want matrices whose sides are multiples of this.
+#: Sides of matrices must be multiples of this number for the kernels.
 MULTIPLE = 16
 #: The first compute capability whose matrix units take float8.
 CAPABILITY = (8, 9)
@@ -35,18 +34,19 @@ def require(precision: str, device: torch.device) -> None:
 
 def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
     """Make the linear layers of ``model`` multiply in float8 where both extents of their weights
-    are multiples of 16. ``dtype``: of their inputs. Raises :class:`Unsupported` where none can, or
-    where most of the model could not."""
+    are multiples of 16. ``dtype``: of their inputs. Raises :class:`Unsupported` where no layer can,
+    or where most of the model cannot."""
     if any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules()):
         raise Unsupported("PyTorch has no convolutions in float8")
-    logging.disable(logging.WARNING)  # CUDA extensions that a build for CPUs cannot load
+    # hides warnings about CUDA extensions that a build for CPUs cannot load
+    logging.disable(logging.WARNING)
     try:
         from torchao.float8 import Float8LinearConfig, convert_to_float8_training
         from torchao.float8.float8_linear import Float8Linear
     finally:
         logging.disable(logging.NOTSET)
     recipe = Float8LinearConfig.from_recipe_name(RECIPES[precision])
-    # a layer's gradient is a matmul along the rows of a batch, as many as there are
+    # gradients are matmuls along the rows of a batch, whose number may be any
     config = replace(recipe, pad_inner_dim=True)
     convert_to_float8_training(model, config=config, module_filter_fn=_fits)
     converted = [module for module in model.modules() if isinstance(module, Float8Linear)]
@@ -55,7 +55,7 @@ def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
             f"the model has no linear layer whose sides are multiples of {MULTIPLE}, which float8 "
             "takes"
         )
-    for layer in converted:  # torchao asks for the dtype of autocast on GPUs alone
+    for layer in converted:  # torchao reads the dtype of autocast on GPUs only
         layer.register_forward_pre_hook(
             lambda _, inputs: tuple(tensor.to(dtype) for tensor in inputs)
         )

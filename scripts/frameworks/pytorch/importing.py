@@ -1,4 +1,5 @@
-"""torchvision built for CUDA beside a PyTorch for CPUs, as package indexes mix them."""
+"""Import a torchvision built for CUDA next to a PyTorch for CPUs, as package indexes may mix
+them."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ _SHAPES = "torchvision._meta_registrations"
 
 
 def install() -> None:
-    """Let torchvision be imported where its compiled operators cannot be loaded, nor their shapes
-    be declared. No classifier needs either."""
+    """Allow torchvision's import where its compiled operators cannot be loaded and their shapes
+    cannot be declared. No classifier needs them."""
     found = importlib.util.find_spec("torchvision")
     if found is None or found.origin is None:
         return
-    import torch  # here: environments are checked with the hooks of all frameworks
+    import torch  # imported here, because environments are checked with the hooks of all frameworks
 
     try:
         torch.ops.load_library(os.path.join(os.path.dirname(found.origin), "_C.so"))

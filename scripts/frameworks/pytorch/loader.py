@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader
 
 from .models.own_libraries import torchvision_models
 
-torchvision_models()  # whose import needs help beside a PyTorch for CPUs
+torchvision_models()  # allows the import of torchvision next to a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")
 
 
@@ -29,7 +29,7 @@ class Images(one_by_one.ImageSamples):
         return functional.horizontal_flip(image)
 
     def normalised(self, image: Any) -> Any:
-        whole = functional.pil_to_tensor(image)  # whose channels lie last in memory
+        whole = functional.pil_to_tensor(image)  # channels are last in memory
         values = functional.to_dtype(whole, torch.float32, scale=True)
         return functional.normalize(values, MEAN, DEVIATION).permute(1, 2, 0)
 

@@ -11,17 +11,18 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry, sdpa_flop_count
 
-# what F.linear, conv2d and matmul become once autocast has chosen the dtype
+# operators of F.linear, conv2d and matmul after autocast has chosen the dtype
 ONE_MATMUL = {
     *("mm", "addmm", "bmm", "baddbmm", "linear", "_addmm_activation"),
     *("convolution", "cudnn_convolution", "mkldnn_convolution", "mkldnn_linear"),
-    "_scaled_mm",  # of float8
-    "_grouped_mm",  # rows by the matrix of their expert
+    "_scaled_mm",  # float8
+    "_grouped_mm",  # rows times the matrix of their expert
 }
-# tensors that hold others: what is done with them comes back as what is done with those
+# tensors that wrap others: their operations are dispatched again as operations of the wrapped
+# tensors
 WRAPPERS = {"DTensor", "Float8TrainingTensor"}
 # fused attention in all its variants: queries by keys, probabilities by values; recurrent layers:
-# inputs by their weights, the outputs of the step before by theirs
+# inputs by their weights, the previous step's outputs by their weights
 TWO_MATMULS = ("_scaled_dot_product_", "mkldnn_rnn_layer", "_cudnn_rnn")
 
 
@@ -55,8 +56,8 @@ class Watch(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Return False: the model that is watched is not compiled, and only to skip Dynamo PyTorch
-        would import it, which takes longer than the forward pass."""
+        """Return False: the watched model is not compiled, and PyTorch would import Dynamo only to
+        skip it, which takes longer than the forward pass."""
         return False
 
     def __torch_dispatch__(
@@ -92,7 +93,7 @@ def _name(dtype: torch.dtype) -> str:
 
 
 def _has_shape_alone(argument: Any) -> bool:
-    """Return whether an argument is a meta or fake tensor, of which nothing is computed.
+    """Return whether an argument is a meta or fake tensor, which has no data.
 
     DTensor learns the shape of a result in this way, once."""
     return isinstance(argument, Tensor) and (
@@ -105,8 +106,8 @@ def watch(model: nn.Module, forward: Callable[[], Any], device: torch.device) ->
     random state.
 
     It runs in the mode ``model`` is in: with dropout, attention may take another kernel than
-    without. Without gradients, but not in inference mode, whose dispatch shows the composite
-    operators and not what they become."""
+    without. It runs without gradients, but not in inference mode, where composite operators are
+    dispatched instead of their parts."""
     kept = [buffer.clone() for buffer in model.buffers()]
     generators = torch.random.fork_rng([device] if device.type == "cuda" else [])
     with generators, torch.no_grad(), Watch() as watching:

@@ -31,7 +31,7 @@ from torch import Tensor
 
 class Primitives(InPlace):
     """``memory_format``: of the models' images. ``in_float8``: whether the case's precision is
-    float8, whose operands have scales only in the layers of a model."""
+    float8, which scales operands only in the layers of a model."""
 
     def __init__(
         self,
@@ -68,9 +68,9 @@ class Primitives(InPlace):
         return functions[name]
 
     def in_place(self, function: Function, operands: Sequence[Tensor]) -> Repeated:
-        # On a CPU a new array would be pages that the kernel fills with zeros, in some of the calls
+        # On a CPU the kernel would have to fill the pages of a new array with zeros, in some calls
         # or in all.
-        held = function(*operands).fill_(math.nan)  # which is seen where nothing is written
+        held = function(*operands).fill_(math.nan)  # NaN shows where nothing is written
         return Repeated(lambda: function(*operands, out=held), lambda: held)
 
     def matmul_in(self, dtype: str, arrays: Sequence[Any]) -> Operation:
@@ -78,7 +78,7 @@ class Primitives(InPlace):
         multiply = torch._int_mm if dtype == "int8" else torch.matmul
         try:
             made = self.repeated(multiply, operands)
-        except RuntimeError as error:  # cuBLASLt has some shapes and devices alone
+        except RuntimeError as error:  # cuBLASLt supports only some shapes and devices
             raise Unsupported(f"PyTorch: {error}") from None
         return Operation(made.run, lambda: made.held().cpu().numpy(), dtype)
 
@@ -168,7 +168,7 @@ def transfer_between(
     def run() -> None:
         target.copy_(source, non_blocking=True)
         if own.type == "cuda":
-            # Who waits for this rank's device waits for the receiver's copy, too.
+            # Waiting for this rank's device then waits for the receiver's copy, too.
             stream = torch.cuda.current_stream(receiver)
             torch.cuda.current_stream(own).wait_stream(stream)
 

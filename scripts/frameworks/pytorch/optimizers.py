@@ -38,7 +38,7 @@ def from_model_config(model: nn.Module, model_config: Dict[str, Any]) -> torch.o
     moments = {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
     if hyper["optimizer"] == "lamb":
         if len(own) < len(named) or any(mesh is not None for _, mesh in alike):
-            raise Unsupported("LAMB's ratio of norms wants whole parameters, not parts")
+            raise Unsupported("LAMB's ratio of norms needs whole parameters, not parts")
         return Lamb(groups, lr=rate, **moments)
     return torch.optim.AdamW(groups, lr=rate, fused=True, **moments)
 
@@ -65,8 +65,8 @@ class Lamb(torch.optim.Optimizer):
     """LAMB whose operations cover all parameters of a group at once (``torch._foreach_*``), like
     PyTorch's own optimizers that are not fused.
 
-    ``trust_ratio`` of a group: whether its updates are scaled by the norm of the parameter over
-    their own. Parameters are whole."""
+    ``trust_ratio`` of a group: whether its updates are scaled by the parameter's norm over the
+    update's norm. Parameters are whole."""
 
     def __init__(
         self, groups: Sequence[Dict[str, Any]], lr: float, betas: Tuple[float, float], eps: float
@@ -111,8 +111,8 @@ class Lamb(torch.optim.Optimizer):
 
 
 def _ratios(weights: Sequence[Tensor], changes: Sequence[Tensor]) -> Tensor:
-    """Return the norms of ``weights`` over those of ``changes``; 1 where either is zero. They stay
-    on the device, and are float32 at least."""
+    """Return the norms of ``weights`` over those of ``changes``; 1 where either is zero. The ratios
+    stay on the device, and are float32 at least."""
     dtype = torch.promote_types(weights[0].dtype, torch.float32)
     of_weights, of_changes = (
         torch.stack(torch._foreach_norm(some, 2, dtype=dtype)) for some in (weights, changes)

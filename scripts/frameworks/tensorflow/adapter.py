@@ -15,9 +15,9 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 # TensorFlow reads these when it is imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-# The most that a driver keeps of what it compiles from PTX: by default less than all.
+# Size of the driver's cache of code compiled from PTX; the default is too small for all of it.
 os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
-if sys.prefix != sys.base_prefix:  # in the virtual environment, with which it goes
+if sys.prefix != sys.base_prefix:  # the cache is in the virtual environment and is deleted with it
     os.environ.setdefault("CUDA_CACHE_PATH", os.path.join(sys.prefix, "cuda-cache"))
 import tensorflow as tf
 from harness.adapter import (
@@ -37,8 +37,8 @@ from . import devices, matmuls, micro, optimizers, steps
 
 tf.get_logger().setLevel("ERROR")
 
-# The end of the path that Keras gives a weight, ``layer1.0.conv1/kernel`` say, in the shared names;
-# before it stand the names of the layers. The layer `decoder_bias` is named for its only weight.
+# Shared endings of weights by the end of Keras's path, such as ``layer1.0.conv1/kernel``; the names
+# of the layers precede it. The layer `decoder_bias` is named for its only weight.
 ENDINGS = {
     "kernel": ".weight",
     "embeddings": ".weight",
@@ -59,7 +59,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def start(self) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(self.rank_context.threads)
-        # Operations that run side by side, each with the threads above, would oversubscribe.
+        # Concurrent operations, each with the threads above, would oversubscribe the cores.
         tf.config.threading.set_inter_op_parallelism_threads(1)
         self._gpu = devices.take(self.rank_context)
         devices.set_tf32(self.case.precision == "tf32", self._gpu)
@@ -70,7 +70,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         self._device_name = tf.constant(0.0).device
         self._sum = steps.sum_over_ranks(self._strategy)
         self._definition: Any = self.definition()
-        self._thread = ThreadPoolExecutor(1)  # for what waits while the next step is enqueued
+        self._thread = ThreadPoolExecutor(1)  # waits for results while the next step is enqueued
 
     def build(self, batch: Dict[str, Any]) -> None:
         definition = self._definition
@@ -78,7 +78,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         batch = definition.batch(batch) if "own" in self.model_config else batch
         self.feed(batch)
         tf.keras.utils.set_random_seed(self.rank_context.seed)
-        with self._strategy.scope():  # the variables of all ranks start as those of rank 0
+        with self._strategy.scope():  # variables of all ranks get the initial values of rank 0
             self._model = definition.build()
             if self.trains:
                 self._optimizer = self._make_optimizer()
@@ -91,8 +91,8 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
                 definition, self._model, optimizer, strategy, count, xla
             )
             function = self._training.step
-        # Traced here, once: the step is that graph and nothing can make it trace again. The other
-        # functions are not traced unless they are called.
+        # Traced here, once: the step is that graph and is never traced again. Other functions are
+        # traced only if they are called.
         self._step = function.get_concrete_function(self._step_batch)
         self._proved = self._step
 
@@ -100,18 +100,18 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         count = self.case.accumulation
         tensors = {name: tf.constant(array) for name, array in batch.items()}
         self._batch, self._step_batch = micro_batches(tensors, count)[0], tensors
-        if count > 1:  # the micro-batches stand along a first axis
+        if count > 1:  # micro-batches are stacked along a first axis
             self._step_batch = {
                 name: tf.reshape(tensor, (count, -1, *tensor.shape[1:]))
                 for name, tensor in tensors.items()
             }
 
     def set_learning_rate(self, rate: float) -> None:
-        # a variable, which the traced step reads; what scales the loss has none of its own
+        # a variable that the traced step reads; the loss-scaling optimizer has no rate itself
         self._inner_optimizer.learning_rate = rate
 
     def _checkpoint(self) -> Any:
-        # with the states of dropout's random numbers
+        # includes the states of dropout's random numbers
         variables = [*self._model.variables, *self._optimizer.variables]
         return tf.train.Checkpoint(variables=[variable.value for variable in variables])
 
@@ -127,7 +127,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         else:
             optimizer = optimizers.from_model_config(self.model_config, self._name)
         self._inner_optimizer = optimizer
-        if self._policy == "mixed_float16":  # bfloat16 has the range of float32
+        if self._policy == "mixed_float16":  # bfloat16 has float32's range: no loss scale
             optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)
         return optimizer
@@ -147,7 +147,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return super().read(tf.nest.flatten(handle))
 
     def synchronize(self) -> None:
-        # Not test.experimental.sync_devices(), which waits for the devices of all ranks.
+        # test.experimental.sync_devices() would wait for the devices of all ranks.
         if self._gpu:
             with tf.device(self._device_name):
                 tf.raw_ops.SyncDevice()
@@ -158,8 +158,8 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     def mark(self, handle: Any) -> Any:
         if self._gpu is None:
             return handle
-        # TensorFlow has no events. A copy to the host waits for what is enqueued when it begins, so
-        # a thread begins it before the next step is: one number, behind the step's.
+        # TensorFlow has no events. A copy to the host waits for the work enqueued before it. So a
+        # thread copies one number after the step's work, before the next step is enqueued.
         tensor = tf.reshape(tf.nest.flatten(handle)[0], [-1])[:1]
         begun = threading.Event()
 
@@ -201,7 +201,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return settings
 
     def state(self) -> Dict[str, Variable]:
-        # with the running statistics, without the state of dropout
+        # includes running statistics, but not the state of dropout
         weights = self._model.weights
         return {
             self._name(weight): Variable(weight, trainable=weight.trainable) for weight in weights
@@ -225,7 +225,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         gradients = self._training.gradients(self._step_batch)
         finite = tf.math.is_finite
         while self.loss_scale() > 1 and not all(finite(g).numpy().all() for g in gradients):
-            # as the optimizer does after a step of which it has made nothing
+            # as the optimizer does after a step without an update
             self._optimizer.dynamic_scale.assign(self.loss_scale() / 2)
             gradients = self._training.gradients(self._step_batch)
         return dict(zip(names, gradients))

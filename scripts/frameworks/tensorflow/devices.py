@@ -22,7 +22,7 @@ MACHINE_CODE, PTX = "machine code", "PTX, compiled by the driver at first use"
 
 def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
     """Return the rank's GPU, the only one that TensorFlow will see; None on the CPU. Raises
-    :class:`Unsupported` where it is not there, or newer than what TensorFlow was built for."""
+    :class:`Unsupported` where there is none, or where it is newer than TensorFlow's build."""
     gpus = tf.config.list_physical_devices("GPU")
     name, has_cuda = f"TensorFlow {tf.__version__}", tf.test.is_built_with_cuda()
     if not takes_gpu(rank_context, name, has_cuda, lambda: len(gpus)):
@@ -31,24 +31,24 @@ def take(rank_context: RankContext) -> Optional[tf.config.PhysicalDevice]:
     gpu = gpus[rank_context.local_rank]
     kernels(gpu)
     tf.config.set_visible_devices(gpu, "GPU")
-    # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
+    # Otherwise the peak would be TensorFlow's reserve, which is nearly the whole GPU.
     tf.config.experimental.set_memory_growth(gpu, True)
     return gpu
 
 
 def capability_and_name(gpu: tf.config.PhysicalDevice) -> Tuple[Tuple[int, int], str]:
-    """Compute capability and product name."""
+    """Return compute capability and product name."""
     details = tf.config.experimental.get_device_details(gpu)
     return details.get("compute_capability", (0, 0)), details.get("device_name", "GPU")
 
 
 def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
-    """Return what TensorFlow's own kernels are on this GPU, MACHINE_CODE or PTX; None where
-    build or GPU do not say.
+    """Return the form of TensorFlow's own kernels for this GPU, MACHINE_CODE or PTX; None where it
+    is unknown.
 
-    Raises :class:`Unsupported` where the GPU is of a later generation than all that TensorFlow was
-    built for, because XLA and the driver refuse its PTX there (tensorflow#111958), and where it is
-    older than all."""
+    Raises :class:`Unsupported` where the GPU is of a later generation than all GPUs that TensorFlow
+    was built for, because XLA and the driver refuse its PTX there (tensorflow#111958), and where it
+    is older than all."""
     built: List[str] = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", [])
     codes = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
     known = [(code[1], int(code[2]), int(code[3])) for code in codes if code]
@@ -66,7 +66,7 @@ def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
 
 
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
-    """Raise :class:`harness.adapter.Unsupported` where the device has none to enable."""
+    """Switch TF32 on or off. Raise :class:`harness.adapter.Unsupported` where there is none."""
     if enabled:
         require_tf32(*(capability_and_name(gpu) if gpu else ()))
     tf.config.experimental.enable_tensor_float_32_execution(enabled)
@@ -102,7 +102,7 @@ def collective(rank_context: RankContext) -> tf.distribute.experimental.Communic
 
 
 def join(rank_context: RankContext) -> tf.distribute.Strategy:
-    """Return the strategy over all ranks, each of them one worker with one device. Must come
+    """Return the strategy over all ranks, each a worker with one device. Must come
     before TensorFlow's first operation."""
     if rank_context.world_size == 1:
         return tf.distribute.get_strategy()

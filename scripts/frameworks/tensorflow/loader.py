@@ -10,8 +10,8 @@ from harness.loader import Request, tensorflow_data
 
 
 def load(loads: Request, accelerator: str) -> Iterator[Any]:
-    """Yield batches; see :meth:`harness.loader.Loading.load`. Without workers nothing is done
-    ahead."""
+    """Yield batches; see :meth:`harness.loader.Loading.load`. Without workers nothing is
+    prefetched."""
     with tf.device("/CPU:0"):
         arrays = tensorflow_data.arrays(loads)
         parts = {name: tf.constant(array) for name, array in arrays.items()}

@@ -16,7 +16,7 @@ MATMULS = frozenset(
         "DepthwiseConv2dNative",
         "DepthwiseConv2dNativeBackpropInput",
         "DepthwiseConv2dNativeBackpropFilter",
-        "CudnnRNNV3",  # all matmuls of a recurrent layer, which Keras makes an LSTM's on a GPU
+        "CudnnRNNV3",  # all matmuls of a recurrent layer, as Keras compiles an LSTM for a GPU
     }
 )
 COLLECTIVES = frozenset({"CollectiveReduce", "CollectiveReduceV2", "CollectiveReduceV3"})
@@ -49,7 +49,7 @@ def result_dtypes(function: Any) -> Dict[str, int]:
     counts: Dict[str, int] = Counter()
     for nodes in (graph.node, *(entry.node_def for entry in graph.library.function)):
         for node in nodes:
-            # of a conversion that of its result
+            # for a conversion, the dtype of its result
             kind = next((node.attr[key].type for key in TYPES if node.attr[key].type), None)
             if kind and tf.as_dtype(kind).is_floating:
                 counts[tf.as_dtype(kind).name] += 1
@@ -65,8 +65,8 @@ def multiply_adds(function: Any) -> Optional[int]:
 
 
 def _multiply_adds(matmul: tf.Operation) -> Optional[int]:
-    """Return values of the output times products summed for each; None where a shape, or the type
-    of operation, is not known."""
+    """Return the number of output values times the products summed for each; None where a shape or
+    the type of operation is unknown."""
     shapes = [tensor.shape for tensor in (*matmul.inputs, *matmul.outputs)]
     if not all(shape.is_fully_defined() for shape in shapes):
         return None
@@ -75,7 +75,8 @@ def _multiply_adds(matmul: tf.Operation) -> Optional[int]:
         terms = matmul.get_attr("equation").decode().partition("->")[0].split(",")
         sizes = {axis: n for term, own in zip(terms, (first, second)) for axis, n in zip(term, own)}
         return math.prod(sizes.values()) if len(terms) == 2 and "." not in sizes else None
-    if matmul.type in ("Conv2DBackpropInput", "Conv3DBackpropInputV2"):  # transposed, if forward
+    # a transposed convolution, if in a forward pass
+    if matmul.type in ("Conv2DBackpropInput", "Conv3DBackpropInputV2"):
         return math.prod(shapes[2]) * math.prod(second[:-1])
     if matmul.type in ("Conv2D", "Conv3D"):  # filters (height, width, in, out)
         summed = math.prod(second[:-1])

@@ -94,15 +94,15 @@ class Primitives(Compiled):
 
     def exchange(self, operation: str, value: Any, axis: int = 0) -> Any:
         context = tf.distribute.get_replica_context()
-        # An argument has no device, and the strategy looks for it there.
+        # The strategy requires a device, which an argument does not have.
         value = tf.identity(value)
         if operation == communication.ALL_REDUCE:
             return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
         return context.all_gather(value, axis=axis)
 
     def chained(self, function: Function, count: int, a: Any, b: Any) -> Tuple[Any, ...]:
-        """Return the last result, and a sum that needs all: TensorFlow drops a result that nothing
-        needs, and computes equal ones that do not wait for each other only once."""
+        """Return the last result, and a sum over all results: TensorFlow drops unused results, and
+        computes equal independent operations only once."""
         result = function(a, b)
         each = [result[0, 0]]
         for _ in range(count - 1):

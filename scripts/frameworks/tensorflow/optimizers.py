@@ -1,9 +1,10 @@
 """Optimizers of the model config by the rules of ``torch.optim``, on TensorFlow's fused update
-kernels, and LAMB, for which there is none.
+kernels, and LAMB, which has no such kernel.
 
 Keras's own SGD knows decoupled weight decay only, and its Adam adds epsilon to sqrt(v) before
 the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about 30 times,
-too large. Its Lamb decays outside the ratio of norms, and leaves no parameter out of that.
+too large. Keras's Lamb decays outside the ratio of norms, and cannot exclude
+parameters from the ratio.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ NameOf = Callable[[tf.Variable], str]
 
 
 def from_model_config(model_config: Dict[str, Any], name_of: NameOf) -> keras.optimizers.Optimizer:
-    """Return the optimizer that the model's hyper-parameters name. ``name_of``: the name that all
-    frameworks share, of a variable."""
+    """Return the optimizer that the model's hyper-parameters name. ``name_of``: function from a
+    variable to the name that all frameworks share."""
     hyper = model_config["hyperparameters"]
     if hyper["optimizer"] == "sgd":
         return CoupledSGD(
@@ -37,8 +38,7 @@ def from_model_config(model_config: Dict[str, Any], name_of: NameOf) -> keras.op
 
 
 class _Ruled(keras.optimizers.Optimizer):
-    """Optimizer that updates each variable by its rule. Clipping by global norm is that of
-    Keras."""
+    """Optimizer that updates each variable by its rule. Keras clips by global norm."""
 
     def __init__(self, hyper: Dict[str, Any], name_of: NameOf, **arguments: Any) -> None:
         super().__init__(**arguments)
@@ -52,8 +52,8 @@ class _Ruled(keras.optimizers.Optimizer):
 
 class CoupledSGD(_Ruled, keras.optimizers.SGD):
     """``torch.optim.SGD``: the weight decay is part of the gradient, so momentum sees it. The
-    momentum is that of gradients, as in TensorFlow 1; Keras's is that of steps, and keeps the rates
-    that it was made with."""
+    momentum accumulates gradients, as in TensorFlow 1; Keras's accumulates steps, which include
+    earlier learning rates."""
 
     def update_step(self, gradient: tf.Tensor, variable: tf.Variable, learning_rate: Any) -> None:
         index = self._get_variable_index(variable)

@@ -19,8 +19,8 @@ def traced(function: Callable[..., Any], xla: bool = False) -> Any:
 class Training(NamedTuple):
     """Functions of a training step; each is traced at its first call or when its graph is read."""
 
-    step: Any  # from a batch to this rank's mean loss, updating the model
-    gradients: Any  # from a batch to what the step gives to the optimizer
+    step: Any  # batch -> this rank's mean loss; updates the model
+    gradients: Any  # batch -> arguments of the optimizer
 
 
 def training(
@@ -43,11 +43,12 @@ def training(
         with tf.GradientTape() as tape:
             outputs = model(definition.inputs(batch), training=True)
             loss = definition.loss(outputs, batch)
-            # This rank's share of the global mean: the ranks' gradients add up to its gradient.
+            # This rank's share of the global mean, so that the ranks' gradients add up to the
+            # mean's gradient.
             share = optimizer.scale_loss(loss / ranks)
         gradients = tape.gradient(share, variables)
-        # An embedding's gradient comes as slices, but all rows decay and have moments.
-        # What the loss of a user's model does not use has a gradient of zero.
+        # An embedding's gradient consists of slices, but all rows decay and have moments.
+        # Parameters that the loss of a user's model does not use get a gradient of zero.
         return loss, [
             tf.zeros(variable.shape, variable.dtype)
             if gradient is None
@@ -56,7 +57,8 @@ def training(
         ]
 
     def update(gradients: List[tf.Tensor]) -> None:
-        # Outside the replica: Keras must not reduce a second time, and clips the sum.
+        # Outside the replica context, so that Keras does not reduce a second time and clips the
+        # sum.
         optimizer.apply(gradients, variables)
 
     whole: Callable[[Batch], Any] = differentiate
@@ -84,9 +86,9 @@ def training(
 def _accumulated(
     differentiate: Callable[[Batch], Any], variables: List[Any], count: int
 ) -> Callable[[Batch], Any]:
-    """Return ``differentiate`` over ``count`` micro-batches, one after the other, to the mean of
-    their losses and gradients. In a loop of the graph: unrolled, TensorFlow could begin all of them
-    at once, and hold the activations of all."""
+    """Apply ``differentiate`` to ``count`` micro-batches in turn, and return the means of their
+    losses and gradients. They run in a loop of the graph: unrolled, TensorFlow could start all at
+    once and hold the activations of all."""
 
     def add(number: tf.Tensor, loss: tf.Tensor, total: List[tf.Tensor], batches: Batch) -> Any:
         value, gradients = differentiate({name: array[number] for name, array in batches.items()})
@@ -121,7 +123,7 @@ def sum_over_ranks(strategy: tf.distribute.Strategy) -> Any:
 
     def replica(value: tf.Tensor) -> tf.Tensor:
         context = tf.distribute.get_replica_context()
-        # An argument has no device, and the strategy looks for it there.
+        # The strategy requires a device, which an argument does not have.
         return context.all_reduce(tf.distribute.ReduceOp.SUM, tf.identity(value))
 
     return traced(lambda value: strategy.run(replica, args=(value,)))

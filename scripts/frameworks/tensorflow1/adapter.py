@@ -40,7 +40,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def _session(self, graph: Any) -> Any:
         target = self._server.target if self._server else ""
-        graph.finalize()  # nothing can make it grow, and be optimized anew, from here on
+        graph.finalize()  # a finalized graph cannot grow and be optimized again
         return tf.Session(target, graph, self._config)
 
     def _sum_over_ranks(self) -> Any:
@@ -56,7 +56,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         model_config, graph = self.model_config, tf.Graph()
         scope = compiler.scope(self.case.compiler)
         with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
-            tf.set_random_seed(self.rank_context.seed)  # the same weights in every rank
+            tf.set_random_seed(self.rank_context.seed)  # draws the same weights in every rank
             self._model = self._definition.variables()
             resident = self._resident = steps.resident(batch)
             tf.set_random_seed(self.rank_context.dropout_seed)
@@ -99,7 +99,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def set_learning_rate(self, rate: float) -> None:
         self._rate.load(rate, self._run)
 
-    # Not by tf.train.Saver, which would make the graph of a step larger by its own operations.
+    # tf.train.Saver would add its own operations to the graph of a step.
     def save_training(self, path: str) -> None:
         save_arrays(path, self._run.run(self._lasting))
 
@@ -110,12 +110,12 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def inference_adapter(self) -> Any:
         if self._server:
             raise Unsupported(
-                "a server finds variables by name: two models in a process would share them"
+                "a server finds variables by name, so two models in a process would share them"
             )
         return super().inference_adapter()
 
     def _first_step(self) -> List[Any]:
-        """Run the first step, and note the nodes that are executed for it from then on.
+        """Run the first step, and record the nodes that later steps execute.
 
         The session optimizes, and XLA compiles, once for the same fetches."""
         values, self._executed = matmuls.run_and_observe(self._run, self._fetches)
@@ -130,10 +130,10 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return super().read(handle if self.trains else self._run.run(handle))
 
     def synchronize(self) -> None:
-        pass  # nothing is left: see blocking
+        pass  # a session leaves nothing to wait for, see blocking
 
     def blocking(self) -> bool:
-        return True  # a session returns when all that it ran is complete
+        return True  # a session returns when all its work is complete
 
     def accelerator_name(self) -> str:
         return str(devices.product_name(self._config))
@@ -157,7 +157,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return tensor  # a session returns numpy arrays
 
     def _copied(self, trainable: bool) -> Dict[str, Any]:
-        # all in one run: for each set of them, the session optimizes the graph anew
+        # all in one run, because the session optimizes the graph again for each set of fetches
         chosen = {n: entry for n, entry in self.state().items() if entry.trainable == trainable}
         arrays = self._run.run({name: entry.tensor for name, entry in chosen.items()})
         return {name: in_shared_layout(arrays[name], entry) for name, entry in chosen.items()}
@@ -174,11 +174,11 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return self._run.run(self.step())
 
     def _evaluate(self) -> Any:
-        """Return logits and gradients together: XLA would compile anew for each alone."""
+        """Return logits and gradients together, because XLA would compile again for each alone."""
         return self._run.run((self._logits, self._training.gradients))
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        # All matmuls of a step, and nothing that it changes.
+        # All matmuls of a step, but none of its updates.
         tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
@@ -194,7 +194,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return float(self._sum(value))
 
     def gradient_messages(self) -> List[int]:
-        sent = self._training.gradients.values()  # each by a collective of its own
+        sent = self._training.gradients.values()  # each gradient has its own collective
         return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
@@ -205,15 +205,15 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             return [[primitives.all_reduced(held[size]).op for size in messages]]
 
         (run,) = primitives.callables(make, [zeros(size) for size in sizes])
-        return run  # one run, as the step is
+        return run  # one session call, like a training step
 
     def primitives(self) -> Primitives:
-        # what the rewrite makes of operands, without its conversions around a single operation
+        # the dtype of the graph rewrite, without its conversions around a single operation
         return self._primitives("float16" if is_mixed(self.case.precision) else "float32")
 
     def _primitives(self, dtype: str) -> Any:
         return micro.Primitives(self.rank_context, dtype, self._session)
 
     def stop(self) -> None:
-        # Not when Python has gone: then the server's destructor fails.
+        # Freed here, because the server's destructor fails once Python has ended.
         self._server = self._sum = self._run = self._step = None

@@ -1,11 +1,11 @@
 """XLA by ``tf.xla.experimental.jit_scope``: which parts of the graph it compiles, and proof that it
 compiled them.
 
-Not ``tf.xla.experimental.compile`` nor the session's global JIT: both make one LLVM function of a
-forward or backward pass, and the time that LLVM needs to unroll its loops grows with the square of
-the function's size: many minutes for the training of ResNet-50. Scopes around residual blocks or
-layers of a transformer, with scopes of their own for their gradients, give it small ones. What
-stands between scopes, the optimizer's arithmetic for example, joins a neighbour.
+``tf.xla.experimental.compile`` and the session's global JIT are not used: both make one LLVM
+function of a forward or backward pass, and the time that LLVM needs to unroll its loops grows with
+the square of the function's size: many minutes for the training of ResNet-50. Separate scopes
+around residual blocks or layers of a transformer, and around their gradients, give LLVM small
+functions. Operations between scopes, such as the optimizer's arithmetic, join a neighbour.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def scope(compiler: str) -> Scope:
 
 
 def configure(compiler: str, config: tf.ConfigProto) -> None:
-    """Keep Grappler from making fused operations that XLA does not know: it fuses by itself."""
+    """Keep Grappler from making fused operations, which XLA does not know; XLA fuses by itself."""
     if compiler != "none":
         rewriting = config.graph_options.rewrite_options
         rewriting.remapping = rewriting.OFF

@@ -10,15 +10,15 @@ from harness.adapter import RankContext, Unsupported, is_mixed, takes_gpu
 from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
-GROUP = 1  # the key of the one group of ranks
-ALONE_KEY = 2 * 10**9  # of the first of those that are measured alone
+GROUP = 1  # key of the group of all ranks
+ALONE_KEY = 2 * 10**9  # key of the first all-reduce that is measured alone
 
 
 def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
     """Restrict ``config`` to the device of this rank. Raises :class:`Unsupported` where it is not
     there."""
     config.intra_op_parallelism_threads = rank_context.threads
-    # Operations that run side by side, each with the threads above, would oversubscribe.
+    # Concurrent operations, each with the threads above, would oversubscribe the cores.
     config.inter_op_parallelism_threads = 1
     name, has_cuda = f"TensorFlow {tf.__version__}", tf.test.is_built_with_cuda()
     physical = tf.config.experimental.list_physical_devices
@@ -26,7 +26,7 @@ def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
         config.device_count["GPU"] = 0
         return
     config.gpu_options.visible_device_list = str(rank_context.local_rank)
-    # Without it the peak would be what TensorFlow reserved: nearly all of the GPU.
+    # Otherwise the peak would be TensorFlow's reserve, which is nearly the whole GPU.
     config.gpu_options.allow_growth = True
 
 
@@ -49,7 +49,7 @@ def join(rank_context: RankContext, config: tf.ConfigProto) -> Optional[tf.train
     if rank_context.world_size == 1:
         return None
     config.experimental.collective_group_leader = "/job:worker/replica:0/task:0"
-    # Each rank runs a graph of its own, and only collectives cross to another.
+    # Each rank runs its own graph, and only collectives reach other ranks.
     config.device_filters.append(f"/job:worker/task:{rank_context.rank}")
     if collective(rank_context) == "nccl":
         config.experimental.collective_nccl = True
@@ -65,7 +65,7 @@ def collective(rank_context: RankContext) -> str:
 def all_reduce(
     tensor: tf.Tensor, rank_context: RankContext, instance: int, mean: bool
 ) -> tf.Tensor:
-    """Sum or mean over all ranks, each of which has to build it with the same key ``instance``."""
+    """Return the sum or mean over all ranks; each must build it with the same key ``instance``."""
     return collective_ops.all_reduce(
         tensor,
         rank_context.world_size,
@@ -95,8 +95,8 @@ def averaging(rank_context: RankContext) -> Callable[[List[tf.Tensor]], List[tf.
 def set_precision(precision: str, config: tf.ConfigProto) -> None:
     """Switch automatic mixed precision on or off: Grappler rewrites the graph to float16.
 
-    As ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does, which needs an
-    optimizer: inference has none."""
+    ``tf.train.experimental.enable_mixed_precision_graph_rewrite`` does the same, but needs an
+    optimizer, which inference does not have."""
     rewriting = config.graph_options.rewrite_options
     rewriting.auto_mixed_precision = rewriting.ON if is_mixed(precision) else rewriting.OFF
 

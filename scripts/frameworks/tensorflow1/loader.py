@@ -1,5 +1,5 @@
-"""Images and tokens from files: tf.data in a graph and a session of its own, with TensorFlow's own
-JPEG decoder and image operations. Resizing is TensorFlow 2's, which this version brings, too."""
+"""Images and tokens from files: tf.data in a separate graph and session, with TensorFlow's JPEG
+decoder and image operations. Resizing is TensorFlow 2's, which this version includes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, Callable, Dict, Iterator, Sequence, Tuple
 import tensorflow as tf
 from harness.loader import Request, TokenLoads, tensorflow_data
 
-#: For each form of a request a function that begins it with its arrays, and one that returns the
-#: next batch. To build them takes as long as to decode hundreds of images.
+#: For each form of a request, a function that starts it with its arrays, and one that returns the
+#: next batch. Building them takes as long as decoding hundreds of images.
 _PIPELINES: Dict[Any, Tuple[Callable[..., Any], Callable[[], Sequence[Any]]]] = {}
 
 
 def load(loads: Request, accelerator: str) -> Iterator[Any]:
-    """Yield batches; see :meth:`harness.loader.Loading.load`. Without workers nothing is done
-    ahead."""
+    """Yield batches; see :meth:`harness.loader.Loading.load`. Without workers nothing is
+    prefetched."""
     arrays, form = tensorflow_data.arrays(loads), _form(loads)
     if form not in _PIPELINES:
         with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
@@ -38,7 +38,7 @@ def load(loads: Request, accelerator: str) -> Iterator[Any]:
 
 
 def _form(loads: Request) -> Request:
-    """Return the request without what differs from epoch to epoch."""
+    """Return the request without parts that differ between epochs."""
     if isinstance(loads, TokenLoads):
         return loads._replace(starts=None)
     return loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)

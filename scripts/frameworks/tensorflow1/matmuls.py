@@ -1,4 +1,5 @@
-"""Operations that TensorFlow runs, read from its graphs: as Grappler leaves them, as executed."""
+"""Operations that TensorFlow runs, read from its graphs after Grappler's optimization and after
+execution."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ def run_and_observe(session: tf.Session, fetches: Sequence[Any]) -> Tuple[List[A
 
 
 def optimized(config: tf.ConfigProto, operations: Iterable[tf.Operation]) -> List[Any]:
-    """Return the nodes that Grappler makes of ``operations`` and all that they need. What XLA
-    compiles of them is no longer seen among executed nodes."""
+    """Return the nodes into which Grappler optimizes ``operations`` and all their inputs. Executed
+    nodes do not show the parts that XLA compiles."""
     operations = list(operations)
     meta_graph = tf.train.export_meta_graph(graph=operations[0].graph)
     fetches = meta_graph.collection_def["train_op"].node_list.value

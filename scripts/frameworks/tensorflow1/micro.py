@@ -1,5 +1,5 @@
-"""Primitives of the micro-benchmarks: each operation is a run of a graph of its own, on variables
-on the device, whose results are written to variables."""
+"""Primitives of the micro-benchmarks: each operation is a run of a separate graph, whose operands
+and results are variables on the device."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Primitives(Base):
     """``dtype``: numpy's; ``session_of``: returns a session of a graph."""
 
     COLLECTIVES = (communication.ALL_REDUCE,)
-    LACKING = "its strategies average gradients, and tf.distribute offers no more"
+    LACKING = "its strategies only average gradients"
 
     def __init__(
         self, rank_context: RankContext, dtype: str, session_of: Callable[[tf.Graph], tf.Session]
@@ -35,7 +35,7 @@ class Primitives(Base):
         self._session_of = session_of
 
     def tensor(self, array: Any, dtype: str = "") -> Any:
-        return array.astype(dtype or self.dtype)  # which a graph takes into a variable
+        return array.astype(dtype or self.dtype)  # loaded into a variable by a graph
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.astype("float32")
@@ -49,8 +49,8 @@ class Primitives(Base):
     def callables(
         self, make: Callable[..., Sequence[Any]], arrays: Sequence[Any]
     ) -> List[Callable[[], Any]]:
-        """Return a callable for each thing to fetch that ``make`` makes of tensors like ``arrays``,
-        which lie on the device."""
+        """Return a callable for each fetch that ``make`` builds from tensors like ``arrays``, which
+        are kept on the device."""
         named, graph = {f"operand_{n}": array for n, array in enumerate(arrays)}, tf.Graph()
         with graph.as_default(), tf.device(self.device), tf.name_scope(f"own_{next(_NUMBERS)}"):
             resident = steps.resident(named)
@@ -80,7 +80,7 @@ class Primitives(Base):
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         if shape.groups > 1:
-            # A backward pass alone would cut and pad the images again, which the forward pass did.
+            # A backward pass alone would split and pad the images again, as the forward pass did.
             raise Unsupported(
                 "TensorFlow 1 has no grouped convolution as one operation with padding"
             )
@@ -96,7 +96,7 @@ class Primitives(Base):
             own = [images, kernel]
             pulled: List[tf.Tensor] = tf.gradients(function(*own), own, gradient)
             for tensor, operand in zip(pulled, own):
-                tensor.set_shape(operand.shape)  # which it does not tell
+                tensor.set_shape(operand.shape)  # the operation does not infer its shape
             return pulled
 
         return gradients, [*operands, upstream]
@@ -136,8 +136,7 @@ class Primitives(Base):
         function = self.function(name)
 
         def make(a: tf.Tensor, b: tf.Tensor, own: tf.Tensor) -> Sequence[Any]:
-            # TensorFlow drops a result that nothing needs, and computes equal ones that do not wait
-            # for each other only once.
+            # TensorFlow drops unused results, and computes equal independent operations only once.
             computed = function(a, b)
             each = [computed[0, 0]]
             for _ in range(count - 1):

@@ -52,7 +52,8 @@ class AdamW(tf.train.AdamOptimizer):
         beta1_power, beta2_power = self._get_beta_accumulators()
         before = [grad]
         if var.name not in self._undecayed:
-            # Not before the gradient is there: the forward pass would read decayed weights.
+            # Decays after the gradient is computed; otherwise the forward pass would read decayed
+            # weights.
             with tf.control_dependencies(before):
                 before = [var.assign(var * self._kept, read_value=False)]
         with tf.control_dependencies(before):

@@ -37,8 +37,8 @@ def empty(shape: Sequence[int], dtype: Any) -> tf.Variable:
 
 
 def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
-    """Return a variable on the device for each array of ``batch``, still empty: data that were fed
-    would be copied in every step, and a constant is part of the graph, which ends at 2 GiB."""
+    """Return a variable on the device for each array of ``batch``, still empty. Fed data would be
+    copied in every step, and a constant is part of the graph, which is limited to 2 GiB."""
     return {name: empty(array.shape, array.dtype) for name, array in batch.items()}
 
 
@@ -50,9 +50,9 @@ def load(variables: Variables, arrays: Dict[str, Any], session: tf.Session) -> N
 
 @dataclass(frozen=True)
 class Training:
-    """``gradients``, by name, are averaged over the ranks and neither clipped nor decayed.
-    Only ``update`` changes variables. ``logits`` and ``gradients`` belong to the operations behind
-    ``loss`` and ``update``, not to copies of them."""
+    """Training step. ``gradients``, by name, are averaged over the ranks, not clipped and without
+    decay. Only ``update`` changes variables. ``logits`` and ``gradients`` come from the operations
+    of ``loss`` and ``update``, not from copies of them."""
 
     loss: tf.Tensor
     logits: Tensors
@@ -63,7 +63,7 @@ class Training:
 @dataclass(frozen=True)
 class Inference:
     """Inference step. ``update`` computes the ``logits`` and leaves them in ``outputs``, on the
-    device: a session copies to the host all values that are asked for."""
+    device: a session copies all fetched values to the host."""
 
     logits: Tensors
     outputs: List[tf.Variable]
@@ -84,12 +84,12 @@ def training(
         loss = definition.loss(logits, batch)
     parameters = {name: entry for name, entry in variables.items() if entry.trainable}
     pairs = optimizer.compute_gradients(loss, list(parameters.values()))
-    # An embedding's gradient comes as slices, but all rows decay and have moments.
+    # An embedding's gradient consists of slices, but all rows decay and have moments.
     gradients = average([tf.convert_to_tensor(gradient) for gradient, _ in pairs])
     applied = _clipped(gradients, definition.hyper.get("clip_global_norm"))
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
     for name, pairs in statistics.items():
-        share = definition.hyper["batch_norm_momentum"]  # of the new statistics
+        share = definition.hyper["batch_norm_momentum"]  # share of the new statistics
         old = variables[name]
         updates.append(old.assign_sub(share * (old - pairs), read_value=False))
     return Training(loss, logits, dict(zip(parameters, gradients)), tf.group(*updates))

@@ -20,7 +20,7 @@ OUT_OF_MEMORY = (
     "out of memory",
     "cannot allocate memory",
     "bad_alloc",
-    "STATUS_ALLOC_FAILED",  # of cuBLAS and cuDNN
+    "STATUS_ALLOC_FAILED",  # the status of cuBLAS and cuDNN
 )
 
 
@@ -35,8 +35,8 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class RankContext:
-    """Place of this rank and the way to the others. It comes from the environment alone, so any
-    launcher can start the rank."""
+    """Number and devices of this rank, and addresses of all ranks. They come from environment
+    variables alone, so any launcher can start the rank."""
 
     rank: int
     local_rank: int
@@ -159,8 +159,7 @@ class Adapter(ABC):
         return False
 
     def mark(self, handle: Any) -> Any:
-        """Return what :meth:`wait` identifies a step by, such as an event; called right after the
-        step."""
+        """Return a marker of the step just enqueued, such as an event, for :meth:`wait`."""
         return handle
 
     def wait(self, mark: Any) -> None:

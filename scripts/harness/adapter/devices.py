@@ -32,7 +32,7 @@ class AllReduce(NamedTuple):
 class Collectives(Capability):
     """Several ranks can train together."""
 
-    LACKING = "brings no collectives: one device only"
+    LACKING = "has no collectives: one device only"
 
     @abstractmethod
     def prepare_all_reduce(self, array: Any) -> AllReduce:
@@ -78,9 +78,10 @@ def takes_gpu(
 ) -> bool:
     """Return whether this rank computes on a GPU.
 
-    ``framework``: its name and version; ``has_cuda``: whether its build has; ``count``: returns how
-    many GPUs it sees. Raises :class:`Unsupported` for a build without CUDA, and the error of
-    :func:`no_device` where it sees too few, with the driver's reason where it sees none."""
+    ``framework``: its name and version; ``has_cuda``: whether its build has CUDA; ``count``:
+    returns how many GPUs it sees. Raises :class:`Unsupported` for a build without CUDA, and the
+    error of :func:`no_device` where it sees too few, with the driver's reason where it sees
+    none."""
     if rank_context.accelerator == "cpu":
         return False
     if not has_cuda:

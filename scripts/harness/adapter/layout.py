@@ -14,7 +14,7 @@ CONVOLUTION_OIHW: Axes = (2, 3, 1, 0)  # (out, in, height, width) -> (height, wi
 CONVOLUTION_OHWI: Axes = (1, 2, 3, 0)  # (out, height, width, in) -> (height, width, in, out)
 DENSE_OI: Axes = (1, 0)  # (out, in) -> (in, out)
 DENSE_CHWO: Axes = (1, 2, 0, 3)  # (channels, height, width, out) -> (height, width, channels, out)
-#: Arrays of a batch that models take, in this order; all others are what they should learn.
+#: Arrays of a batch that models take as inputs, in this order; all others are targets.
 INPUTS = (
     *("images", "features", "token_ids", "segment_ids", "attention_mask", "masked_positions"),
     *("mask_draws", "sampling_draws"),
@@ -31,11 +31,11 @@ class Variable(NamedTuple):
     shared layout is channels last. It is the shape of the matrix with channels, height and width as
     separate axes, which ``axes`` permute.
 
-    ``merged``: shape in which to permute a tensor that has axes of its own, such as a group's or
-    those of one element.
+    ``merged``: shape in which to permute a tensor with further axes, such as a group's or axes of
+    one element.
 
-    ``heads``: for a projection whose heads ranks share: positions, among the heads that stand side
-    by side on the last axis, of those of the shared layout."""
+    ``heads``: for a projection whose heads ranks share: positions of the shared layout's heads
+    among the heads on the last axis."""
 
     tensor: Any
     axes: Axes = SAME
@@ -73,7 +73,7 @@ def state_of_modules(
     }
 
     def variable(name: str, tensor: Any) -> Variable:
-        # one of a recurrent layer is named weight_ih_l0 and the like
+        # matrices of recurrent layers have names such as weight_ih_l0
         is_matrix = name in layers or name.rpartition(".")[2].startswith("weight_")
         return variable_of(tensor, tensor.requires_grad, is_matrix, layers.get(name), kernels)
 
@@ -82,7 +82,7 @@ def state_of_modules(
 
 
 def shape_of(variable: Variable) -> Tuple[int, ...]:
-    """Return the shape of its tensor."""
+    """Return the shape of the variable's tensor."""
     return tuple(int(extent) for extent in variable.tensor.shape)
 
 
@@ -101,7 +101,7 @@ def in_shared_layout(array: Any, variable: Variable) -> Any:
 
 
 def _ordered(array: Any, order: Sequence[int]) -> Any:
-    """Return ``array`` with the parts of its last axis in that ``order``."""
+    """Return ``array`` with the parts of its last axis in the given ``order``."""
     import numpy as np
 
     if not order:
@@ -118,7 +118,7 @@ def own_layout(array: Any, variable: Variable) -> Any:
     if variable.unfolded:
         *inputs, outputs = (variable.unfolded[axis] for axis in variable.axes)
         if array.shape[1:] != (outputs,):
-            raise ValueError(f"not {outputs} outputs behind flattened images: {array.shape}")
+            raise ValueError(f"not {outputs} outputs after flattened images: {array.shape}")
         array = array.reshape(*inputs, outputs)
     if variable.axes:
         array = array.transpose(np.argsort(variable.axes))

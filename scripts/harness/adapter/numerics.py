@@ -24,7 +24,7 @@ class MatmulTrace(Capability):
         shows what float32 is rounded to."""
 
     def lacking_matmuls(self) -> Dict[str, int]:
-        """Return how many of them mixed precision must leave in float32, by the framework's
+        """Return how many matmuls mixed precision must leave in float32, by the framework's
         reason."""
         return {}
 
@@ -59,8 +59,8 @@ class Numerics(Capability):
 
     @abstractmethod
     def raw_gradients(self) -> Dict[str, Any]:
-        """Return the gradient of the loss in every trainable parameter, as tensors laid out as
-        those.
+        """Return the gradient of the loss in every trainable parameter, as tensors in the
+        parameters' layout.
 
         Gradients are averaged over the ranks, times :meth:`loss_scale`, not clipped, without the
         optimizer's weight decay. Weights and optimizer stay as they are."""
@@ -116,7 +116,8 @@ class Generation(MatmulTrace):
 
     #: Compilers that generation supports, or none.
     GENERATES_WITH: ClassVar[Sequence[str]] = ("none",)
-    #: Has ``prefill``, ``decode`` and the ``logits`` of its last pass; set by :meth:`make_cache`.
+    #: Object with ``prefill``, ``decode`` and the ``logits`` of its last pass; set by
+    #: :meth:`make_cache`.
     _generator: Any
 
     def to_generate_with(self, definition: Any, name: str) -> Any:
@@ -139,7 +140,7 @@ class Generation(MatmulTrace):
 
     def decode(self, tokens: Any = None) -> Any:
         """Enqueue a pass over the tokens that :meth:`prefill` or this method returned last, which
-        enter the cache; over ``tokens`` (batch,), numpy int64, instead of them if given. Returns
+        enter the cache; ``tokens``, numpy int64 (batch,), replace them if given. Returns
         the next tokens (batch,)."""
         return self._pass(self._generator.decode, *([] if tokens is None else [tokens]))
 

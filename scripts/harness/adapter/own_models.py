@@ -12,7 +12,7 @@ from typing import Any, ContextManager, Dict, Optional, Sequence, Tuple, TypeVar
 from harness.adapter.base import Case, Definition, Mismatch, RankContext
 from harness.adapter.numerics import Numerics
 
-#: The precision of a run that one in another is compared with; no case has it.
+#: Precision of the run that users' models are compared with; no case has it.
 FLOAT64 = "float64"
 
 OwnModelsAdapter = TypeVar("OwnModelsAdapter", bound="OwnModels")
@@ -73,12 +73,12 @@ class OwnDefinition(Definition):
         self._take(self._library_model() if self._own["library"] else own_module(self._own))
 
     def _take(self, source: Any) -> None:
-        """Keep the functions of ``source``: of a user's file as a module, or of a model of a
-        library."""
+        """Keep the functions of ``source``: a user's file as a module, or a library's model."""
         self._make, self._make_optimizer = source.make, getattr(source, "optimizer", None)
 
     def _library_model(self) -> Any:
-        """Return an object with the function ``make`` of a user's file."""
+        """Return a library's model as an object with the function ``make``, as a user's file has
+        it."""
         raise NotImplementedError(self._own["library"])
 
     def _first(self, inputs: Any) -> Any:
@@ -125,7 +125,7 @@ def own_module(declaration: Dict[str, Any]) -> Any:
     """Run the user's file as a module, from the content that the model config was made of. Raises
     what running it raises."""
     new = [root for root in declaration["roots"] if root not in sys.path]
-    sys.path[1:1] = new  # before the environment's modules, behind the harness's own
+    sys.path[1:1] = new  # before the environment's modules, after the harness's own
     module = types.ModuleType("own_model")
     module.__file__, module.__package__ = declaration["source"], declaration["package"]
     sys.modules[module.__name__] = module  # compilers look there for the functions' globals

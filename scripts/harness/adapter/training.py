@@ -19,8 +19,8 @@ class Accumulation(Capability):
     """A training step can have several micro-steps, the forward and backward pass of a micro-batch
     each.
 
-    They run one after the other in the memory of one. Their gradients are averaged, all-reduced
-    once, and update the weights once."""
+    Micro-steps run one after the other and reuse the memory of the first. Their gradients are
+    averaged, all-reduced once, and update the weights once."""
 
     LACKING = "accumulates no gradients"
 
@@ -53,7 +53,7 @@ class EagerTraining(Numerics):
         """Run the forward pass of inference; return the outputs."""
 
     def share(self, loss: Any) -> Any:
-        """Return the part that a micro-batch's loss has in the mean of a step."""
+        """Return a micro-batch's share of the mean loss of a step."""
         count = self.case.accumulation
         return loss / count if count > 1 else loss
 
@@ -111,7 +111,7 @@ def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
         return [dict(batch)]
     sizes = {name: len(array) for name, array in batch.items()}
     if any(size % count for size in sizes.values()):
-        raise ValueError(f"samples of {count} micro-steps cannot be {sizes}")
+        raise ValueError(f"{count} micro-steps cannot share {sizes} samples equally")
     ends = [
         {name: size * number // count for name, size in sizes.items()}
         for number in range(count + 1)

@@ -1,8 +1,8 @@
-"""A collective between all ranks, in sizes from 8 bytes on, each twice the one before: time,
+"""A collective between all ranks, in sizes from 8 bytes on, doubled each time: time,
 algorithm and bus bandwidth as nccl-tests defines them (its doc/PERFORMANCE.md).
 
-A size S counts bytes. For an all-reduce, a broadcast, a reduce and a send-receive it is a rank's
-array; for an all-gather, a reduce-scatter and an all-to-all it is all parts together. Algorithm
+A size S counts bytes. For an all-reduce, a broadcast, a reduce and a send-receive S is a rank's
+array; for an all-gather, a reduce-scatter and an all-to-all S is all parts together. Algorithm
 bandwidth is S / time. Bus bandwidth is that times a factor that makes it comparable to the speed of
 a link, for any number of ranks. A GB is 10^9 bytes.
 
@@ -94,7 +94,7 @@ def factor(operation: str, ranks: int) -> float:
 
 
 def sizes(operation: str, dtype: str, ranks: int, largest: int) -> List[int]:
-    """Return the sizes in bytes, from 8 to ``largest``, each twice the one before.
+    """Return the sizes in bytes, from 8 to ``largest``, doubled each time.
 
     Sizes are whole elements of each part, at least one."""
     unit = collectives.ITEM[dtype] * (ranks if operation in IN_PARTS else 1)

@@ -60,50 +60,55 @@ class Converge(Kind):
         Parameter(
             "target", _or(NONE, _TARGET), "", f"score that ends the training, or {NONE}", NONE
         ),
-        Parameter("epochs", at_least(1), "epochs", "of training, at most", 10),
+        Parameter("epochs", at_least(1), "epochs", "most epochs of the training", 10),
         Parameter(
             "epoch_steps", at_least(0), "steps",
-            "of an epoch, which go on through the samples; 0: as many as all samples make", 0,
+            "steps of an epoch, each epoch continuing through the samples; 0: one pass "
+            "through all samples", 0,
         ),
-        Parameter("schedule", schedule_of, "", "of the learning rate", "one_cycle"),
+        Parameter("schedule", schedule_of, "", "course of the learning rate", "one_cycle"),
         Parameter(
             "learning_rate", _or(OF_MODEL, above_zero), "",
-            f"its peak, or {OF_MODEL}: that of the model config", OF_MODEL,
+            f"peak learning rate, or {OF_MODEL}: the model config's", OF_MODEL,
         ),
         Parameter(
             "learning_rate_batch", at_least(0), "samples",
-            "of a step that the rate is for; of others it is in proportion; 0: of any", 0,
+            "samples of a step that the rate is for; for other steps it is scaled in "
+            "proportion; 0: not scaled", 0,
         ),
         Parameter("warmup", _SHARE, "", "share of all steps in which the rate rises", 0.3),
         *(
-            Parameter(name, _or(OF_MODEL, _SHARE), "", f"of the optimizer, or {OF_MODEL}", OF_MODEL)
+            Parameter(name, _or(OF_MODEL, _SHARE), "", f"the optimizer's, or {OF_MODEL}", OF_MODEL)
             for name in ("weight_decay", "momentum")
         ),
         Parameter(
-            "label_smoothing", _SHARE, "", "part of each answer spread over all classes", 0.0
+            "label_smoothing", _SHARE, "", "part of each label spread over all classes", 0.0
         ),
         Parameter(
-            "mixup", _ALPHA, "", "of Beta(mixup, mixup), by which images are mixed; 0: none", 0.0
+            "mixup", _ALPHA, "",
+                "parameter of Beta(mixup, mixup), by which images are mixed; 0: none",
+                0.0
         ),
         Parameter(
             "checkpoints", _FOLDER, "",
-            f"a folder for what each epoch leaves, so that a killed training goes on, or {NONE}",
+            "a folder for checkpoints of each epoch, from which a killed training continues, or "
+            f"{NONE}",
             NONE,
         ),
         Parameter(
-            "data", _FOLDER, "", f"the folder of the files of a task that reads some, or {NONE}",
+            "data", _FOLDER, "", f"the folder of the task's files, or {NONE}",
             NONE,
         ),
         Parameter(
             "start", _FOLDER, "",
             "a safetensors file of weights to start from, a folder in which a training of the same "
-            "model, framework, precision, optimizer and seed goes on from where it ended, or "
-            f"{NONE}: drawn ones", NONE,
+            "model, framework, precision, optimizer and seed continues, or "
+            f"{NONE}: random weights", NONE,
         ),
         Parameter(
             "weights", _FOLDER, "",
-            "a folder for the weights that were learned, a file that any framework can start "
-            f"from, and for the training to go on from, or {NONE}", NONE,
+            "a folder for the learned weights, a file that any framework can start from, and the "
+            f"state from which the training can continue, or {NONE}", NONE,
         ),
     )  # fmt: skip
     needs = BatchInput
@@ -162,7 +167,7 @@ class Converge(Kind):
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         principal = scoring_of(workload).names[0]
         reason = curve.missed(ranks[0]["curve"], principal, _target_of(workload))
-        if "diverged" not in reason:  # weights that are no numbers are not compared
+        if "diverged" not in reason:  # diverged weights are not numbers and cannot be compared
             check_same_weights(ranks)
         if reason:
             raise TargetMissed(reason)
@@ -171,7 +176,7 @@ class Converge(Kind):
 def _identity(context: Context) -> Dict[str, Any]:
     """Return everything that decides a training, step by step."""
     workload, fields = context.workload, context.fields
-    others = ("checkpoints", "weights", "target")  # which decide where it ends
+    others = ("checkpoints", "weights", "target")  # these decide only where the training ends
     return {
         "case": workload.case._asdict(),
         "model_config": workload.model_config,

@@ -15,7 +15,7 @@ from harness.kind import Workload
 from harness.measuring.micro.layer_kernels import ModelKernels
 from harness.operations import ConvolutionShape
 
-#: Channels, and filters, that are recomputed.
+#: Number of channels and of filters that are recomputed.
 _COMPARED = 4
 
 

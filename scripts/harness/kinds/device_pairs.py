@@ -25,8 +25,8 @@ class DevicePairs(Sweep):
 
     needs = PairTransfers
     unsupported_on_host = (
-        "devices that are cores share the host's memory; collective with the operation "
-        "send_receive is how two of them exchange something"
+        "on a CPU, devices share the host's memory; measure the benchmark collective with the "
+        "operation send_receive instead"
     )
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (

@@ -35,19 +35,19 @@ class Generate(Kind):
     """Text generation: time to the first token, time of each further one, tokens per second."""
 
     parameters = (
-        Parameter("new_tokens", at_least(FEWEST), "tokens", "that continue each prompt", 32),
+        Parameter("new_tokens", at_least(FEWEST), "tokens", "new tokens of each prompt", 32),
     )
     needs = Generation
-    counts_steps = True  # requests
+    counts_steps = True  # a step is a request
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         count, requests = workload.parameters["new_tokens"], workload.timed_steps
         tokens = workload.case.batch_per_device * count * requests
-        # of whole requests: the time includes prompts, the tokens do not
+        # over whole requests: the time includes prompts, the tokens do not
         rate = Metric("tokens/s", "higher", "sum", lambda rank: tokens / rank["window_seconds"])
         return {
             "throughput": rate,
-            # of a median request, as that of the tokens after the first
+            # of the median request, like the time per later token
             "time_to_first_token": _seconds(_first),
             "time_per_output_token": _seconds(_each),
             **{
@@ -83,7 +83,7 @@ class Generate(Kind):
         fields["peak_host_memory_bytes"] = peak_host_memory()
         for number, (handles, _) in enumerate(timed, 1):
             if _tokens(adapter, handles) != fields["generated"]:
-                raise Mismatch(f"request {number} of the same prompts has other tokens")
+                raise Mismatch(f"request {number} gave other tokens for the same prompts")
         context.report.enter("end")
 
 

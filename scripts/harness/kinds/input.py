@@ -1,12 +1,12 @@
 """The data loader alone: images or token sequences per second, without computation.
 
-1. All samples of an epoch are loaded once and checked: each came once, in the requested order, with
-   its label or tokens, as a whole batch.
-2. Epochs are timed in which images are read, decoded, cropped, resized, flipped, normalized and
-   batched, or sequences read, cut or masked, and batched.
+1. All samples of an epoch are loaded once and checked: each must come once, in the requested order,
+with its label or tokens, in whole batches. 2. Epochs are timed in which images are read, decoded,
+cropped, resized, flipped, normalized and batched, or in which sequences are read, cut or masked,
+and batched.
 
-Files lie in the page cache by then, so this is the cost of the processor, not of a disk
-(:mod:`harness.kinds.storage`).
+Files lie in the page cache by then, so this measures the processor, not the disk (see
+:mod:`harness.kinds.storage`).
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ class Input(Kind):
             "train: random crops; val: the centre", folder.TRAIN,
         ),
         Parameter(
-            "workers", at_least(0), "", "processes or threads that load; 0: the one that asks", 1
+            "workers", at_least(0), "",
+                "processes or threads that load; 0: the measuring process itself",
+                1
         ),
         Parameter(
-            "images", at_least(0), "", "or sequences that an epoch has at most; 0: all", 5000
+            "images", at_least(0), "", "most images or sequences of an epoch; 0: all", 5000
         ),
         Parameter("epochs", at_least(1), "epochs", "that are timed", 1),
     )  # fmt: skip
@@ -71,7 +73,7 @@ class Input(Kind):
         context.report.enter("timed window")
         context.barrier()
         fields["window_start"], count, each = time.perf_counter(), 0, []
-        for number, request in enumerate(epochs):  # with the start of the workers
+        for number, request in enumerate(epochs):  # includes the start of the workers
             start = time.perf_counter()
             for batch in source.batches(request, number):
                 count += len(batch[source.noted])

@@ -7,14 +7,12 @@ few steps (:mod:`harness.search`).
 3. A run that ends otherwise than ``ok`` or ``oom`` ends the search, with its status and reason.
 
 Memory must grow with the batch; nothing else is assumed. No run is larger than twice the largest
-batch that fitted, so little is held beyond the limit, and the harness ends the run before memory
-runs out. No forecast is needed.
+batch that fitted, so that a run exceeds the limit by little before the harness ends it.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, Optional, Sequence, Tuple
 
 from harness.kind import AXES, Context, Kind, Metric, Parameter, Workload, at_least, one_of
 
@@ -25,9 +23,11 @@ class LargestBatch(Kind):
     Attempts take the role of ranks in its metrics."""
 
     parameters = (
-        Parameter("mode", one_of("train", "inference"), "", "the kind of the runs"),
-        Parameter("multiple_of", at_least(1), "samples", "the step of the search", 8),
-        Parameter("at_most", at_least(1), "samples", "the bound of the search", 4096),
+        Parameter(
+            "mode", one_of("train", "inference"), "", "benchmark whose largest batch is searched"
+        ),
+        Parameter("multiple_of", at_least(1), "samples", "batches are multiples of this number", 8),
+        Parameter("at_most", at_least(1), "samples", "largest batch that is tried", 4096),
     )
     counts_steps = True
     proxies_other_kind = True
@@ -43,7 +43,7 @@ class LargestBatch(Kind):
         return {"largest_batch": Metric("samples/device", "higher", "max", fitting_batch)}
 
     def measure(self, context: Context) -> None:
-        raise NotImplementedError("the search measures in its runs")
+        raise NotImplementedError("a search measures nothing itself: its runs do")
 
 
 def fitting_batch(attempt: Mapping[str, Any]) -> float:
@@ -71,15 +71,3 @@ def next_batch(tried: Sequence[Tuple[int, str]], multiple_of: int, at_most: int)
     if too_large - fits <= multiple_of:
         return None
     return (fits + too_large) // 2 // multiple_of * multiple_of
-
-
-def expected_batches(multiple_of: int, at_most: int) -> List[int]:
-    """Return the batches to expect without any knowledge, as if the largest that fits lay in the
-    middle of the bounds on a logarithmic scale."""
-    middle = math.sqrt(multiple_of * largest_possible(multiple_of, at_most))
-    tried: List[Tuple[int, str]] = []
-    batch = next_batch(tried, multiple_of, at_most)
-    while batch is not None:
-        tried.append((batch, "ok" if batch <= middle else "oom"))
-        batch = next_batch(tried, multiple_of, at_most)
-    return [batch for batch, _ in tried]

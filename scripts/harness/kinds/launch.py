@@ -2,8 +2,8 @@
 
 The operation adds small arrays, of one element by default; with no element, only the framework's
 own work per call is left. Calls come from Python as users make them, one after the other, and the
-last is waited for. Where the framework has events of a GPU, the time between one before and one
-after the calls is measured, too. Standard library and numpy.
+last is waited for. Where the framework has events of a GPU, the time between an event before and an
+event after the calls is measured, too. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ class Launch(Sweep):
     names_points = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
-        Parameter("elements", at_least(0), "", "of each operand; 0: an empty operation", 1),
+        Parameter(
+            "elements", at_least(0), "", "elements of each operand; 0: an empty operation", 1
+        ),
         *blocks.parameters("a row of them"),
     )
 

@@ -25,7 +25,8 @@ from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
 from harness.measuring.verification import rounding
 from harness.operations import MATMUL
 
-#: Dtypes of the operands: that of the case's precision, and those that no model here trains in.
+#: Dtypes of the operands: the dtype of the case's precision, and dtypes in which no model here
+#: trains.
 OF_PRECISION, INT8 = "precision", "int8"
 OTHERS = ("float64", INT8)
 
@@ -42,7 +43,7 @@ class Matmul(Sweep):
         ),
         Parameter(
             "dtype", one_of(OF_PRECISION, *OTHERS), "",
-            "of the operands; float64 and int8, whose sums are int32, in PyTorch alone",
+            "dtype of the operands; float64 and int8 (sums in int32) are for PyTorch alone",
             OF_PRECISION,
         ),
         *blocks.parameters("a shape"),

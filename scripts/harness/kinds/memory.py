@@ -1,9 +1,9 @@
 """Bandwidth of the host's memory by the kernels of STREAM, compiled when needed (McCalpin, "Memory
 Bandwidth and Machine Balance in Current High Performance Computers", 1995).
 
-One core is a run of one device with one core. All cores are a run of as many devices, each with its
-own arrays, started together. Each array that a kernel names counts once. No framework. Standard
-library and numpy.
+To measure one core, run one device with one core. To measure all cores, run as many devices; each
+has its own arrays, and all start together. Each array that a kernel names counts once. No
+framework. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 #: Scalar with which the four kernels leave the arrays as they were. STREAM's own 3 multiplies them
 #: by 15 each time, until they overflow.
 SCALAR = 2**0.5 - 1
-_ARRAYS = 3  # of a device
+_ARRAYS = 3  # arrays of a device
 #: Largest relative error of the arrays: a hundred times STREAM's own bound.
 ROUNDING = 1e-11
 
@@ -39,11 +39,13 @@ class Memory(Sweep):
     parameters = (
         Parameter(
             "array_bytes", at_least(0), "bytes",
-            f"of each array of a device; 0: {TIMES_CACHE} times the last cache, shared by all, but "
-            "at most an eighth of the free memory in all",
+            f"bytes of each array of a device; 0: all arrays together are {TIMES_CACHE} times the "
+            "last cache, but at most an eighth of the free memory",
             0,
         ),
-        Parameter("rounds", at_least(2), "", "of the four kernels; the first is not counted", 11),
+        Parameter("rounds", at_least(2), "",
+            "runs of the four kernels; the first is not counted",
+            11),
     )  # fmt: skip
 
     def grid(self, workload: Workload) -> List[GridPoint]:
@@ -91,7 +93,7 @@ class Stream:
         self._each(self._fill)
 
     def _fill(self, start: int, end: int) -> None:
-        """Fill a part by the thread that uses it, because memory is placed on the node that first
+        """Fill a part in the thread that uses it, because memory is placed on the node that first
         writes it."""
         import numpy as np
 

@@ -31,11 +31,12 @@ class MemoryLatency(Sweep):
     parameters = (
         Parameter(
             "largest_bytes", at_least(0), "bytes",
-            f"of the largest working set; 0: {TIMES_CACHE} times the last cache", 0,
+            f"bytes of the largest working set; 0: {TIMES_CACHE} times the last cache", 0,
         ),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
-    summaries = (("memory_latency", "latency", last),)  # of the largest: what no cache hides
+    # latency of the largest working set, which no cache hides
+    summaries = (("memory_latency", "latency", last),)
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         caches = TIMES_CACHE * host_memory.largest_cache()
@@ -106,13 +107,13 @@ class Chain:
         if self._place != expected:
             raise Mismatch(
                 f"{self._steps} steps through {self.lines} lines ended {self._place - expected} "
-                "bytes from where they lead"
+                "bytes from the expected place"
             )
 
 
 def working_sets(largest: int) -> List[int]:
-    """Return the sizes of a chain's working sets in bytes, whole cache lines: each twice the one
-    before, and last ``largest``."""
+    """Return the sizes of a chain's working sets in bytes, whole cache lines: doubled each time,
+    and last ``largest``."""
     doubled = [SMALLEST]
     while 2 * doubled[-1] <= largest:
         doubled.append(2 * doubled[-1])

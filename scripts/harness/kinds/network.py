@@ -20,12 +20,12 @@ from harness.measuring.checks import check_cores
 
 #: Seconds to wait for the other rank, beyond the duration of its work, and between two attempts.
 PATIENCE, _AGAIN = 60.0, 0.05
-#: What a client says until its server is ready.
+#: Messages of a client whose server is not ready yet.
 _NOT_YET = ("Connection refused", "Connection reset", "Couldn't connect")
 Address = Tuple[str, int]
 LOOPBACK = Parameter(
     "loopback", one_of("no", "yes"), "",
-    "whether two devices of one node will do: then it is no network", "no",
+    "whether to measure between two devices of one node, without a network", "no",
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ class Network(Kind):
 
     needs = None
     parameters = (
-        Parameter("connections", at_least(1), "", "that are made and closed", 10),
+        Parameter("connections", at_least(1), "", "connections that are opened and closed", 10),
         LOOPBACK,
     )
 
@@ -50,11 +50,10 @@ def require_two_nodes(context: Context) -> None:
     """Raise Unsupported without two ranks, or without a network between them that counts."""
     case = context.workload.case
     if case.devices != 2:
-        raise Unsupported("it is measured between two ranks: say nodes: 2, devices_per_node: 1")
+        raise Unsupported("this benchmark needs two ranks: set nodes: 2, devices_per_node: 1")
     if case.nodes == 1 and context.workload.parameters["loopback"] == "no":
         raise Unsupported(
-            "one node has no network between its devices; loopback: yes measures what it does "
-            "instead"
+            "one node has no network between its devices; loopback: yes measures within the node"
         )
 
 
@@ -72,8 +71,8 @@ def between_nodes(
     ask: Callable[[str, Address, Mapping[str, Any]], Any],
     answer: Callable[[Address, Mapping[str, Any]], None],
 ) -> None:
-    """Let rank 0 ask rank 1 by the parameters of the workload; what it learns is ``name`` in its
-    report. Both get the address at which rank 1 listens, rank 0 its own host, too."""
+    """Run ``ask`` on rank 0 and ``answer`` on rank 1. Rank 0 reports the result as ``name``. Both
+    get the address at which rank 1 listens; rank 0 also gets its own."""
     fields, here, parameters = context.fields, context.rank_context, context.workload.parameters
     context.report.enter("timed window")
     hosts = [address.rpartition(":") for address in here.addresses]
@@ -124,7 +123,7 @@ def retried(work: Callable[[], Any]) -> Any:
 
 
 def output_of(program: str, *arguments: str, seconds: float) -> str:
-    """Return what a program says. Raises ConnectionError until its server listens, TimeoutExpired
+    """Return a program's output. Raises ConnectionError until its server listens, TimeoutExpired
     where it takes much longer than ``seconds``."""
     text = subprocess.run(
         [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -1,4 +1,4 @@
-"""Overlap of computation and an all-reduce: the share of the shorter that the longer hides.
+"""Overlap of computation and an all-reduce: the share of the shorter one that the longer one hides.
 
 A training step communicates the gradients of the last layers while it computes those of earlier
 layers. Here each is timed alone and both together, in turns, always synchronized before the clock
@@ -34,7 +34,7 @@ COMPUTE, COMMUNICATION = "compute", "communication"
 PARTS = (COMPUTE, COMMUNICATION, BOTH)
 #: Limit on the number of computations that are matched to the all-reduce.
 _MOST_MATMULS = 256
-_DTYPE = "float32"  # of the message
+_DTYPE = "float32"  # dtype of the message
 
 
 def one_shape(text: str) -> str:
@@ -45,8 +45,8 @@ def one_shape(text: str) -> str:
 
 
 class Overlap(Sweep):
-    """Overlap: milliseconds of computation, all-reduce and both together, on the slowest rank each;
-    and the share of the shorter that the longer hides."""
+    """Overlap: milliseconds of computation, all-reduce and both together, each on the slowest rank;
+    and the share of the shorter one that the longer one hides."""
 
     needs = MicroBenchmarks
     independent_ranks = False
@@ -61,14 +61,15 @@ class Overlap(Sweep):
         ),
         Parameter(
             "matmuls", at_least(0), "",
-            "computations beside an all-reduce; 0: as many as take as long as it does", 0,
+            "computations next to an all-reduce; 0: as many as take about as long as the "
+            "all-reduce", 0,
         ),
-        Parameter("message_bytes", at_least(4), "bytes", "of the all-reduce", 28000000),
-        *blocks.parameters("each alone and both together", fewest=2),
+        Parameter("message_bytes", at_least(4), "bytes", "bytes of the all-reduce", 28000000),
+        *blocks.parameters("blocks of each alone, and of both together", fewest=2),
     )  # fmt: skip
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        return [GridPoint({}, None)]  # its parts take turns
+        return [GridPoint({}, None)]  # computation, all-reduce and both take turns
 
     def figures(self, workload: Workload, subject: None) -> Dict[str, Metric]:
         return {
@@ -115,9 +116,9 @@ class Overlap(Sweep):
         dtype = rounding.check_ran_in(context, overlapped.dtype, matmuls)
 
         def check(when: str) -> None:
-            """Check the results of both together, waited for as in a block."""
+            """Check the results of computation and all-reduce running together, as in a block."""
             blocks.timer(context, parts[BOTH])(1)
-            description = f"{when} it was timed: {ALL_REDUCE} beside {operation} {extents}"
+            description = f"{when} it was timed: {ALL_REDUCE} next to {operation} {extents}"
             collectives.check_result(overlapped.reduced(), total, description)
             computed = overlapped.computed()
             if operation == MATMUL:
@@ -131,7 +132,7 @@ class Overlap(Sweep):
         most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, here.world_size)
         timers = {part: blocks.timer(context, parts[part]) for part in PARTS}
         runs = blocks.agreed_runs(context, timers[BOTH], most)
-        overlapped.reduced(), overlapped.computed()  # compile, in some frameworks
+        overlapped.reduced(), overlapped.computed()  # the first call compiles, in some frameworks
         seconds: Dict[str, List[float]] = {part: [] for part in PARTS}
         for _ in range(asked["blocks"]):
             for part, taken in seconds.items():
@@ -147,7 +148,7 @@ class Overlap(Sweep):
 
 
 def parts_of(overlapped: Overlapped) -> Dict[str, CollectiveOperation]:
-    """Return what is timed, by part."""
+    """Return the timed functions by part."""
     runs = (overlapped.compute, overlapped.communicate, overlapped.both)
     return {
         part: CollectiveOperation(overlapped.reset, run, overlapped.reduced)
@@ -157,9 +158,9 @@ def parts_of(overlapped: Overlapped) -> Dict[str, CollectiveOperation]:
 
 def matching_matmuls(context: Context, parts: Dict[str, CollectiveOperation]) -> int:
     """Return how many computations take as long as the all-reduce, the same in all ranks.
-    ``parts``: of one computation."""
+    ``parts``: timed functions of one computation."""
     timers = {part: blocks.timer(context, parts[part]) for part in PARTS}
-    for timed in timers.values():  # compiles, connects, and makes room
+    for timed in timers.values():  # the first call compiles, connects, and allocates
         timed(1)
     compute, communication = (
         float(context.adapter.all_reduce(statistics.median(timers[part](1) for _ in range(3))))
@@ -171,7 +172,7 @@ def matching_matmuls(context: Context, parts: Dict[str, CollectiveOperation]) ->
 def hidden_percent(ranks: Sequence[Sequence[float]]) -> float:
     """Return the hidden share in percent, from the times of each of PARTS on each rank.
 
-    100 where both together take as long as the longer, 0 where they take as long as one after the
-    other, below 0 where they slow each other down more."""
+    100 where both together take as long as the longer one, 0 where they take as long as one after
+    the other, below 0 where they slow each other down more."""
     compute, communication, both = map(max, zip(*ranks))
     return float(100 * (compute + communication - both) / min(compute, communication))

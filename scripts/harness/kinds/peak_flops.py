@@ -1,9 +1,9 @@
 """Peak FLOPS of a device: how fast the framework multiplies two large square matrices.
 
 Both are dense and random, because the speed depends on the values on some devices. Processors are
-faster in bursts: the fastest size of short blocks is then multiplied for seconds, which is the
-peak, as the steps it is compared with take seconds too.
-Several devices measure at once, because they share power and memory; the slowest counts. Numpy.
+faster in bursts, and training takes longer than a burst. So the size that is fastest in short
+blocks is then multiplied for seconds, and this rate is the peak. Several devices measure at once,
+because they share power and memory; the slowest counts. Numpy.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from harness.measuring.verification import rounding
 from harness.operations import Operation
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
-#: Blocks of matmuls that are timed together, each of at least so many seconds, so that neither the
-#: clock nor the waiting for the device counts. The fastest counts, for disturbances only slow.
+#: Blocks of matmuls that are timed together, each of at least this many seconds, so that reading
+#: the clock and waiting for the device take no noticeable part. The fastest block counts, because
+#: disturbances only slow blocks down.
 BLOCKS, BLOCK_SECONDS = 3, 0.1
 #: Seconds for all sizes. A size is tried if its time, predicted from the size before, still fits.
 SECONDS = 3.0
@@ -54,7 +55,7 @@ class PeakFlopsKind(Kind):
         fastest = max(fields["matmuls"], key=tflops_of)
         if context.rank_context.world_size > 1:
             require(context.adapter, Collectives)
-            context.adapter.all_reduce(0.0)  # a barrier: all are at work at the same time
+            context.adapter.all_reduce(0.0)  # a barrier: all ranks multiply at the same time
         seconds = context.workload.parameters["sustained_seconds"]
         fields["sustained"] = sustain(context.adapter, fastest, seconds, check)
         fields["cores"] = check_cores(context.cores)
@@ -75,11 +76,11 @@ def measure(adapter: SingleOperations, check: Check) -> List[Dict[str, Any]]:
     points: List[Dict[str, Any]] = []
     left, once = SECONDS, 0.0
     for size in SIZES:
-        if points and 8 * once * (BLOCKS + 2) > left:  # twice the rows are 8 times the work
+        if points and 8 * once * (BLOCKS + 2) > left:  # twice the rows take 8 times the work
             break
         product, *_ = square_matmul(adapter, size)
         check(product.dtype)
-        time_together(adapter, product.run, 1)  # compiles, and makes room for the result
+        time_together(adapter, product.run, 1)  # the first call compiles and allocates the result
         count = runs_of_block(partial(time_together, adapter, product.run), BLOCK_SECONDS)
         seconds = [time_together(adapter, product.run, count) for _ in range(BLOCKS)]
         once = min(seconds) / count

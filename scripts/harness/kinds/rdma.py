@@ -17,7 +17,8 @@ from harness.kinds import network
 PROGRAM = "ib_write_bw"
 #: Row of its table: bytes, iterations, peak and mean bandwidth in Gb/s, messages per second.
 _ROW = re.compile(r"^ *(\d+) +(\d+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILINE)
-#: Seconds that it may take: iterations are counted, because only then it tells a peak.
+#: Most seconds of a measurement. It counts iterations, because ib_write_bw reports a peak only
+#: then.
 _SECONDS = 120.0
 
 

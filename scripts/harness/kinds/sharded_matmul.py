@@ -40,8 +40,8 @@ class ShardedMatmul(Sweep):
         Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
         Parameter(
             "sharded", one_of(*COLLECTIVES), "",
-            "what is cut: the inner dimension, and an all-reduce adds up; or columns, which an "
-            "all-gather puts side by side", INNER,
+            "sharded dimension: the inner one, with an all-reduce of the sums; or columns, with an "
+            "all-gather", INNER,
         ),
         *blocks.parameters("each part"),
     )  # fmt: skip
@@ -80,7 +80,7 @@ class ShardedMatmul(Sweep):
             try:
                 check_matmul(matmul.result(), left, right, dtype, random)
             except Mismatch as error:
-                raise Mismatch(f"{when} it was timed, behind its {operation}: {error}") from None
+                raise Mismatch(f"{when} it was timed, after its {operation}: {error}") from None
 
         check("before")
         # A matmul overwrites its result; only repeated collectives add up.
@@ -99,5 +99,7 @@ def share_of(shape: MatmulShape, sharded: str, rank: int, ranks: int) -> slice:
     """Return the slice of k, or of n, that ``rank`` has. Raises Unsupported for unequal parts."""
     name, extent = ("k", shape.k) if sharded == INNER else ("n", shape.n)
     if extent % ranks:
-        raise Unsupported(f"{ranks} ranks cannot have equal parts of {name} of {shape}: {extent}")
+        raise Unsupported(
+            f"{ranks} ranks cannot have equal parts of the {extent} {name} of {shape}"
+        )
     return slice(rank * extent // ranks, (rank + 1) * extent // ranks)

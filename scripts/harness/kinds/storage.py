@@ -54,7 +54,7 @@ class Storage(Kind):
     parameters = (
         Parameter(
             "folder", lambda text: os.path.abspath(text) if text else "", "",
-            "where the file is made, as storage=DIR says it", "",
+            "folder for the file, as storage=DIR names it", "",
         ),
         Parameter("file_bytes", at_least(RANDOM_BYTES), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
@@ -75,10 +75,10 @@ class Storage(Kind):
     def measure(self, context: Context) -> None:
         fields, parameters = context.fields, context.workload.parameters
         if context.rank_context.world_size > 1:
-            raise Unsupported("several devices: the file is measured by one process")
+            raise Unsupported("one process measures the file; allowed: one device")
         folder = parameters["folder"]
         if not folder:
-            raise Unsupported("no folder is named: say storage=DIR, or --parameter folder=DIR")
+            raise Unsupported("no folder is named: set storage=DIR, or --parameter folder=DIR")
         if not os.path.isdir(folder):
             raise Mismatch(f"folder: {folder} is no folder")
         require_program("fio", "fio")
@@ -136,7 +136,7 @@ def figures(text: str, direction: str) -> Dict[str, Any]:
     """Return the results of a direction from fio's JSON of a single job: bw_bytes, iops, total_ios,
     runtime, percentiles of clat_ns, and the version. Raises Mismatch where nothing was done."""
     try:
-        answer = json.loads(text[text.index("{") :])  # before the object there may be warnings
+        answer = json.loads(text[text.index("{") :])  # warnings may precede the object
         (job,) = answer["jobs"]
         side = job[direction]
         figures = {"version": answer["fio version"], "error": job["error"]}

@@ -33,10 +33,10 @@ class Sustained(Sweep):
     names_points = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
-        Parameter("seconds", above_zero, "s", "how long products run", 10.0),
+        Parameter("seconds", above_zero, "s", "how long matmuls run", 10.0),
         Parameter("size", at_least(1), "", "rows and columns of both matrices", 2048),
         Parameter(
-            "block_seconds", above_zero, "s", "products between two looks at the device", 0.5
+            "block_seconds", above_zero, "s", "matmuls between two readings of the device", 0.5
         ),
     )
 
@@ -70,7 +70,7 @@ class Sustained(Sweep):
         begin: List[float] = []
 
         def goes_on(done: int) -> bool:
-            """Read the device before the first block and after each."""
+            """Read the device before the first block and after each block."""
             begin.append(time.perf_counter())
             readings.append({"seconds": begin[-1] - begin[0], **meter()})
             return bool(readings[-1]["seconds"] < parameters["seconds"])
@@ -89,9 +89,9 @@ def device_meter(context: Context) -> meters.Meter:
         try:
             meter = meters.gpu_meter(nvml.find(os.environ, index + 1), index)
         except nvml.Unwatchable as error:
-            raise Unsupported(f"the GPU tells nothing of itself: {error}") from error
+            raise Unsupported(f"the GPU reports nothing: {error}") from error
     if set(meter().values()) == {None}:
-        raise Unsupported("this machine tells neither clock nor energy of its device")
+        raise Unsupported("this machine reports neither clock nor energy of its device")
     return meter
 
 

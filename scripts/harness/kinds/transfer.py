@@ -1,6 +1,6 @@
 """Copies from the host to the device, back, and within the device, from pinned or pageable memory.
 
-Sizes start at 64 KiB, each four times the one before. A GB is 10^9 bytes that arrived; the read of
+Sizes start at 64 KiB and grow by factors of four. A GB is 10^9 bytes that arrived; the read of
 a copy within the device does not count. Received data are compared with what was sent. Numpy.
 """
 
@@ -42,7 +42,7 @@ class Transfer(Sweep):
         largest, sizes = workload.parameters["largest_bytes"], [SMALLEST]
         while TIMES * sizes[-1] <= largest:
             sizes.append(TIMES * sizes[-1])
-        sizes = sorted({*sizes, largest // _ITEM * _ITEM})  # whole numbers of float32
+        sizes = sorted({*sizes, largest // _ITEM * _ITEM})  # only whole float32 elements
         return [GridPoint({"bytes": size}, size) for size in sizes]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
@@ -78,7 +78,8 @@ class Transfer(Sweep):
             context.report.enter(f"{direction} of {subject} bytes")
             copied = adapter.transfer(direction, array, is_pinned)
             taken = blocks.measure(context, copied)
-            if direction == HOST_TO_DEVICE:  # idle, a link may be slower
+            # an idle link may be slower, so it is read after copies
+            if direction == HOST_TO_DEVICE:
                 gpus = self._gpus
                 fields["link"] = gpus.read_link() if gpus else dict.fromkeys(nvml.LINK_UNITS)
             check_result(copied.result(), array, f"{direction} of {subject} bytes")

@@ -27,15 +27,15 @@ from harness.measuring.verification.errors import (
     worst_token,
 )
 
-#: Learning rate of each optimizer step whose loss is compared, as part of the model config's.
+#: Learning rate of each optimizer step whose loss is compared, relative to the model config's.
 RATES = (1.0, 1.0, 1.0, 1.0, 0.5, 0.2)
-#: Changes of the weights since the start that are compared, after the first steps. A second step's
-#: own change has twice the rounding of weights to float32 in it.
+#: After which steps the change of the weights since the start is compared. The change in the second
+#: step alone would contain the rounding of weights to float32 twice.
 UPDATES = ("first update", "two updates")
-#: Name of the losses behind optimizer steps.
+#: Name of the losses after optimizer steps.
 LOSSES = "losses"
 
-#: Share of the matmuls in other dtypes than those of a mixed precision.
+#: Share of the matmuls that run in other dtypes than the mixed precision's.
 OTHER_DTYPES = "other dtypes"
 
 
@@ -48,13 +48,13 @@ class ReferenceVerification(Kind):
 
     parameters = (
         Parameter("mode", one_of(*axes.VERIFIED), "", "which computation is compared"),
-        Parameter("scale", str, "", "full, or what makes the model smaller", "full"),
-        Parameter("labels", one_of("hard", "soft"), "", "of the reference's batches", "hard"),
+        Parameter("scale", str, "", "full, or the reduction of the model", "full"),
+        Parameter("labels", one_of("hard", "soft"), "", "seed of the reference's batches", "hard"),
         Parameter(
             "reference",
             os.path.abspath,
             "",
-            "a folder of scripts/reference, to compare with; none for a model of one's own",
+            "folder that scripts/reference wrote, to compare with; none for a user's own model",
             "",
         ),
     )
@@ -90,7 +90,9 @@ def _built(context: Context) -> ReferenceFolder:
     """Build the model with a batch of the reference, which is returned."""
     folder = context.workload.parameters["reference"]
     if not folder:
-        raise ValueError("--kind verification needs --parameter reference=..: what to compare with")
+        raise ValueError(
+            "--kind verification needs --parameter reference=FOLDER, the reference to compare with"
+        )
     reference = ReferenceFolder(folder)
     model.build(context, reference.prepare(context.adapter))
     return reference
@@ -113,13 +115,13 @@ class ReferenceFolder:
         return arrays
 
     def prepare(self, adapter: Compared) -> Dict[str, Any]:
-        """Return the batch of an adapter's replica, with which it is to be built; with dropout the
-        first in all replicas and micro-steps, so that these differ in their masks alone. Batches of
-        several ranks serve as micro-batches of a replica. Raises ValueError where the reference has
-        another number.
+        """Return the batch with which an adapter's replica is to be built. With dropout it is the
+        first batch in all replicas and micro-steps, so that these differ in their masks alone.
+        Batches of several ranks serve as micro-batches of a replica. Raises ValueError where the
+        reference has another number.
 
-        Changes the adapter's bound on the norm of gradients to one for averaged gradients, where
-        it averages some."""
+        Where gradients are averaged, also sets the adapter's bound on their norm to the bound for
+        averaged gradients."""
         import numpy as np
 
         case, bound = adapter.case, self.expected.get("clip_averaged")
@@ -161,8 +163,8 @@ class Comparison:
         return counted("trainable parameters", self._adapter.trainable_parameters(), expected)
 
     def other_dtypes(self) -> Dict[str, Any]:
-        """Return the share of the matmuls that run in other dtypes than those of the precision,
-        without those that the framework lacks in them."""
+        """Return the share of the matmuls that run in other dtypes than the precision's, without
+        matmuls that the framework lacks in these dtypes."""
         counts = Counter(self._adapter.matmul_dtypes())
         lacking = self._adapter.lacking_matmuls()
         counts["float32"] -= sum(lacking.values())
@@ -241,7 +243,7 @@ class Comparison:
         For a precision whose updates are not compared, only the first loss and the running
         statistics are."""
         adapter, parts, precision = self._adapter, self._parts, self._precision
-        if adapter.statistics():  # what was compared before has moved them
+        if adapter.statistics():  # earlier comparisons have changed them
             self.load_weights()
         exact = [
             float(sum(losses[parts.start : parts.stop]) / len(parts))
@@ -272,8 +274,8 @@ class Comparison:
         return differences
 
     def _set_rate(self, part: float) -> bool:
-        """Set the learning rate to a part of the model config's; return whether the framework
-        can."""
+        """Set the learning rate to this fraction of the model config's; return whether the
+        framework can."""
         if not isinstance(self._adapter, BatchInput):
             return False
         rate = self._adapter.model_config["hyperparameters"]["learning_rate"]
@@ -299,7 +301,8 @@ class Comparison:
             name = f"statistics-{estimator}-{self._case.parts}"
             expected: Dict[str, Any] = {}
             for number in range(step + 1):
-                for part in self._parts:  # each keeps all but its share of the former ones
+                # each update keeps the former statistics but for the share of the new ones
+                for part in self._parts:
                     added = self._reference.arrays(f"{name}-{number}-{part}")
                     kept = {key: (1 - share) * array for key, array in expected.items()}
                     expected = {key: kept.get(key, 0.0) + added[key] for key in added}
@@ -310,7 +313,7 @@ class Comparison:
 def compare(
     adapter: Compared, reference: ReferenceFolder, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
-    """Return the errors of everything that this case allows to compare.
+    """Return the errors of everything that can be compared for this case.
 
     The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
     micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
@@ -338,7 +341,7 @@ def compare_generation(
     adapter: Any, reference: ReferenceFolder, enter: Callable[[str], None]
 ) -> List[Dict[str, Any]]:
     """Return the errors of generated text. The adapter, a Compared and a Generation, has just been
-    built, with the prompts as its batch. Raises Unsupported for a model that generates none."""
+    built, with the prompts as its batch. Raises Unsupported for a model that generates no text."""
     comparison = Comparison(adapter, reference)
     enter("load weights")
     comparison.load_weights()

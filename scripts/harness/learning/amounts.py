@@ -20,8 +20,8 @@ class Amounts(NamedTuple):
 def amounts(
     model_config: Mapping[str, Any], source: str, length: Optional[int], root: Optional[str]
 ) -> Optional[Amounts]:
-    """Return the amounts of a model; None for one that learns nothing this way, and without its
-    folder.
+    """Return the amounts of a model; None for a model that is not trained on samples, or without
+    its folder.
 
     ``source``: where its samples come from, as in :mod:`core.inputs`. ``length``: tokens of a
     sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences

@@ -19,10 +19,10 @@ Curve = List[Dict[str, Any]]
 class Checkpoint:
     """Checkpoint of one rank of a training, in a folder that it may share with others.
 
-    It is a file or folder of the framework for the last epoch, and a file of ours with the curve so
+    It consists of the framework's file or folder for the last epoch, and our file with the curve so
     far. Both are written under other names and then moved, ours last, so that one of two epochs is
-    complete whenever the process is killed. The epoch before is kept until all ranks have the next,
-    so that ranks that were killed together have one in common."""
+    complete whenever the process is killed. The previous epoch is kept until all ranks have saved
+    the next, so that killed ranks have an epoch in common."""
 
     def __init__(self, folder: str, identity: Any, rank: int = 0, ranks: int = 1) -> None:
         """Create the folder. ``identity``: JSON values that identify this training."""
@@ -40,7 +40,8 @@ class Checkpoint:
         known = self._read()
         # Killed ranks are at most one epoch apart; this is the epoch that all have.
         epoch = int(adapter.all_reduce(float(len(known)))) // self._ranks
-        if len(known) > epoch:  # or a second kill would find states of other epochs than curves
+        # otherwise a second kill could leave states and curves of different epochs
+        if len(known) > epoch:
             known = known[:epoch]
             self._write(known)
         if known:
@@ -82,7 +83,7 @@ class Checkpoint:
 
 def save_state(adapter: Checkpointing, path: str) -> None:
     """Save a training to ``path``, which appears when it is complete."""
-    for before in (path + ".part", path):  # of a process that was killed at this place
+    for before in (path + ".part", path):  # left by a process that was killed here
         _drop(before)
     adapter.save_training(path + ".part")
     os.replace(path + ".part", path)

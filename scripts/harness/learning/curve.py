@@ -28,7 +28,7 @@ def _number(value: Any) -> Optional[float]:
 
 
 def reached(curve: Sequence[Epoch], score: str, target: float) -> Optional[int]:
-    """Return the epochs until ``score`` was at least ``target``; None if it never was."""
+    """Return the number of epochs until ``score`` reached ``target``; None if it never did."""
     for number, epoch in enumerate(curve, 1):
         if _is_number(epoch["held_out"][score]) and epoch["held_out"][score] >= target:
             return number
@@ -70,7 +70,7 @@ def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, M
         "samples_to_target": Metric("samples", "lower", "first", at_target(samples)),
     }
     speed = Metric(unit, "higher", "min", lambda rank: throughput(rank["curve"]))
-    # the first metric is the one that compares the frameworks' speed
+    # frameworks are compared by the first metric
     return {
         **(to_target if target is not None else {"throughput": speed}),
         **{
@@ -80,7 +80,7 @@ def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, M
             for name in scoring.names
         },
         **{name: Metric("nats", "lower", "first", last(name)) for name in ("loss", *losses)},
-        # of the last steps, with dropout, as NVIDIA's ELECTRA publishes it
+        # loss of the last steps, with dropout, as NVIDIA's ELECTRA publishes it
         **({"final_loss": Metric("nats", "lower", "mean", _final_loss)} if losses else {}),
         "time_to_train": Metric("s", "lower", "max", lambda rank: all_seconds(rank["curve"])),
         "throughput": speed,

@@ -53,7 +53,7 @@ class TrainingData(NamedTuple):
 
 
 def is_pretrained(model_config: Mapping[str, Any]) -> bool:
-    """Return whether a model learns as ELECTRA is pre-trained."""
+    """Return whether a model is pre-trained as ELECTRA is."""
     return masking.form_of(model_config.get("inputs", [])) == masking.ELECTRA
 
 
@@ -79,15 +79,17 @@ def training_data(context: Context) -> TrainingData:
             return _sentences(context)
         if folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
-                f"{case.model} has no images and is no ELECTRA: no other text is learned here"
+                f"{case.model} has no images and is no ELECTRA; allowed: models of images, or "
+                "ELECTRA"
             )
         return _images(context)
     if case.input != SYNTHETIC:
         raise Unsupported(
-            f"from {case.input} nothing is learned: {DATA}, or nothing, which is the model's task"
+            f"input: found {case.input}, from which nothing can be learned; allowed: {DATA}, or "
+            "none for the model's own task"
         )
     if "task" not in model_config:
-        raise Unsupported(f"the model config of {case.model} names no task to be learned")
+        raise Unsupported(f"the model config of {case.model} names no task")
     return _arrays_of_task(context)
 
 
@@ -101,7 +103,7 @@ def _arrays_of_task(context: Context) -> TrainingData:
     root = workload.parameters["data"] if model_config.get("reads_files", False) else None
     if root == NONE:
         raise Unsupported(
-            f"{task.name} is read from files, and no folder is named: say data=DIR, or --parameter "
+            f"{task.name} is read from files, and no folder is named: set data=DIR, or --parameter "
             "data=DIR"
         )
     data: tasks.Data = context.phase("task", lambda: task.data(length, root))
@@ -200,7 +202,7 @@ def _folder_data(
     counts: Tuple[int, int],
 ) -> TrainingData:
     """Return the data of a folder. ``mine``: the request for this rank's held-out samples;
-    ``counts``: samples to train with and held out, of all ranks."""
+    ``counts``: numbers of training and held-out samples of all ranks."""
     fields, batch = context.fields, context.workload.case.batch_per_device
     sha256 = hashlib.sha256(folder.identity(train.root).encode()).hexdigest()
     fields["task"] = _task(name, sha256, counts)
@@ -256,7 +258,7 @@ class EpochsOfSteps:
 
     def __call__(self, epoch: int) -> Iterator[Arrays]:
         first = epoch * self._steps
-        if first != self._next:  # a training that is taken up
+        if first != self._next:  # a continued training
             self._next, self._batches = first, self._from(first)
         for batch in itertools.islice(self._batches, self._steps):
             self._next += 1
@@ -276,8 +278,8 @@ def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData
     whole = source.samples // case.samples_per_step
     if not whole:
         raise Mismatch(
-            f"a step of {case.samples_per_step} samples is more than there is to train with: "
-            f"{source.samples}"
+            f"a step takes {case.samples_per_step} samples; there are only {source.samples} to "
+            "train with"
         )
     if not steps:
         return source._replace(steps=whole)

@@ -20,8 +20,8 @@ class Softening(NamedTuple):
     """Parameters of soft targets.
 
     ``smoothing``: part of each target that is spread evenly over all ``classes`` (Szegedy et al.
-    2016, arXiv:1512.00567). ``mixup``: of Beta(mixup, mixup), by which two samples are mixed (Zhang
-    et al. 2018, arXiv:1710.09412), 0 for none."""
+    2016, arXiv:1512.00567). ``mixup``: parameter of Beta(mixup, mixup), by which two samples are
+    mixed (Zhang et al. 2018, arXiv:1710.09412), 0 for none."""
 
     smoothing: float
     mixup: float
@@ -44,7 +44,8 @@ def softening_of(
 
 
 def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
-    """Return ``batch`` with soft targets. ``seed``: of the mixture, numbers from 0 to below 2**32.
+    """Return ``batch`` with soft targets. ``seed``: seeds of the mixture, numbers from 0 to below
+    2**32.
 
     Each sample gets a random share, and is mixed with its mirror image in the batch, the first with
     the last, as NVIDIA's ResNet-50 does. Images and targets are mixed by the same share."""

@@ -12,7 +12,7 @@ from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Learner
 from harness.learning.sources import TrainingData
 
-#: Function from progress to the rate as part of the peak, both from 0 to 1.
+#: Function from progress to the rate relative to the peak, both from 0 to 1.
 Part = Callable[[float], float]
 
 
@@ -20,13 +20,13 @@ def _half_cosine(begin: float, end: float) -> Part:
     return lambda done: end + (begin - end) * (1 + math.cos(math.pi * done)) / 2
 
 
-#: Begin and end of one cycle as parts of its peak, as in PyTorch's OneCycleLR (whose momentum cycle
+#: Begin and end of one cycle relative to its peak, as in PyTorch's OneCycleLR (whose momentum cycle
 #: is left out).
 FIRST, LAST = 1 / 25, 1 / 25 / 1e4
 ONE_CYCLE = "one_cycle"
-#: Fall by name, after a linear rise but for one cycle. "cosine": Loshchilov and Hutter 2016
-#: (arXiv:1608.03983); "linear": as BERT is fine-tuned (Devlin et al. 2018, arXiv:1810.04805);
-#: "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
+#: Function of the fall, by name. The rise before it is linear, except in "one_cycle". "cosine":
+#: Loshchilov and Hutter 2016 (arXiv:1608.03983); "linear": as BERT is fine-tuned (Devlin et al.
+#: 2018, arXiv:1810.04805); "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
 FALLING: Mapping[str, Part] = {
     "constant": lambda done: 1.0,
     "cosine": _half_cosine(1.0, 0.0),
@@ -34,8 +34,8 @@ FALLING: Mapping[str, Part] = {
     ONE_CYCLE: _half_cosine(1.0, LAST),
 }
 SCHEDULES = tuple(FALLING)
-#: Schedule with parameters after colons: the power of the fall, and the part of the peak at the
-#: end. It is TensorFlow's PolynomialDecay after a linear warm-up.
+#: Schedule with parameters after colons: the power of the fall, and the final rate relative to the
+#: peak. It is TensorFlow's PolynomialDecay after a linear warm-up.
 POLYNOMIAL = "polynomial"
 
 
@@ -65,8 +65,8 @@ def _power_and_end(schedule: str) -> Optional[Tuple[float, float]]:
 def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) -> float:
     """Return the learning rate of ``step``, from 0, of ``steps``.
 
-    ``warmup``: share of the steps in which it rises, the last of which has the peak. It falls over
-    the others."""
+    ``warmup``: share of the steps in which the rate rises; the last of them has the peak.
+    Afterwards the rate falls."""
     rising = round(warmup * steps)
     if step < rising:
         done = (step + 1) / rising
@@ -122,7 +122,7 @@ def train(
     rate: Optional[float] = None
     start = context.fields["window_start"] = clock()
     for epoch in range(len(curve), recipe.epochs):
-        context.report.enter(f"epoch {epoch + 1}")  # with the curve so far
+        context.report.enter(f"epoch {epoch + 1}")  # the report now has the curve so far
         begin, losses = clock(), []
         for number, batch in enumerate(source.batches_in_epoch(epoch)):
             step = epoch * each + number
@@ -159,7 +159,7 @@ def train(
 
 
 def mean(losses: Sequence[float]) -> float:
-    """Return the mean; no number where one loss is none."""
+    """Return the mean; NaN where a loss is NaN."""
     return math.fsum(losses) / len(losses) if all(map(math.isfinite, losses)) else math.nan
 
 

@@ -25,7 +25,7 @@ _METADATA, _OWN = "__metadata__", {"format": "framebench"}
 _LARGEST_HEADER = 100_000_000
 #: Prefixes of names of an encoder that is part of a larger model.
 _PREFIXES = ("bert.", "electra.", "discriminator.")
-#: Parts of their names and of ours; the first match counts. Parts of layers come first.
+#: Parts of Hugging Face's names and of ours; the first match counts. Parts of layers come first.
 _NAMES = (
     (r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)", r"layers.\1.attention.\2"),
     (r"encoder\.layer\.(\d+)\.attention\.output\.dense", r"layers.\1.attention.output"),
@@ -45,9 +45,9 @@ _NAMES = (
 )
 #: Last parts of names; older files have TensorFlow's for a normalization.
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
-#: The encoder that is fine-tuned, of the two of a pre-trained model.
+#: The encoder that is fine-tuned: a pre-trained ELECTRA has two.
 _DISCRIMINATOR = "discriminator."
-#: Arrays of a head, which alone may be missing in a file: they are drawn.
+#: Arrays of a head. Only these may be missing in a file: they are drawn at random.
 _HEADS = ("classifier.", "decoder_bias", "next_sentence.", "pooler.", "span.", "transform")
 
 Shapes = Mapping[str, Tuple[int, ...]]
@@ -76,9 +76,9 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
 
 
 def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
-    """Save the training of this rank, and as the first rank weights and running statistics in a
-    form that any framework can start from; return notes for the record. Raises :class:`TaskError`
-    where they cannot be written."""
+    """Save the training of this rank, and return notes for the record. The first rank also saves
+    weights and running statistics in a form that any framework can start from. Raises
+    :class:`TaskError` where they cannot be written."""
     path = os.path.join(folder, name + SUFFIX)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -114,8 +114,8 @@ def file_of(path: str, alike: str) -> str:
 
 
 def read(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
-    """Return what the file has of a model with arrays of these ``shapes``, by our names and in the
-    layout that frameworks share, and notes for the record.
+    """Return the file's arrays for a model with these ``shapes``, by our names and in the layout
+    that frameworks share, and notes for the record.
 
     Raises :class:`TaskError` where it is not safetensors, lacks more than a head, or has another
     shape."""
@@ -134,7 +134,7 @@ def read(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
             left.append(theirs)
             continue
         if not is_own and array.ndim == 2 and not ours.startswith("embeddings."):
-            array = array.T  # theirs is (out, in)
+            array = array.T  # Hugging Face's layout is (out, in)
         if array.shape != tuple(shapes[ours]):
             raise TaskError(f"{path}: {theirs} is {array.shape}, {ours} is {tuple(shapes[ours])}")
         weights[ours] = array
@@ -150,7 +150,7 @@ def read(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
 
 
 def our_name(theirs: str) -> Optional[str]:
-    """Return our name of Hugging Face's; None for arrays that no model here has."""
+    """Return our name for Hugging Face's name; None for arrays that no model here has."""
     if theirs == "cls.predictions.bias":
         return "decoder_bias"
     prefix = next((prefix for prefix in _PREFIXES if theirs.startswith(prefix)), "")
@@ -195,7 +195,7 @@ def _read_arrays(path: str) -> Tuple[Dict[str, Any], bool]:
             declared = json.loads(text.decode("utf-8"))
             is_own = declared.pop(_METADATA, None) == _OWN
         except (ValueError, AttributeError, RecursionError) as error:
-            raise TaskError(f"{path}: is no file of safetensors: {error}") from None
+            raise TaskError(f"{path}: is no safetensors file: {error}") from None
         arrays = {}
         for name in sorted(declared):
             try:

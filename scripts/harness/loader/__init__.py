@@ -15,8 +15,8 @@ from core.inputs import DALI
 
 from harness.adapter import Capability, Unsupported
 
-#: Mean and standard deviation of red, green and blue from 0 to 1: those of ImageNet, as in
-#: torchvision and NVIDIA's ResNet-50.
+#: Mean and standard deviation of red, green and blue (0 to 1) in ImageNet, as in torchvision and
+#: NVIDIA's ResNet-50.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 #: Random crop: part of the area, width over height, number of tries.
 AREA, RATIO, TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
@@ -96,7 +96,7 @@ class Loading(Capability):
     batch in the order of the request's names, and ``settings``. They are called after
     :meth:`start`, without :meth:`build`."""
 
-    LACKING: ClassVar[str] = "brings no loader of files here"
+    LACKING: ClassVar[str] = "has no loader of files here"
 
     def _loader(self) -> Any:
         """Return the loader's module. Raises :class:`Unsupported` where something that it imports
@@ -109,10 +109,10 @@ class Loading(Capability):
         except ModuleNotFoundError as error:
             name = error.name
             if self.case.input == DALI:
-                missing = f"{name} is missing, of nvidia-dali-cuda120 or nvidia-dali-cuda130"
+                missing = f"{name} of nvidia-dali-cuda120 or nvidia-dali-cuda130 is missing"
                 raise Unsupported(f"its environment has no DALI: {missing}") from None
             whose = f"{self.case.framework}'s loader"
-            raise Unsupported(f"{whose} needs {name}, which is not there") from None
+            raise Unsupported(f"{whose} needs {name}, which is not installed") from None
 
     def load(self, loads: Request) -> Iterator[Batch]:
         """Yield batches with each sample once, in the requested order.
@@ -122,7 +122,7 @@ class Loading(Capability):
         and the centre is cropped. Grey and CMYK become RGB. Raises errors of reading and decoding,
         and the framework's own error where a worker dies or hangs."""
         if isinstance(loads, TokenLoads) and self.case.input == DALI:
-            raise Unsupported("DALI reads images here, no tokens")
+            raise Unsupported("DALI reads only images here, not tokens")
         _shorten_sockets()
         arrays: Iterator[Any] = self._loader().load(loads, self.rank_context.accelerator)
         return (dict(zip(loads.names, each)) for each in arrays)

@@ -73,7 +73,7 @@ def _arguments(loads: Loads, number: int) -> Tuple[Any, ...]:
 
 
 def _images(loads: Loads, files: Any, *arguments: Any) -> Any:
-    """Return the images of a batch, from what :func:`_arguments` gives of each."""
+    """Return the images of a batch, from the result of :func:`_arguments` for each image."""
     side, flip = (loads.size, loads.size), 0
     options = {"device": "cpu", "output_type": types.RGB, "adjust_orientation": False}
     if loads.draws is None:

@@ -55,7 +55,7 @@ def _markers(content: bytes) -> Dict[int, int]:
     while offset + 4 <= len(content) and content[offset] == 0xFF and _SCAN not in places:
         marker = content[offset + 1]
         places[marker] = offset
-        # a marker may be filled up with bytes of 0xFF, before its length
+        # padding bytes of 0xFF may precede the length of a marker
         length = 2 + int.from_bytes(content[offset + 2 : offset + 4], "big")
         offset += 1 if marker == 0xFF else length
     return places

@@ -1,7 +1,7 @@
 """Loaders that take samples one by one: the common part of frameworks with a DataLoader.
 
 A framework adds a function that makes batches of any samples, and its own transforms where it has
-some. Images are decoded and transformed by Pillow otherwise, which not every environment has.
+some. Otherwise Pillow, which not every environment has, decodes and transforms images.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def loader_of(
     :class:`harness.loader.Loading`.
 
     ``images``: returns the samples of a request, each an image and its label. ``about``: settings
-    for the record, besides those that are Pillow's."""
+    for the record, besides Pillow's."""
 
     def load(loads: Request, accelerator: str) -> Iterator[Any]:
         samples = Sequences(loads) if isinstance(loads, TokenLoads) else images(loads)
@@ -44,8 +44,8 @@ def loader_of(
 
 
 class ImageSamples:
-    """Requested samples by position: the data set of a DataLoader. A framework may override what is
-    done to an image."""
+    """Requested samples by position: the data set of a DataLoader. A framework may override the
+    transforms of an image."""
 
     def __init__(self, loads: Loads) -> None:
         self._asked = loads
@@ -104,8 +104,8 @@ class ImageSamples:
 
 @functools.lru_cache(maxsize=1)
 def normalization(size: int) -> Tuple[Any, Any]:
-    """Return factor and offset of each value of an image, float32 (size, size, 3). Broadcasting
-    those of the channels takes several times as long."""
+    """Return factor and offset of each value of an image, float32 (size, size, 3). Broadcasting one
+    factor per channel takes several times as long."""
     deviation = np.array(DEVIATION)
     each = 1 / (255 * deviation), np.array(MEAN) / deviation
     scale, offset = (np.broadcast_to(v, (size, size, 3)).astype(np.float32) for v in each)

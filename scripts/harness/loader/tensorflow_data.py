@@ -15,13 +15,13 @@ from harness.loader.one_by_one import normalization
 
 #: Numpy arrays, or tensors of them, by name: a row for each sample.
 Arrays = Dict[str, Any]
-#: Where of the room beside it a part lies in the middle, rounded down.
+#: Relative position of a centred part, so that its offset is rounded down.
 _MIDDLE = 0.5 - 1e-9
 
 
 def arrays(loads: Request) -> Arrays:
-    """Return the numpy arrays that :func:`dataset` takes; of tokens with the whole file in
-    memory."""
+    """Return the numpy arrays that :func:`dataset` takes. A token file is read into memory as a
+    whole."""
     if isinstance(loads, TokenLoads):
         kept = {1: np.uint8, 2: np.uint16, 4: np.int32, 8: np.int64}  # tokens are positive
         read = np.fromfile(loads.path, np.dtype(loads.dtype).newbyteorder("<"))
@@ -39,8 +39,8 @@ def arrays(loads: Request) -> Arrays:
 def _drawn(draws: Any) -> Dict[str, Any]:
     """Return the part of :func:`harness.loader.crop` that needs no image.
 
-    It has for each try the part of the area, ratio, and relative position; after the tries those of
-    the centre."""
+    For each try it has the share of the area, the ratio and the relative position; after the tries
+    follow the values of the centre."""
     tries = draws[:, : 4 * TRIES].reshape(-1, TRIES, 4)
     part, shape, down, along = (tries[:, :, column] for column in range(4))
     low, high = (math.log(bound) for bound in RATIO)
@@ -57,7 +57,7 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 def dataset(loads: Request, parts: Arrays) -> Any:
     """Return batches of arrays in the order of the request's names.
 
-    ``parts``: tensors of :func:`arrays`. Without workers nothing is done ahead."""
+    ``parts``: tensors of :func:`arrays`. Without workers nothing is prefetched."""
 
     def sample(part: Arrays) -> Tuple[Any, ...]:
         if not isinstance(loads, TokenLoads):
@@ -91,7 +91,7 @@ def settings(accelerator: str) -> Dict[str, Any]:
 def _image_and_label(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any]:
     """Return image and label of a sample."""
     size, content = loads.size, tf.io.read_file(part["path"])
-    # exactly like Pillow and others; TensorFlow's default decoder is faster and slightly off
+    # decodes exactly like Pillow; TensorFlow's default is faster and slightly off
     image = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")
     image = _centre(image, size) if loads.draws is None else _augmented(image, part, size)
     scale, offset = map(tf.constant, normalization(size))
@@ -125,7 +125,7 @@ def _crop(height: Any, width: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any,
 
 def _resized(image: Any, height: Any, width: Any) -> Any:
     """Resize to values rounded as uint8, as others do."""
-    resize = tf.compat.v2.image.resize  # TensorFlow 1's own is not antialiased
+    resize = tf.compat.v2.image.resize  # TensorFlow 1's own resize is not antialiased
     image = resize(image, (height, width), "bilinear", antialias=True)
     return tf.floor(image + 0.5)  # tf.round takes much longer
 
@@ -149,4 +149,4 @@ def _augmented(image: Any, part: Dict[str, Any], size: int) -> Any:
     top, left, height, width = _crop(tf.shape(image)[0], tf.shape(image)[1], part)
     image = tf.slice(image, tf.stack([top, left, 0]), tf.stack([height, width, 3]))
     image = _resized(image, size, size)
-    return tf.reverse(image, tf.range(1, 1 + part["flip"]))  # along no axis, or left to right
+    return tf.reverse(image, tf.range(1, 1 + part["flip"]))  # flips along no axis, or left to right

@@ -26,7 +26,7 @@ def siblings(core: int) -> List[int]:
 
 
 def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
-    """Return the logical cores of each NUMA node; {} where the kernel does not tell."""
+    """Return the logical cores of each NUMA node; {} where the kernel does not report them."""
     folders = glob.glob(os.path.join(root, "node[0-9]*"))
     numbers = sorted(int(os.path.basename(folder)[4:]) for folder in folders)
     return {n: parse_list(file_text(f"{root}/node{n}/cpulist") or "") for n in numbers}
@@ -38,8 +38,8 @@ def allowed() -> List[int]:
 
 
 def restrict(*most: Optional[int]) -> None:
-    """Restrict this process and its children to the smallest of these numbers of cores, if one is
-    smaller than what it may use: to one thread of each physical core first."""
+    """Restrict this process and its children to the smallest of these numbers of cores, if it may
+    use more. One thread of each physical core is kept first."""
     cores = allowed()
     fewest = min([len(cores), *(number for number in most if number is not None)])
     if fewest < len(cores):
@@ -68,10 +68,10 @@ def deal(
 
     ``nodes``: logical cores of each NUMA node; None for those of this machine.
 
-    1. One thread of each physical core, where there are enough: no device slows another down, and
-       one alone is not faster than one of many.
-    2. Else whole physical cores with all their threads, which a device shares only with itself.
-    3. Else, with fewer physical cores than that takes, devices share them.
+    1. One thread of each physical core, where there are enough: no device slows another down, and a
+    device alone is not faster than among others. 2. Else whole physical cores with all their
+    threads, which a device shares only with itself. 3. Else, with too few physical cores, devices
+    share them.
 
     No device has cores of two NUMA nodes, where a node has enough of them."""
     groups = _by_node(physical(cores, siblings), nodes)
@@ -116,8 +116,9 @@ def near_gpus(
 ) -> List[List[int]]:
     """Return cores for each GPU, given by PCI address, among those that the kernel calls local to
     it. Cores near several GPUs are divided evenly, both threads of a physical core to the same GPU.
-    Given all GPUs, one has the same cores in a run alone and in a run of all, which are compared.
-    Lists are empty where the kernel does not say, or where a GPU would get no core."""
+    Given all GPUs, a GPU has the same cores in a run of one GPU and in a run of all, because these
+    runs are compared. Lists are empty where the kernel does not say, or where a GPU would get no
+    core."""
     local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
     assigned: List[List[int]] = []
     for index, cores in enumerate(local):

@@ -1,5 +1,5 @@
-"""Processor, memory and GPUs of this machine: what tells models of the same name apart, and
-instruction sets."""
+"""Processor, memory and GPUs of this machine, with the properties that distinguish models of the
+same name, and instruction sets."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _INSTRUCTIONS = re.compile(
 
 def gpus() -> List[Dict[str, Any]]:
     """Return name, memory in bytes, driver, uuid, PCI address, compute capability and state of
-    every NVIDIA GPU, ordered by address, and in place of one that MIG divides of its instances;
-    empty without GPUs."""
+    every NVIDIA GPU, ordered by address; the instances of a GPU that MIG divides replace it. Empty
+    without GPUs."""
     return [_facts(instance) for gpu in listed()[0] for instance in gpu.instances or (gpu,)]
 
 
@@ -55,8 +55,8 @@ def _facts(gpu: Gpu) -> Dict[str, Any]:
 
 
 def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:
-    """Return the GPUs of a machine; of GPUs that MIG divides only the instances that a process with
-    these variables may use, which compute less than the whole."""
+    """Return the GPUs of a machine. GPUs that MIG divides are replaced by the instances that a
+    process with these variables may use."""
     known, _ = listed()
     names = tuple(filter(None, map(str.strip, variables.get(VISIBLE, "").split(","))))
     found: List[Gpu] = []
@@ -96,7 +96,7 @@ def gpu_addresses(visible: Sequence[str]) -> List[str]:
 
 def hardware(cores: Sequence[int]) -> Dict[str, Any]:
     """Return processor, number of logical cores of this process (``cores``) and of their physical
-    ones, memory in bytes, and GPUs; ``gpus_fault``: why these cannot be listed, where they
+    cores, memory in bytes, and GPUs; ``gpus_fault``: why these cannot be listed, where they
     cannot."""
     model = file_entry("/proc/cpuinfo", "model name") or platform.processor()
     memory = (file_entry("/proc/meminfo", "MemTotal") or "").split()

@@ -18,14 +18,14 @@ def interface_with(address: str) -> Optional[str]:
             try:
                 answer = fcntl.ioctl(any_socket.fileno(), _SIOCGIFADDR, request)
             except OSError:
-                continue  # it has none
+                continue  # the interface has no IPv4 address
             if socket.inet_ntoa(answer[20:24]) == address:
                 return name
     return None
 
 
 def address_towards(address: str) -> str:
-    """Return this machine's address on the way to another."""
+    """Return the address that this machine uses to reach another."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as unsent:
-        unsent.connect((address, 9))  # sends nothing
+        unsent.connect((address, 9))  # a UDP connect sends nothing
         return str(unsent.getsockname()[0])

@@ -14,9 +14,10 @@ from harness.adapter import Collectives, Unsupported
 from harness.measuring.failure import describe
 from harness.messages.report import Report
 
-#: Largest part of the run's time so far that all rounds may take.
+#: Largest share of the run's time so far that all rounds may take.
 SHARE = 0.05
-#: All-reduces of all gradients, besides a first one, which compiles and connects.
+#: Number of rounds, each an all-reduce of all gradients, after a first one that compiles and
+#: connects.
 ROUNDS = 5
 
 
@@ -34,7 +35,7 @@ def note_all_reduce(adapter: Collectives, seconds: float, report: Report) -> Non
 
 
 def time_all_reduce(adapter: Collectives, seconds: float) -> Dict[str, Any]:
-    """Time all-reduces of messages of exactly the sizes that the gradients of this run had.
+    """Time all-reduces of messages in exactly the sizes of this run's gradients.
 
     Returns ``{"bytes": of each message, "seconds": of each round}``. All messages are enqueued
     before the last is waited for. There are one to ROUNDS rounds, the same number in all ranks.
@@ -48,7 +49,7 @@ def time_all_reduce(adapter: Collectives, seconds: float) -> Dict[str, Any]:
     rounds: List[float] = []
     begin = time.perf_counter()
     while len(rounds) <= ROUNDS:
-        adapter.all_reduce(0.0)  # a barrier: no rank waits for another that is not there yet
+        adapter.all_reduce(0.0)  # a barrier, so that no timed all-reduce waits for a late rank
         adapter.synchronize()
         start = time.perf_counter()
         run()

@@ -22,11 +22,11 @@ from harness.operations import Operation
 #: Number of blocks at a point, and the least duration of each.
 BLOCKS, BLOCK_SECONDS = 5, 0.1
 MOST_IN_A_BLOCK = 1000000
-#: Largest part of a block that may be left after synchronization.
+#: Largest share of a block that may be left after synchronization.
 _LATE_PART = 0.5
 #: Name of the blocks in which two kinds of work run together.
 BOTH = "both"
-#: Combined work that is faster by this part than one of its halves alone was not waited for. The
+#: If combined work is faster by this share than one of its parts alone, it was not waited for. The
 #: seconds allow for waking an idle process in each run.
 _SHORTER, _WAKING = 0.1, 5e-5
 
@@ -66,7 +66,7 @@ def time_together(adapter: Adapter, run: Callable[[], Any], count: int) -> float
 
 def runs_of_block(timed: Callable[[int], float], seconds: float, most: int = 0) -> int:
     """Return how many runs take ``seconds``, at most ``most``. ``timed``: returns the seconds of a
-    number of runs, which grows step by step, because a large part of a single run may be
+    number of runs. The number grows step by step, because a large part of a single run may be
     waiting."""
     count, most = 1, most or MOST_IN_A_BLOCK
     while True:
@@ -126,9 +126,9 @@ def measure(
     the end of the last block."""
     parameters, timed = context.workload.parameters, timer(context, operation)
     goes_on = goes_on or (lambda done: done < parameters["blocks"])
-    timed(1)  # compiles, and makes room for the result
+    timed(1)  # the first call compiles and allocates the result
     count = agreed_runs(context, timed, most)
-    operation.result()  # compiles, in some frameworks
+    operation.result()  # the first call compiles, in some frameworks
     taken: List[float] = []
     with window.all_ready(context.adapter, context.barrier):
         while goes_on(len(taken)):
@@ -156,12 +156,12 @@ def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
         if part != BOTH and longest < (1 - _SHORTER) * shortest - _WAKING * runs:
             raise Mismatch(
                 f"both together took {longest:.3g} s at most, and {part} alone {shortest:.3g} s at "
-                "least: together it was not waited for"
+                "least: the combined work was not waited for"
             )
 
 
 def block_at(rank: Mapping[str, Any], at: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the block of a rank at a point. Raises KeyError where it has none."""
+    """Return the block of a rank at a point. Raises KeyError where the rank has none."""
     for block in rank["blocks"]:
         if block["at"] == at:
             return dict(block)

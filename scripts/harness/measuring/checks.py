@@ -13,14 +13,14 @@ from core import precisions
 from harness.adapter import Adapter, Collectives, Mismatch
 from harness.machine.sources import file_text
 
-#: Bytes of float32 arrays of a first all-reduce: one dominated by latency, and one like a bucket of
-#: gradients.
+#: Bytes of the arrays (float32) in the first all-reduces: one dominated by latency, and one as
+#: large as a bucket of gradients.
 _PREFLIGHT_BYTES = (2**12, 2**24)
 
 
 def check_preloaded(libraries: str) -> None:
     """Raise Mismatch where one of the ``libraries`` in LD_PRELOAD is not in this process: the
-    linker only warns of it."""
+    linker only warns that a library is missing."""
     mapped = file_text("/proc/self/maps") or ""
     for library in filter(None, re.split("[ :]", libraries)):
         names = {os.path.basename(path) for path in (library, os.path.realpath(library))}
@@ -90,7 +90,7 @@ def check_cores(pinned: List[int]) -> List[int]:
 
 
 def check_same_weights(ranks: Sequence[Mapping[str, Any]]) -> None:
-    """Check that ranks that trained together have the same weights, up to rounding of the sum
+    """Check that ranks that trained together have the same checksum of weights, up to rounding
     (1e-12)."""
     if len(ranks) == 1:
         return

@@ -14,7 +14,8 @@ from harness.measuring.synthetic import predictions
 from harness.samples import folder, masking, order, tokens
 
 Batches = Generator[Batch, None, None]
-#: Most worker processes or threads of a loader alongside a step; at most one for each core.
+#: Most worker processes or threads of a loader during steps; there is also at most one for each
+#: core.
 MOST_WORKERS = 8
 
 
@@ -22,8 +23,8 @@ class FileSource(ABC):
     """Samples of a rank, from the case and its data folder.
 
     Stores ``data_set`` and ``loader`` in the record. Raises errors of reading data, and
-    :class:`Mismatch` where the data do not fit the model. A request of :meth:`epoch` goes to
-    :meth:`output` or :meth:`batches`."""
+    :class:`Mismatch` where the data do not fit the model. :meth:`output` and :meth:`batches` take a
+    request of :meth:`epoch`."""
 
     #: Name of the samples in the record.
     unit: str
@@ -58,7 +59,7 @@ class FileSource(ABC):
         samples."""
 
     def whole_batches(self, number: int) -> Iterator[Batch]:
-        """Yield the batches of an epoch; the rest behind the last whole one is dropped."""
+        """Yield the whole batches of an epoch; the rest of the samples is dropped."""
         for batch in self.batches(self.epoch(number), number):
             if len(batch[self.noted]) == self.samples:
                 yield batch
@@ -80,7 +81,7 @@ class FileSource(ABC):
 
 
 class ImageSource(FileSource):
-    """Images. ``images``: those of the split."""
+    """Images of a split. ``images``: their list."""
 
     unit, noted = "images", "labels"
 
@@ -121,7 +122,7 @@ class TokenSource(FileSource):
         most: int = 0,
         seed: Optional[int] = None,
     ) -> None:
-        """Scan the data. ``seed``: of the masks, None for that of the run."""
+        """Scan the data. ``seed``: seed of the masks, None for the run's."""
         super().__init__(context, split, workers, most)
         workload, fields = context.workload, context.fields
         length, hyper = workload.case.sequence_length, workload.model_config["hyperparameters"]
@@ -172,7 +173,7 @@ class TokenSource(FileSource):
 
 
 def workers_of(context: Context) -> int:
-    """Return the number of the loader's workers alongside steps.
+    """Return the number of the loader's workers during steps.
 
     Sequences have none: they are slices of a file in memory, and workers forked in quick succession
     have been seen to hang in PaddlePaddle and MXNet."""

@@ -1,4 +1,4 @@
-"""Time steps that get a new batch from the host each, and the share of data loading in them.
+"""Time steps that each get a new batch from the host, and the share of data loading in them.
 
 The throughput of such a run covers loading and computing together: samples over time, as NVIDIA's
 "Total IPS" (global images of an iteration over its mean duration). Two short measurements after the
@@ -114,7 +114,7 @@ def time_separately(
         seconds = fields["phases"]["loader_seconds"] = _loader_alone(source, count)
         samples = count * context.workload.case.samples_of_replica
         fields["input_pipeline"].update(loader_samples=samples, loader_seconds=seconds)
-    if fields["run_ahead"]:  # synchronous steps with loading follow
+    if fields["run_ahead"]:  # time synchronous steps with loading, too
         feed.begin(source.batches())
 
 

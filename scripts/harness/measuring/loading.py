@@ -20,7 +20,7 @@ PACKAGE = "framework_under_test"
 
 
 def load_environment(folder: str) -> Any:
-    """Make the ``folder`` a package, so that its modules can say ``from . import cnn``. Return its
+    """Make the ``folder`` a package, so that its modules can use ``from . import cnn``. Return its
     module ``environment``, None where it has none."""
     spec = importlib.machinery.ModuleSpec(PACKAGE, None, is_package=True)
     spec.submodule_search_locations = [folder]

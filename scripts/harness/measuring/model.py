@@ -70,8 +70,8 @@ def sample_work(adapter: Any, arrays: Sequence[Any], batch: int) -> Dict[str, An
     """Return multiply-adds and tokens of one sample of a user's model, None where unknown, and how
     many parameters a forward pass reads at least.
 
-    A sample is a sequence of tokens where the first integers of the batch have two axes. Of tables
-    with a row for each token a pass may read a few rows, so that they do not count."""
+    A sample is a sequence of tokens where the first integers of the batch have two axes. Tables
+    with a row for each token do not count, because a pass may read a few rows of them."""
     multiply_adds = adapter.multiply_adds()
     whole = [array for array in arrays if array.dtype.kind in "iu"]
     is_sequence = bool(whole) and whole[0].ndim == 2

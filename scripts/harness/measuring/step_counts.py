@@ -1,4 +1,5 @@
-"""Choose how many steps a run has: to warm up, timed, and timed one by one afterwards."""
+"""Choose the numbers of warm-up steps, timed steps, and steps that are timed one by one
+afterwards."""
 
 from __future__ import annotations
 
@@ -8,16 +9,16 @@ from typing import List, Optional, Sequence
 
 from harness.adapter import Adapter
 
-#: Least number of warm-up steps for a judgement.
+#: Least number of warm-up steps from which it can be judged whether the step time has settled.
 FEWEST = 10
-#: Largest difference, as part of the step time, that counts as none.
+#: Largest difference, relative to the step time, that counts as none.
 TOLERANCE = 0.02
 #: Least seconds of a warm-up to settle on a GPU, whose clocks change within seconds under load.
 GPU_SECONDS = 3.0
 #: Most steps that are added to fill the seconds of a timed region.
 MOST_TIMED = 10000
-#: Largest part of a run, from the import of the framework to the last step, of steps that are timed
-#: one by one.
+#: Largest share of a run, from the import of the framework to the last step, that steps timed one
+#: by one may take.
 SHARE = 0.15
 
 
@@ -50,7 +51,8 @@ def all_settled(adapter: Adapter, seconds: List[float], is_last: bool) -> bool:
     Unless the step ``is_last``, a GPU must have computed for GPU_SECONDS, too."""
     ranks, is_cold = adapter.rank_context.world_size, False
     if adapter.rank_context.accelerator == "cuda" and not is_last:
-        is_cold = median(seconds) * len(seconds) < GPU_SECONDS  # compiling in a step is no load
+        # compilation within a step is no load on the GPU
+        is_cold = median(seconds) * len(seconds) < GPU_SECONDS
     settled = is_settled(seconds) and not is_cold
     return settled if ranks == 1 else adapter.all_reduce(float(settled)) == ranks
 
@@ -60,8 +62,8 @@ def timed_steps(
 ) -> int:
     """Return the steps of the timed region, the same in all ranks that work together.
 
-    ``fewest``: steps without ``seconds`` to fill. ``warmup``: seconds of the warm-up steps; the
-    last half of them tells how long a step takes."""
+    ``fewest``: least number of steps; the result where ``seconds`` is None. ``warmup``: seconds of
+    the warm-up steps; the last half of them tells how long a step takes."""
     if seconds is None:
         return fewest
     typical = median(warmup[len(warmup) // 2 :])
@@ -81,8 +83,8 @@ def affordable(steps: int, step_seconds: float, elapsed: float) -> int:
 
 
 def synchronous_steps(adapter: Adapter, steps: int, seconds: float, elapsed: float) -> int:
-    """Return how many steps follow a timed region of ``steps`` in ``seconds``, each alone,
-    ``elapsed`` seconds after the run began.
+    """Return how many steps are timed one by one after a timed region of ``steps`` in ``seconds``,
+    which ended ``elapsed`` seconds after the run began.
 
     Step time and its percentiles need steps that have the device to themselves. In the timed region
     the next step is already enqueued, wherever a step returns before it completes. As many steps

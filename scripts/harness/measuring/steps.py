@@ -19,13 +19,13 @@ from harness.measuring.step_counts import (
 )
 from harness.measuring.window import Window, measure, run_ahead
 
-#: Most different reasons of recompilations that are named.
+#: Most reasons of recompilations that are named.
 MOST_NAMED = 20
 
 
 def samples(workload: Workload, rank: Mapping[str, Any]) -> int:
-    """Return the number of samples that all ranks together compute in the timed region of
-    ``rank``, the fields that it left. Requests for text have no ``step_seconds``."""
+    """Return the number of samples that all ranks together compute in the timed region. ``rank``: a
+    rank's fields in the record. Requests for text have no ``step_seconds``."""
     timed = len(rank["step_seconds"]) if "step_seconds" in rank else workload.timed_steps
     return workload.case.samples_per_step * timed
 
@@ -138,9 +138,9 @@ def recompilations(adapter: Adapter) -> Sequence[str]:
 
 
 def note_recompilations(adapter: Adapter, known: int, fields: Dict[str, Any]) -> None:
-    """Put the recompilations within the timed region, if any, into ``fields``, with new evidence:
-    a compiler that compiled too often leaves the rest to eager mode. ``known``: number of those
-    before it."""
+    """Put the recompilations within the timed region, if any, into ``fields``, with new evidence: a
+    compiler that compiled too often leaves the rest to eager mode. ``known``: number of
+    recompilations before the region."""
     reasons = recompilations(adapter)[known:]
     if reasons:
         named = list(dict.fromkeys(reasons))[:MOST_NAMED]

@@ -17,8 +17,8 @@ Block = Mapping[str, Any]
 
 
 class GridPoint(NamedTuple):
-    """Point of a run. ``at``: numbers or words by name, for the record; ``subject``: what they
-    say, for the benchmark."""
+    """Point of a run. ``at``: numbers or words by name, for the record; ``subject``: their meaning,
+    for the benchmark."""
 
     at: Mapping[str, Any]
     subject: Any
@@ -35,7 +35,7 @@ def scaled(factor: float) -> Callable[[Block], float]:
 
 
 def bandwidth(block: Block) -> float:
-    """Return the GB/s of a block that says its ``bytes``, of 10^9 bytes."""
+    """Return the rate of a block that states its ``bytes``, in GB/s (10^9 bytes)."""
     return float(1e-9 * block["bytes"] / blocks.median_seconds(block))
 
 
@@ -57,7 +57,7 @@ class Sweep(Kind):
     #: Figures of a whole run: name, name of a figure of the points, and function of a rank's values
     #: at all of them.
     summaries: Sequence[Tuple[str, str, Callable[[List[float]], float]]] = ()
-    #: False where each figure is of one point alone, and has its name without the point's.
+    #: False where each figure belongs to one point alone, and its name does not include the point.
     names_points = True
 
     @abstractmethod
@@ -66,8 +66,8 @@ class Sweep(Kind):
 
     @abstractmethod
     def figures(self, workload: Workload, subject: Any) -> Dict[str, Metric]:
-        """Return the figures of a point by name, whose ``rank_value`` is of a rank's block there.
-        ``at``: names the block among those of the point."""
+        """Return the figures of a point by name; each ``rank_value`` takes a rank's block at this
+        point. ``at``: names the block, where a point has several."""
 
     @abstractmethod
     def run(self, context: Context, subject: Any) -> Iterable[Block]:

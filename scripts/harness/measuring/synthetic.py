@@ -25,10 +25,10 @@ def shape_of(
 def make_batch(
     inputs: List[Dict[str, Any]], batch: int, sequence_length: Optional[int], seed: int, rank: int
 ) -> Dict[str, Any]:
-    """Numpy arrays by input name: ``normal`` as float32, all others as int64. ``integers`` are
-    below a number or a word of :func:`shape_of`; ``padded`` is 1 up to a length from half of the
-    sequence to all of it, and 0 behind. Another rank or another seed gives another batch. Raises
-    ValueError for an unknown distribution."""
+    """Return numpy arrays by input name: ``normal`` as float32, all others as int64. ``integers``
+    are below a number or a word of :func:`shape_of`; ``padded`` is 1 up to a length from half of
+    the sequence to all of it, and 0 after it. Another rank or another seed gives another batch.
+    Raises ValueError for an unknown distribution."""
     if not inputs:
         return {}
     import numpy as np

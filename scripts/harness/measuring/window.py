@@ -10,18 +10,18 @@ from typing import Any, Callable, Iterator, List, Optional
 
 from harness.adapter import Adapter, Mismatch
 
-#: Steps that may be enqueued beyond the one that is waited for, the same for every framework: one
-#: keeps the device busy, and no framework has a longer queue than others.
+#: Steps that may be enqueued beyond the one that is waited for. One keeps the device busy; it is
+#: the same for every framework, so that none has a longer queue.
 RUN_AHEAD = 1
 
-#: Delay of the last value beyond its reading time that proves incomplete work: more than this part
-#: of the timed region and more than these seconds. On two overloaded cores, reads of six frameworks
-#: took up to 0.043 s, up to 0.022 s longer than reading the same again.
+#: If the last value comes later than its reading time by more than this share of the timed region
+#: and these seconds, work was incomplete. On two overloaded cores, reads of six frameworks took up
+#: to 0.043 s, up to 0.022 s longer than reading the same value again.
 _LATE_PART = 0.05
 _LATE_SECONDS = 0.1
 _READ_AGAIN = 3
 
-#: Part of the timed region that may be left after waiting for every step. A framework that waits
+#: Share of the timed region that may be left after waiting for every step. A framework that waits
 #: for the loss may leave the last backward pass.
 _LEFT_PART = 0.5
 
@@ -76,11 +76,11 @@ def measure(
 ) -> Window:
     """Time ``steps`` steps.
 
-    Before a step is enqueued, the one ``ahead`` of its predecessor is waited for; with ``ahead`` 0
-    each completes before the next. Nothing else happens in the timed region: no garbage collection,
-    no allocation, no reading of values. ``read_seconds``: time to read the value of a completed
-    step. ``barrier``: see :func:`all_ready`. ``step``: replaces the adapter's own; all it does is
-    timed. Raises Mismatch where work was still running at the end."""
+    Before a step is enqueued, the step ``ahead`` places before its predecessor is waited for; with
+    ``ahead`` 0 each step completes before the next. Nothing else happens in the timed region: no
+    garbage collection, no allocation, no reading of values. ``read_seconds``: time to read the
+    value of a completed step. ``barrier``: see :func:`all_ready`. ``step``: replaces the adapter's
+    own; all it does is timed. Raises Mismatch where work was still running at the end."""
     marks: List[Any] = [None] * steps
     moments = [0.0] * (steps + 1)
     handle: Any = None
@@ -97,7 +97,7 @@ def measure(
             if index >= ahead:
                 finish(marks[index - ahead])
                 moments[index - ahead + 1] = clock()
-                marks[index - ahead] = None  # with it goes what it keeps in memory
+                marks[index - ahead] = None  # frees the memory that the mark holds
         synchronize()
         end = clock()
     last_value = float(adapter.read(handle))
@@ -112,7 +112,8 @@ def check_waited(left: float, seconds: float) -> None:
     """Raise Mismatch where synchronization took ``left`` seconds though every step had been waited
     for.
 
-    Then waiting had no effect, and nothing bounded the queue. ``seconds``: of the timed region."""
+    In that case waiting had no effect, and nothing bounded the queue. ``seconds``: of the timed
+    region."""
     if left > max(_LATE_SECONDS, _LEFT_PART * seconds):
         raise Mismatch(
             f"{left:.3g} s of a window of {seconds:.3g} s were left when every step had been "
@@ -130,10 +131,10 @@ def check_complete(
     """Raise Mismatch where reading the last result took ``late`` seconds because work was still
     running.
 
-    ``seconds``: of the timed work just before, of which at most ``part`` may be left. Reading
-    copies and adds up all outputs, which may take longer than a short region. Its duration is found
-    by reading again, and from ``read_seconds``, because some frameworks keep the copy and read
-    faster the second time."""
+    ``seconds``: of the timed work just before, of which at most the share ``part`` may be left.
+    Reading copies and adds up all outputs, which may take longer than a short region. The duration
+    of reading is known from reading again and from ``read_seconds``, because some frameworks keep
+    the copy and read faster the second time."""
     allowed = max(_LATE_SECONDS, part * seconds)
     if late <= read_seconds + allowed:
         return

@@ -13,7 +13,7 @@ from typing import Any, Dict, Optional, Tuple
 from core import bounded
 from core.text import printable, shorten
 
-#: Most characters of a text in a record; of longer texts beginning and end are kept.
+#: Most characters of a text in a record; longer texts keep their beginning and end.
 LONGEST_TEXT = 32768
 # Python represents undecodable bytes as lone surrogates.
 _UNDECODED = re.compile("[\udc80-\udcff]")

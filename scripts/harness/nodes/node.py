@@ -21,7 +21,7 @@ from harness.telemetry.watcher import Watcher, summary
 
 class Devices(NamedTuple):
     """Locked devices of a run: the open ``files`` of the lock; for a run side by side with others,
-    the uuid of its ``gpu``, which is one of ``total`` that they share."""
+    the uuid of its ``gpu``, and the number of GPUs that these runs share (``total``)."""
 
     files: Sequence[int] = ()
     gpu: str = ""
@@ -38,7 +38,7 @@ def elsewhere(requested: Optional[str]) -> str:
     here = name()
     if requested in (None, here):
         return ""
-    return f"is on node {here}, not on {requested}, which was asked for"
+    return f"is on node {here}, not on the requested node {requested}"
 
 
 def too_few_cores(workload: Workload, cores: int) -> str:
@@ -98,8 +98,8 @@ def run_ranks(
     region, if there was one.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
-    ``forks``: starts the ranks as forks, None for new processes. ``asked``: signals so far that ask
-    a node of several to end."""
+    ``forks``: starts the ranks as forks, None for new processes. ``asked``: signals so far that
+    asked this node, one of several, to end."""
     options, count = workload.options, workload.case.devices_per_node
     cores = cores_of.allowed()
     pinned = _cores_of_ranks(workload, cores, common)

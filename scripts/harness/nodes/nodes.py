@@ -1,12 +1,12 @@
 """Run over several nodes: ``srun`` starts an agent on each, which runs its share of the ranks.
 
-Launcher and agents tell each other everything in a folder beside the output, on the file system
-that all nodes share:
+Launcher and agents exchange files in a folder next to the output, on the file system that all nodes
+share:
 
-1. The launcher writes the request and starts the agents; each writes what its node has.
-2. Once all have, each checks that all can do their share and are alike, and runs its ranks.
-3. Each writes how it went. ``srun`` ends the agents of all nodes once one of them fails or is lost.
-4. The launcher reads what they have left.
+1. The launcher writes the request and starts the agents; each writes its node's properties.
+2. Once all have, each checks that the nodes are alike and can do their share, and runs its ranks.
+3. Each writes its result. ``srun`` ends the agents of all nodes once one of them fails or is lost.
+4. The launcher reads the results.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ _INDEX, _LAUNCHER = "SLURM_NODEID", "SLURM_LAUNCH_NODE_IPADDR"
 
 #: Most seconds until all nodes have answered, which occupy their devices meanwhile.
 ANSWER_SECONDS = 120.0
-#: Seconds between two looks of an agent into the folder.
+#: Seconds between an agent's checks of the folder.
 _LOOK_SECONDS = 0.5
-#: Seconds that a node may take after its own time limit to say how it went.
+#: Seconds that a node may take to report after its own time limit.
 _RESULT_SECONDS = 30.0
 _LEAVE_SECONDS = 15.0
 #: Seconds to wait for the lock of a node: two runs that each hold a node of the other would wait
 #: for ever.
 _BUSY_SECONDS = 60.0
 
-#: What a node says of itself, or in the end.
+#: A node's properties, or its result.
 Answer = Dict[str, Any]
 
 
@@ -87,7 +87,7 @@ def run_ranks(
     options, count = workload.options, workload.case.nodes
     log = launch.log_with_name(options.log, "nodes")
     with _folder(options.output, run) as folder:
-        # The same output and log on all nodes, where nothing was said of them.
+        # All nodes get the same output and log, also where the command line names none.
         arguments = [*options.arguments, "--output", options.output, "--log", options.log]
         seconds = deadline - time.monotonic()
         request = {"arguments": arguments, "machine": _this_machine()}
@@ -113,7 +113,7 @@ def run_ranks(
 
 @contextlib.contextmanager
 def _folder(output: str, run: str) -> Iterator[str]:
-    """Yield the folder of the run beside its output."""
+    """Yield the folder of the run next to its output."""
     folder = partial(output, f"{run}.nodes")
     os.mkdir(folder, 0o700)
     try:
@@ -124,7 +124,8 @@ def _folder(output: str, run: str) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """Yield the process that starts the agents, which ends with this one. It has ended on exit."""
+    """Yield the process that starts the agents. It ends with this process, and has ended when the
+    context ends."""
     try:
         with open(log, "wb") as output:
             process = subprocess.Popen(
@@ -148,7 +149,7 @@ def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"
 def _introduced(
     count: int, folder: str, starter: "subprocess.Popen[bytes]", log: str
 ) -> List[Answer]:
-    """Return what each node says of itself, in the scheduler's order, which follows the network.
+    """Return each node's properties, in the scheduler's order, which follows the network.
     Raises Missing."""
     nodes = [node for node in _read(folder, _INTRODUCTION, count) if node is not None]
     if len(nodes) == count:
@@ -171,7 +172,7 @@ def check(workload: Workload, nodes: Sequence[Answer]) -> None:
     for node in nodes:
         wrong = node["wrong"] or one_node.too_few_cores(workload, node["cores"])
         if not wrong and workload.options.accelerator == "cuda" and len(node["devices"]) < devices:
-            wrong = f"{devices} GPU(s) are needed; there are {len(node['devices'])}"
+            wrong = f"needs {devices} GPU(s), has {len(node['devices'])}"
         if wrong:
             raise Mismatch(f"node {node['node']}: {wrong}")
         for subject, value_of in _COMPARED.items():
@@ -193,7 +194,7 @@ _COMPARED: Dict[str, Callable[[Answer], str]] = {
 def _outcomes(
     workload: Workload, index: int, name: str, result: Optional[Answer]
 ) -> List[outcome.RankOutcome]:
-    """Return the outcomes of a node's ranks from what it said in the end, if it did."""
+    """Return the outcomes of a node's ranks from its result, if it wrote one."""
     if result is not None and "outcomes" in result:
         judged = [outcome.RankOutcome(*of_rank) for of_rank in result["outcomes"]]
         # Its ranks ended after those that made the scheduler end this node.
@@ -208,8 +209,8 @@ def _check_interrupted(
     results: Sequence[Optional[Answer]], outcomes: Sequence[Sequence[outcome.RankOutcome]]
 ) -> None:
     """Raise Interrupted if signals asked all nodes to end that did not end well: their job ends,
-    and the signal to this process may come later. A failure asks the other nodes, too, but not its
-    own."""
+    and the signal to this process may come later. After a failure the other nodes are asked to end,
+    too, but not the failed one."""
     asked: List[List[int]] = [
         result["asked"] if result else []
         for result, of_node in zip(results, outcomes)
@@ -236,8 +237,8 @@ def _write(folder: str, name: str, content: Answer) -> None:
 def _read(folder: str, name: str, count: int) -> List[Optional[Answer]]:
     """Return the content of the file of each node; None without it. Raises OSError, ValueError.
 
-    A network file system shows files of other nodes up to a minute late, unless one has just
-    changed the folder oneself."""
+    A network file system shows files of other nodes up to a minute late, unless this node has just
+    changed the folder."""
     handle, path = tempfile.mkstemp(prefix=".look", dir=folder)
     os.close(handle)
     os.unlink(path)
@@ -249,12 +250,12 @@ def _read(folder: str, name: str, count: int) -> List[Optional[Answer]]:
 
 
 def _this_machine() -> str:
-    """Return what tells this machine from others."""
+    """Return an identification of this machine."""
     return f"{socket.gethostname()} {file_line('/proc/sys/kernel/random/boot_id')}"
 
 
 def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
-    """Return what the launcher must know of this node before it assigns a share."""
+    """Return the properties of this node that the launcher must know before it assigns a share."""
     options, cores = workload.options, cores_of.allowed()
     address = interfaces.address_towards(os.environ[_LAUNCHER])
     installed = software.installed(software.search_path(common, "/"))

@@ -20,7 +20,7 @@ from harness.output import OutputError
 _OWN_FOLDER = re.compile("framebench-[0-9a-f]{32}")
 #: Folder of named shared memory.
 SHARED = "/dev/shm"
-#: Name prefixes of loaders' shared memory, by process: PaddlePaddle's, MXNet's.
+#: Prefixes of the names of loaders' shared memory, with the process id: PaddlePaddle's and MXNet's.
 _SEGMENTS = ("paddle_{}_", "mx_{:x}_")
 
 
@@ -56,8 +56,8 @@ def signals_raise() -> Iterator[None]:
 
 @contextmanager
 def temporary_folder() -> Iterator[str]:
-    """Yield the temporary folder of the run's processes on this node, which goes on exit. What
-    launchers that were killed have left is removed, too.
+    """Yield the temporary folder of the run's processes on this node, and remove it at the end.
+    Folders of killed launchers are removed, too.
 
     Raises :class:`OutputError` where it cannot be made."""
     name = f"framebench-{uuid.uuid4().hex}"
@@ -69,8 +69,8 @@ def temporary_folder() -> Iterator[str]:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
     finally:
-        # Again, because a signal may have interrupted the lines above. It is the last one: later
-        # signals are ignored.
+        # Done again, because a signal may have interrupted the lines above. No second one can:
+        # later signals are ignored.
         with suppress(OSError):  # there may be no temporary folder at all
             for left in (f"{name}.new", name):
                 shutil.rmtree(os.path.join(tempfile.gettempdir(), left), ignore_errors=True)
@@ -96,7 +96,7 @@ def _make_locked(name: str) -> Tuple[str, int]:
 
 
 def _remove_left(root: str) -> None:
-    """Remove the temporary folders of this user that no launcher holds any more."""
+    """Remove this user's temporary folders whose launcher has ended."""
     for name in os.listdir(root):
         path = os.path.join(root, name)
         with suppress(OSError):
@@ -121,6 +121,6 @@ def remove_shared(processes: Iterable[int]) -> None:
         names = os.listdir(SHARED)
     for name in names:
         path = os.path.join(SHARED, name)
-        with suppress(OSError):  # another one removes it, too
+        with suppress(OSError):  # another process may have removed it
             if name.startswith(beginnings) and os.stat(path).st_uid == os.getuid():
                 os.unlink(path)

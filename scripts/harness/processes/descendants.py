@@ -1,7 +1,7 @@
 """Processes of a run, which are all descendants of its launcher, and the CPU time that they take.
 
-The launcher adopts orphans. So all that ranks have started stays among its descendants, whatever
-its session, and what nobody waits for stays in /proc with its time after it has ended."""
+The launcher adopts orphans. So all processes that ranks start stay its descendants, whatever their
+session. A process that nobody waits for stays in /proc with its CPU time after it has ended."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def state_of(process: int, proc: str = "/proc") -> Optional[ProcessState]:
 
 
 class Descendants:
-    """Descendants of ``launcher`` but ``apart``, a child of its own that belongs to no run.
-    ``proc``: the folder /proc."""
+    """Descendants of ``launcher`` except ``apart``, a child that belongs to no run. ``proc``: the
+    folder /proc."""
 
     def __init__(self, launcher: int, apart: Optional[int] = None, proc: str = "/proc") -> None:
         self._launcher, self._proc = launcher, proc
@@ -57,7 +57,7 @@ class Descendants:
         self._known: Dict[int, bool] = {}
 
     def find(self) -> Dict[int, ProcessState]:
-        """Return the states of the descendants. Other processes are looked at once."""
+        """Return the states of the descendants. Each other process is read only once."""
         here = {int(name) for name in os.listdir(self._proc) if name.isdigit()}
         known = {process: ours for process, ours in self._known.items() if process in here}
         self._known = {**known, **self._roots}
@@ -89,8 +89,9 @@ class OwnTime:
     def read(self) -> Dict[str, float]:
         """Return the CPU seconds of the ranks and all that they started (``ranks``), and of the
         launcher itself (``launcher``), since some moment. Neither ever falls."""
-        # An ended process is in its parent's account once it was waited for. The launcher is read
-        # first, so that a rank that ends meanwhile is missed once rather than counted twice.
+        # The CPU time of an ended process is added to its parent's once it was waited for. The
+        # launcher is read first, so that a rank that ends meanwhile is missed once rather than
+        # counted twice.
         launcher = state_of(self._launcher, self._proc)
         found = self._descendants.find()
         self.processes = set(found)

@@ -1,7 +1,6 @@
 """Start ranks as forks of a process that has imported their framework.
 
-No fork sees what another one changed, such as the operators that a framework's mixed precision
-replaces.
+Changes in one fork, such as operators that mixed precision replaces, do not reach another.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ class ForkedRank:
 class ForkServer:
     """Process that imports a framework and forks for each rank; a context.
 
-    It is started with the first rank, and anew for another framework or other variables."""
+    It starts with the first rank, and restarts for another framework or other variables."""
 
     def __init__(self) -> None:
         self._process: Optional["subprocess.Popen[str]"] = None
@@ -66,9 +65,10 @@ class ForkServer:
         folder: str,
         output: int,
     ) -> Optional[ForkedRank]:
-        """Start the rank of ``spec`` in ``folder``; None where it has to be started otherwise.
+        """Start the rank of ``spec`` in ``folder``; return None where it must be started as a new
+        process.
 
-        ``framework``: its folder. ``common``: variables of all ranks; ``variables``: of this one.
+        ``framework``: its folder. ``common``: variables of all ranks; ``variables``: of this rank.
         ``output``: file that it writes to."""
         if self._serves != (framework, dict(common)):
             self.__exit__()
@@ -90,7 +90,7 @@ class ForkServer:
             answer = process.stdout.readline()
         except OSError:
             answer = ""
-        if not answer:  # importing has ended it: a rank of its own says why
+        if not answer:  # the import ended the server: a rank in a new process reports the reason
             self._serves = None
             return None
         return ForkedRank(int(answer))

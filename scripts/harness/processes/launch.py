@@ -23,7 +23,7 @@ from harness.processes.descendants import Descendants
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer
 from harness.processes.memory import HeldMemory
 
-#: Seconds that other ranks may continue after one has failed, to report what they saw.
+#: Seconds that other ranks may continue after one has failed, to report their errors.
 _GRACE_SECONDS = 5.0
 #: Seconds for ranks to end after SIGTERM, and after SIGKILL.
 _TERM_SECONDS, _KILL_SECONDS = 2.0, 3.0
@@ -49,8 +49,8 @@ class Stop(NamedTuple):
     reason: str
 
 
-#: Phases before ranks meet, those in which they do, and the seconds that these may take once all
-#: ranks are there, on one node and on several.
+#: Phases before ranks meet; phases in which they meet, and the seconds that these may take once all
+#: ranks have reached them, on one node and on several.
 _BEFORE_MEETING, _MEETING = (None, "import"), ("start", "pre-flight check")
 MEETING_SECONDS, MEETING_OVER_NODES = 120.0, 300.0
 _NCCL = (
@@ -147,15 +147,15 @@ def start_ranks(
 ) -> None:
     """Start the ranks of ``spec`` that are this node's ``share``, and add each to ``started``.
 
-    ``cores``: of each of them, empty where it is not pinned. ``files``: inherited by them.
+    ``cores``: of each rank, empty where it is not pinned. ``files``: inherited by the ranks.
     ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need not inherit
     files. Raises OSError."""
     folder, options = spec["folder"], spec["workload"]["options"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:
         json.dump(spec, file)
-    # Compilers keep what they made, and load code from there, in the temporary folder under names
-    # that anybody can guess and another run would find.
+    # Compilers cache code in the temporary folder, under names that anybody can guess and that
+    # other runs would use. So each run has its own.
     temporary = os.path.join(folder, "temporary")
     os.mkdir(temporary, 0o700)
     for local_rank, pinned in enumerate(cores):
@@ -187,8 +187,8 @@ def start_ranks(
 def end(apart: Optional[int] = None, at_once: bool = False) -> None:
     """End all processes of a run on this node. ``apart``: see :class:`Descendants`.
 
-    By SIGTERM, which Python's trackers of shared memory outlive to remove it; then, or ``at_once``,
-    by SIGKILL."""
+    Processes first get SIGTERM (Python's trackers of shared memory survive it and remove the
+    memory), then, or ``at_once``, SIGKILL."""
     descendants = Descendants(os.getpid(), apart)
     now = time.monotonic()
     patience, late = now if at_once else now + _TERM_SECONDS, now + _TERM_SECONDS + _KILL_SECONDS
@@ -229,14 +229,14 @@ def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
 class Meeting:
     """Watch over the first communication of ranks, which may wait for each other without end.
 
-    ``seconds``: that it may take; None for ranks that do not meet."""
+    ``seconds``: most seconds of the meeting; None for ranks that do not meet."""
 
     def __init__(self, folder: str, seconds: Optional[float], accelerator: str) -> None:
         self._folder, self._seconds = folder, seconds
         self._remedy = _NCCL if accelerator == "cuda" else ""
 
     def reason_to_end(self, ranks: Sequence[RankProcess]) -> Optional[Stop]:
-        """Return why the run must end, or None. After the meeting nothing is read any more."""
+        """Return why the run must end, or None. Reports are read only until the ranks have met."""
         if self._seconds is None:
             return None
         phases = [report.read(self._folder, rank.rank)[0] for rank in ranks]
@@ -263,9 +263,9 @@ def watch(
 ) -> None:
     """Return when all ranks of a run have ended. ``apart``: see :class:`Descendants`.
 
-    They are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory``, print too
-    much or wait too long for their ``meeting``, some seconds after another one failed, and once
-    signals have ``asked`` this process to end."""
+    Ranks are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory``, print
+    too much or wait too long for their ``meeting``, some seconds after another rank failed, and
+    once signals have ``asked`` this process to end."""
     judged: Set[int] = set()
     grace_end = float("inf")
     while True:

@@ -25,7 +25,7 @@ _CAUSES = "Runs of one call meet only by --set-threads, --max-threads or a profi
 
 
 def owner(output: str) -> str:
-    """Return the text by which those who wait know this process, which measures ``output``."""
+    """Return the text that names this process to waiting runs. ``output``: what it measures."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -59,7 +59,7 @@ def held(
             files, index, holder = _take(gpus, owner)
     except OSError as error:
         why = f"{error.filename or FOLDER}: {error.strerror}; allowed: a folder where all users "
-        raise MachineLockError(f"{why}may lock files, which {FOLDER_VARIABLE} names") from error
+        raise MachineLockError(f"{why}may lock files; set {FOLDER_VARIABLE} to its path") from error
     try:
         yield files, index
     finally:
@@ -68,7 +68,7 @@ def held(
 
 
 def _take(gpus: Sequence[str], owner: str) -> Tuple[List[int], int, str]:
-    """Return the locked files and the index of the GPU, or no files and who holds them."""
+    """Return the locked files and the index of the GPU, or no files and the holder's name."""
     several = f"runs side by side, the latest of them {owner}"
     how, text = (fcntl.LOCK_SH, several) if gpus else (fcntl.LOCK_EX, owner)
     files, holder = _lock("machine", how, text)
@@ -82,10 +82,10 @@ def _take(gpus: Sequence[str], owner: str) -> Tuple[List[int], int, str]:
 
 
 def _lock(name: str, how: int, owner: str) -> Tuple[List[int], str]:
-    """Return the file, locked and with the name of its owner, or no file and who holds it."""
+    """Return the locked file, which contains its owner's name, or no file and the holder's name."""
     path = os.path.join(FOLDER, f"{name}.lock")
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    mask = os.umask(0)  # for all users
+    mask = os.umask(0)  # all users may lock the file
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(FOLDER, 0o1777)
@@ -103,7 +103,7 @@ def _lock(name: str, how: int, owner: str) -> Tuple[List[int], str]:
         note = os.pread(file, 1000, 0).decode("utf-8", "replace")
         os.close(file)
         return [], "".join(filter(str.isprintable, note)) or "another run"
-    with contextlib.suppress(OSError):  # a full disk
+    with contextlib.suppress(OSError):  # the disk may be full
         os.ftruncate(file, 0)
         os.pwrite(file, owner.encode("utf-8", "replace")[:1000], 0)
     return [file], ""

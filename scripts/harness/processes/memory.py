@@ -1,8 +1,9 @@
 """Memory that the processes of a run hold on this machine, and their limit.
 
 RLIMIT_AS is not used, because frameworks reserve far more address space than they use, and control
-groups need rights that few users have. The launcher looks several times a second. Shared pages are
-told apart only where the sum exceeds the limit, because the kernel walks over all of them."""
+groups need rights that few users have. The launcher reads the memory several times a second. Shared
+pages are counted once only where the sum exceeds the limit, because the kernel must walk over all
+pages for that."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from core.memory_limits import Limit
 
 from harness.processes.descendants import Descendants
 
-#: Seconds between two looks where there is a limit, and else, for the peak alone.
+#: Seconds between two readings: with a limit, and without one, for the peak alone.
 _LIMITED_SECONDS, _SECONDS = 0.1, 0.5
 
 
@@ -33,8 +34,8 @@ class HeldMemory:
     """Memory that the processes of a run hold, without this one, its launcher.
 
     ``limit``: in bytes, None without one; ``apart``: see :class:`Descendants`; ``proc``: the folder
-    /proc. ``peak``: most bytes held together. ``others``: most that others held meanwhile.
-    ``next_look``: when to look again, in monotonic seconds."""
+    /proc. ``peak``: most bytes held together. ``others``: most bytes that other processes held
+    meanwhile. ``next_look``: time of the next reading, in monotonic seconds."""
 
     def __init__(
         self, limit: Optional[int], apart: Optional[int] = None, proc: str = "/proc"
@@ -76,16 +77,16 @@ def gib(size: int) -> str:
 
 
 def _private_bytes(proc: str, process: int) -> int:
-    """Return the bytes that a process holds without those of files; shared memory counts in
+    """Return the bytes that a process holds, without pages of files; shared memory counts in
     full."""
     return _sum(f"{proc}/{process}/status", ["RssAnon", "RssShmem"])
 
 
 def _held_alone(proc: str, process: int) -> int:
-    """Return the bytes that a process holds without those of files; of memory shared by n processes
-    an n-th counts."""
+    """Return the bytes that a process holds, without pages of files; memory shared by n processes
+    counts as an n-th."""
     path = f"{proc}/{process}/smaps_rollup"
-    # Before Linux 5.9 there is only the sum with what files hold.
+    # Before Linux 5.9 there is only a sum that includes pages of files.
     return (
         _sum(path, ["Pss_Anon", "Pss_Shmem"])
         or _sum(path, ["Pss"])
@@ -94,8 +95,7 @@ def _held_alone(proc: str, process: int) -> int:
 
 
 def available_bytes(proc: str = "/proc") -> Optional[int]:
-    """Return the bytes of memory that the kernel says are available; None where it does not
-    tell."""
+    """Return the bytes of memory that the kernel says are available; None where it does not say."""
     return _sum(f"{proc}/meminfo", ["MemAvailable"]) or None
 
 
@@ -109,5 +109,5 @@ def _sum(path: str, keys: List[str]) -> int:
                 if key.decode("ascii", "replace") in keys:
                     total += int(rest.split()[0]) * 1024
     except OSError:
-        return 0  # ended meanwhile
+        return 0  # the process has ended
     return total

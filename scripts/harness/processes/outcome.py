@@ -1,4 +1,4 @@
-"""Judge how a run ended from how its ranks ended: status and reason of the most telling one."""
+"""Judge how a run ended: its status and reason are those of the most telling rank."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from core.text import shorten
 from harness.messages import report
 from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
 
-# Outcomes, most telling first. An error caused by the end of another rank is the least but one,
-# because it is never the cause.
+# Outcomes, most telling first. An error caused by the end of another rank is last but one, because
+# it is never the cause.
 _OOM, _UNSUPPORTED, _OWN_ERROR, _DIED, _CONSEQUENCE, _TIME_LIMIT, _OK = range(7)
 
 _OTHER_GONE = re.compile(
@@ -113,10 +113,10 @@ def lost(rank: int, node: str, why: str) -> RankOutcome:
 
 
 def most_telling(outcomes: Sequence[RankOutcome]) -> Tuple[str, str]:
-    """Return status and reason of a run: those of the most telling rank, the first that ended among
-    equals.
+    """Return status and reason of a run, taken from the most telling rank; among equals, from the
+    rank that ended first.
 
-    Once a rank was stopped at the time limit, later failures of others follow from that."""
+    Once a rank was stopped at the time limit, later failures of other ranks are consequences."""
     limit = min((each.ended for each in outcomes if each.weight == _TIME_LIMIT), default=math.inf)
     causes = [each for each in outcomes if each.fields["status"] != "failed" or each.ended < limit]
     telling = min(causes, key=lambda outcome: (outcome.weight, outcome.ended))

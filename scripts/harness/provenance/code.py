@@ -14,7 +14,7 @@ import harness
 from harness.machine.sources import command_output
 
 SCRIPTS = os.path.normpath(os.path.join(os.path.realpath(__file__), *[os.pardir] * 3))
-_KNOWN = "harness/__main__.py"  # in a repository of ours, below scripts/ at its root
+_KNOWN = "harness/__main__.py"  # path below scripts/ at the root of our repository
 
 
 def _update(sha256: Any, folder: str) -> None:
@@ -31,8 +31,8 @@ def _update(sha256: Any, folder: str) -> None:
 
 
 def own_commit(paths: List[str]) -> Dict[str, Any]:
-    """Return the commit of the user's repository that knows the first of ``paths``, and whether any
-    of them differs from it; {} without one."""
+    """Return the commit of the user's repository that contains the first of ``paths``, and whether
+    any path differs from it; {} without a repository."""
     known, commit, modified = _git(os.path.dirname(paths[0]), paths)
     return {"commit": commit, "modified": modified} if known and commit else {}
 
@@ -54,9 +54,9 @@ def _git(folder: str, paths: List[str]) -> Tuple[str, Optional[str], Optional[bo
 
 def code() -> Dict[str, Any]:
     """Return the harness's version, the commit, and whether ``scripts/`` differs from it; None for
-    both outside of its repository."""
+    both outside of the repository."""
     known, commit, modified = _git(SCRIPTS, [_KNOWN, "."])
-    if known != f"scripts/{_KNOWN}":  # another repository around these files
+    if known != f"scripts/{_KNOWN}":  # these files lie in another repository
         commit, modified = None, None
     return {"version": harness.VERSION, "commit": commit, "modified": modified}
 
@@ -64,10 +64,10 @@ def code() -> Dict[str, Any]:
 def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of all that computes a figure.
 
-    It covers the adapter's folder, the model config, a rank's view of all precisions, because those
-    of one framework run the same code, ``scripts/core``, ``scripts/harness`` and
-    ``scripts/networks``.
-    ``model_config``: of timing or of verification, which gives the same."""
+    It covers the adapter's folder, the model config, a rank's view of all precisions (precisions of
+    one framework run the same code), ``scripts/core``, ``scripts/harness`` and
+    ``scripts/networks``. ``model_config``: that of timing or that of verification; both give the
+    same digest."""
     about = [_compared(model_config), precisions.known_to_ranks()]
     sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     rooms = (os.path.join(SCRIPTS, room) for room in ("core", "harness", "networks"))
@@ -87,9 +87,10 @@ def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
     own = model_config.get("hyperparameters", {})
     kept = {name: None if name in others else value for name, value in own.items()}
     compared = {**model_config, "hyperparameters": kept}
-    if "own" in model_config:  # its content decides, not where it lies
+    if "own" in model_config:  # the content of the user's model decides, not its path
         compared["own"] = {**model_config["own"], "source": None}
-    if "verification" in model_config:  # how it is made small says nothing of what is timed
+    # how verification reduces the model does not affect what is timed
+    if "verification" in model_config:
         ways = ("small", "reduced")
         compared["verification"] = {
             key: value for key, value in model_config["verification"].items() if key not in ways

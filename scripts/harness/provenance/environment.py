@@ -38,7 +38,7 @@ def variables(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
-    """Return the job of this process; None without one. SLURM tells the rest (``sacct``)."""
+    """Return the job of this process; None without one. ``sacct`` reports the rest."""
     job = variables.get("SLURM_JOB_ID")
     return {"name": "slurm", "job": job} if job else None
 

@@ -39,8 +39,8 @@ def search_path(environment: Mapping[str, str], folder: str) -> List[str]:
 
 
 def installed(folders: Iterable[str]) -> Dict[str, str]:
-    """Return the version of all distributions in ``folders`` by normalized name, as the names of
-    their folders of metadata have them; the first folder wins, as in importing."""
+    """Return the version of all distributions in ``folders`` by normalized name, from the names of
+    their metadata folders; the first folder wins, as in importing."""
     versions: Dict[str, str] = {}
     for folder in folders:
         try:
@@ -80,8 +80,8 @@ def wrong_image(asked: Optional[str], environment: Mapping[str, str]) -> Optiona
         return None
     image = next((environment[v] for v in _CONTAINER_VARIABLES if environment.get(v)), None)
     if image is None:
-        return f"image {asked} was asked for, but this is not in a container"
+        return f"image {asked} was requested, but this process is not in a container"
     # An image pulled from a URI has another name.
     if "://" not in asked and os.path.basename(asked) != os.path.basename(image):
-        return f"image {asked} was asked for, but the container is of {image}"
+        return f"image {asked} was requested, but the container's image is {image}"
     return None

@@ -20,10 +20,10 @@ _Value = TypeVar("_Value")
 
 #: Values of --emulated.
 MEASURE, SKIP = "measure", "skip"
-#: Option of one of several checks.
+#: Option with the arguments of a check, which may be repeated.
 CHECK = "--check"
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s=]+)$")
-#: Options whose value is a path, and those of the files that a run writes.
+#: Options whose value is a path, and options for the files that a run writes.
 _PATHS = ("--framework", "--model", "--kinds", "--prefix", "--data")
 _LEFT = ("--output", "--log")
 
@@ -119,7 +119,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     path = os.path.abspath
     add = parser.add_argument_group("benchmark").add_argument
     add("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
-    add("--kinds", metavar="FOLDER", type=path, help="where there are more of them")
+    add("--kinds", metavar="FOLDER", type=path, help="where there are several")
     add(
         "--parameter",
         dest="parameters",
@@ -127,16 +127,21 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_pair,
         metavar="NAME=VALUE",
-        help="of the kind; --kind NAME --help lists them",
+        help="parameter of the kind; --kind NAME --help lists all",
     )
     add = parser.add_argument_group("case").add_argument
-    add("--framework", metavar="FOLDER", type=path, help="a folder in scripts/frameworks")
+    add(
+        "--framework",
+        metavar="FOLDER",
+        type=path,
+        help="path of a folder such as scripts/frameworks/pytorch",
+    )
     add(
         "--model",
         metavar="NAME",
         type=declaration.model_path,
-        help="of a file in scripts/models; or the path of another such file; or of your own: "
-        f"{own_model.ALLOWED}",
+        help="name of a file in scripts/models; or the path of another such file; or your own "
+        f"model: {own_model.ALLOWED}",
     )
     for axis in axes.asked():
         if axis.name not in ("framework", "model"):
@@ -159,7 +164,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--cores-per-device",
         type=_count,
         metavar="N",
-        help="logical cores and threads of a rank (cpu: 1 if not said; cuda: not pinned)",
+        help="logical cores and threads of a rank (cpu: 1 by default; cuda: not pinned)",
     )
     add(
         "--cores",
@@ -222,7 +227,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="hand",
         choices=["venv", "conda", "interpreter", "container", "hand"],
     )
-    add("--prefix", metavar="DIR", help="sys.prefix there must be")
+    add("--prefix", metavar="DIR", help="required sys.prefix")
     add(
         "--pin",
         dest="pins",
@@ -230,10 +235,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_pin,
         metavar="NAME==VERSION",
-        help="package that there must be",
+        help="required package",
     )
-    add("--image", metavar="NAME", help="path or URI of the container's")
-    add("--image-digest", metavar="HEX", help="which build of it that is")
+    add("--image", metavar="NAME", help="path or URI of the container's image")
+    add("--image-digest", metavar="HEX", help="digest of that image")
     add = parser.add_argument_group("what it leaves").add_argument
     add("--output", metavar="PATH.json", type=path, help="default: a new file in this folder")
     add("--log", metavar="PATH.log", type=path, help="default: beside the output")
@@ -268,7 +273,7 @@ def _workload(kind: Kind, options: argparse.Namespace, arguments: Sequence[str])
     model_config = declaration.at_sequence_length(model_config, options.sequence_length)
     case = declaration.case_of(kind, parameters, options, framework, model_config)
     if case.nodes > 1 and options.node is not None:
-        raise ValueError("--node is of runs on one node")
+        raise ValueError("--node is for runs on one node")
     if options.side_by_side and (options.accelerator != "cuda" or case.devices > 1):
         raise ValueError("--side-by-side is for runs of one GPU")
     options.output = options.output or _new_output(options)

@@ -43,7 +43,7 @@ def read_framework(folder: str) -> Dict[str, Any]:
 
 
 def model_path(text: str) -> str:
-    """Return a model with an absolute path, if it is a path or the name of one of ours."""
+    """Return a model as an absolute path, if it is a path or the name of one of our models."""
     ours = os.path.join(_MODELS, f"{text}.json")
     is_ours = os.path.isfile(ours) and not os.path.exists(text)
     return ours if is_ours else own_model.absolute(text)
@@ -98,8 +98,8 @@ def case_of(
 ) -> Case:
     """Return the requested case; ``native`` becomes the framework's own compiler if it has one.
 
-    Raises ValueError for an axis that the kind does not have or needs, and for what the model, the
-    mode or the number of devices excludes.
+    Raises ValueError for a missing axis or one that the kind does not have, and for what the model,
+    the mode or the number of devices excludes.
     """
     values = _values_of_axes(kind, options)
     length, lengths = values["sequence_length"], model_config.get("sequence_lengths")
@@ -121,7 +121,7 @@ def case_of(
         raise ValueError(f"{option} needs --data FOLDER")
     if options.data is not None and not reads:
         raise ValueError(
-            f"--data is of --input {', '.join(READING)}, and of kinds that read images"
+            f"--data is for --input {', '.join(READING)}, and for kinds that read images"
         )
     compiler = values["compiler"]
     native = framework["native_compiler"] if framework and compiler == "native" else None
@@ -163,19 +163,19 @@ def _has_module(folder: str, name: str) -> bool:
 def unsupported(
     framework: Mapping[str, Any], case: Case, model_config: Dict[str, Any]
 ) -> Optional[str]:
-    """Return why a run is unsupported, by declarations alone; None if it may be supported."""
+    """Return why declarations exclude a run; None if it may be supported."""
     own = model_config.get("own", {}).get("framework", framework["name"])
     if own != framework["name"]:
-        return f"{case.model} is a model of {own}, not of {framework['name']}"
+        return f"{case.model} is a model for {own}, not for {framework['name']}"
     for axis in case.differing():
         if "own" in model_config and not axis.in_own_models:
             value = axis.text(getattr(case, axis.name))
-            return f"a model of one's own makes its batch itself, on the device: no {value}"
+            return f"a user's own model makes its batch itself, on the device: no {value}"
     inputs = model_config.get("inputs", [])
     if case.input in READING and size_of(inputs) is None and not masking.form_of(inputs):
         return (
-            f"{case.model} has neither images, nor running text, nor sequences with hidden words, "
-            "and nothing else is read"
+            f"{case.model} reads no files: it has neither images, nor running text, nor sequences "
+            "with masked words"
         )
     features = [
         ("compiler", case.compiler, framework["compilers"]),
@@ -186,7 +186,7 @@ def unsupported(
         features.insert(0, ("optimizer", optimizer, framework["optimizers"]))
     if case.parallelism != DATA:
         if case.devices == 1:
-            return f"{case.parallelism} is of several devices"
+            return f"{case.parallelism} needs several devices"
         if "heads" not in model_config.get("hyperparameters", {}):
             return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
         features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))

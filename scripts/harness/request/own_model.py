@@ -1,6 +1,6 @@
 """A user's own model: a Python file that makes it, or a name in a model library.
 
-This is what is known before its framework is imported. Files are parsed, not run.
+This module finds what is known before the framework is imported. Files are parsed, not run.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def is_own(text: str) -> bool:
 
 
 def absolute(text: str) -> str:
-    """Return ``text`` with an absolute path, if it is a path."""
+    """Return ``text`` as an absolute path, if it is a path."""
     return text if library(text) else os.path.abspath(text)
 
 
 def model_config(text: str) -> Dict[str, Any]:
     """Return the model config of a user's own model.
 
-    Its ``name`` is that of the file, followed by eight digits of the digest of all its files.
+    Its ``name`` is the file's, followed by eight digits of the digest of all its files.
     Raises :class:`NotAModel`.
     """
     if library(text):
@@ -75,7 +75,7 @@ def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
         "unit": "samples/s",
         "definition": DEFINITION,
         "own": declaration,
-        "trainable_parameters": None,  # any number
+        "trainable_parameters": None,  # any number is allowed
         "forward_multiply_adds": {},  # unknown
         "sequence_lengths": [],
         "inputs": [],  # the model makes its own batch
@@ -102,10 +102,10 @@ def _own(
 ) -> Dict[str, Any]:
     """Return the declaration of a model.
 
-    ``modules``: paths of the modules beside it, by name; ``roots``: folders that they are imported
-    from; ``package``: that of its file, "" if it is in none. ``files`` of the declaration: digests
-    of the modules, by name; ``sha256``: of its own file and, if there are any, of their names and
-    digests. Raises OSError."""
+    ``modules``: paths of the modules next to the model's file, by name; ``roots``: folders that
+    they are imported from; ``package``: the file's package, "" if it has none. ``files`` of the
+    declaration: digests of the modules, by name; ``sha256``: of its own file and, if there are any,
+    of their names and digests. Raises OSError."""
     files = {
         name: hashlib.sha256(bounded.read_bytes(path)).hexdigest()
         for name, path in sorted((modules or {}).items())
@@ -133,7 +133,7 @@ def _content(path: str, stem: str) -> str:
         return bounded.read_bytes(path, LARGEST).decode("utf-8")
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
-    except ValueError as error:  # a NUL in its name, or bytes that are no text
+    except ValueError as error:  # the path contains NUL, or the file is no text
         raise NotAModel(f"{path!r}: {error}") from None
 
 
@@ -155,7 +155,7 @@ def _file_declaration(path: str) -> Tuple[str, Dict[str, Any]]:
     try:
         return name, _own("", framework, path, text, *_modules_beside(path, text))
     except (OSError, ValueError) as error:
-        raise NotAModel(f"{path!r}, a module of which cannot be read: {error}") from None
+        raise NotAModel(f"{path!r}, which imports a module that cannot be read: {error}") from None
 
 
 def _framework(tree: ast.Module, path: str) -> str:
@@ -166,7 +166,7 @@ def _framework(tree: ast.Module, path: str) -> str:
         if any(getattr(target, "id", "") == "FRAMEWORK" for target in node.targets):
             try:
                 value = ast.literal_eval(node.value)
-            except ValueError:  # it is computed
+            except ValueError:  # the value is computed
                 value = None
             if value not in _known():
                 raise NotAModel(f"{path!r} with FRAMEWORK = {value!r}", f"one of {known}")
@@ -184,9 +184,9 @@ def _known() -> Any:
 
 
 def _modules_beside(path: str, text: str) -> Tuple[Dict[str, str], List[str], str]:
-    """Return the packages of the model ``text`` in ``path``, and the modules that import statements
-    in it, or in one of these modules, name: their paths by name, the folders that they are imported
-    from (the file's and that of its outermost package), and the package of the file."""
+    """Find the packages of the model ``text`` in ``path``, and all modules next to it that are
+    imported, directly or by such modules. Return their paths by name, the folders that they are
+    imported from (the file's and its outermost package's), and the package of the file."""
     folder = root = os.path.dirname(os.path.realpath(path))
     package: List[str] = []
     while os.path.isfile(os.path.join(root, "__init__.py")):
@@ -210,7 +210,7 @@ def _imports(text: str, package: Sequence[str]) -> Iterator[str]:
     where relative names begin."""
     try:
         nodes = [*ast.walk(ast.parse(text))]
-    except (SyntaxError, ValueError):  # importing it says why
+    except (SyntaxError, ValueError):  # importing the model reports the error
         return
     for node in nodes:
         if isinstance(node, ast.Import):

@@ -7,9 +7,10 @@
 3. BERT: 80 % of the masked words become [MASK], 10 % another word, 10 % stay (Devlin et al. 2018,
    section 3.1).
 4. ELECTRA masks words on the device, by two numbers that are drawn here for each word of each
-   batch: one below 100, by which it becomes [MASK] or stays, and one of 31 bits, by which its
-   replacement is sampled from the generator. A sequence with padding masks as large a share of its
-   words as one without; the first of them are then repeated, with the same numbers.
+batch: one below 100, which decides whether the word becomes [MASK] or stays, and one of 31 bits, by
+which its replacement is sampled from the generator. In a sequence with padding, the same share of
+words is masked as in one without. The first masked positions are then repeated, with the same
+numbers.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """
@@ -29,7 +30,8 @@ Batch = Dict[str, Any]
 RUNNING, BERT, ELECTRA = "running", "bert", "electra"
 #: [CLS] and two [SEP].
 MARKS = 3
-#: Percent of BERT's masked words that become [MASK], and that become [MASK] or another word.
+#: Percent of BERT's masked words that become [MASK], and percent that become [MASK] or another
+#: word.
 _MASKED, _CHANGED = 80, 90
 #: Upper bounds of ELECTRA's drawn inputs, by name; None for positions of words.
 DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
@@ -64,14 +66,14 @@ def check(tokens: Tokens, plan: MaskingPlan, hyper: Mapping[str, Any]) -> None:
     vocab = tokens.vocab
     if vocab is None or MASK not in vocab.numbers:
         raise BadData(
-            f"{tokens.path}: sequences for BERT and ELECTRA have marks; allowed: with the "
-            "vocab.txt of the tokens beside them, which has [CLS], [SEP] and [MASK]"
+            f"{tokens.path}: found no vocab.txt with [CLS], [SEP] and [MASK] next to it; BERT and "
+            "ELECTRA need one"
         )
     if plan.length < MARKS + 2:
         raise Mismatch(f"{plan.length} tokens have no room for two parts and {MARKS} marks")
     mask, own = vocab.numbers[MASK], hyper.get("mask_token")
     if plan.form == ELECTRA and mask != own:
-        raise Mismatch(f"[MASK] is {mask} in the vocabulary, {own} in the model")
+        raise Mismatch(f"[MASK] is number {mask} in the vocabulary, {own} in the model")
 
 
 def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Batch:
@@ -81,7 +83,7 @@ def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Bat
     import numpy as np
 
     vocab = tokens.vocab
-    assert vocab is not None, "check has seen to it"
+    assert vocab is not None, "check has ensured it"
     batch = _pairs(loaded, vocab, plan, random)
     if plan.form == ELECTRA:
         return hidden_by_electra(batch, plan.predictions, random)
@@ -110,7 +112,7 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     places = _drawn(ordinary, predictions, random, most)
     hidden = {**batch, "masked_positions": places}
     for name, below in DRAWN.items():
-        if below is not None:  # for each token, so that one that is asked for again has the same
+        if below is not None:  # one number per token, so that a repeated token has the same number
             draws = random.randint(0, below, size=ordinary.shape, dtype=np.int64)
             hidden[name] = np.take_along_axis(draws, places, axis=1)
     return hidden

@@ -16,8 +16,8 @@ from harness.loader.encoded import size_of, whole_image
 from harness.messages.report import error_text
 from harness.samples.folder import TRAIN, BadData, Images
 
-#: Batches per worker, and as many more, after the last good one, among which the image that broke
-#: a loader is looked for. Loaders prepare two batches per worker.
+#: Number of batches per worker, plus this number, after the last good batch, among which to look
+#: for the image that broke the loader. Loaders prepare two batches per worker.
 LOOKED_AT = 4
 
 
@@ -76,13 +76,13 @@ def each_once(loaded: Iterator[Batch], count: int, unit: str) -> Iterator[Tuple[
     """Yield the batches of a loader of ``count`` samples, each with the number of samples before
     it. ``unit``: name of the samples.
 
-    Raises :class:`Mismatch` where the loader breaks, or has given more or fewer."""
+    Raises :class:`Mismatch` where the loader fails, or gives more or fewer samples."""
     done = 0
     while True:
         try:
             batch = next(loaded, None)
         except Exception as error:
-            raise Mismatch(f"the loader broke behind {done} {unit}: {error_text(error)}") from error
+            raise Mismatch(f"the loader failed after {done} {unit}: {error_text(error)}") from error
         if batch is None:
             break
         before, done = done, done + len([*batch.values()][-1])
@@ -96,9 +96,9 @@ def each_once(loaded: Iterator[Batch], count: int, unit: str) -> Iterator[Tuple[
 def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Batch]:
     """Yield all batches of images of the framework's loader.
 
-    Raises :class:`BadData` for an image that broke the loader, and :class:`Mismatch` where it broke
-    otherwise, and where samples are missing or have other labels, because they are in another
-    order."""
+    Raises :class:`BadData` for an image that broke the loader, and :class:`Mismatch` where the
+    loader failed otherwise, or where samples are missing or in another order, which their labels
+    show."""
     import numpy as np
 
     done = 0
@@ -132,7 +132,7 @@ def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
         if images.shape != shape or images.dtype != np.float32:
             raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")
         if not np.isfinite(images).all():
-            raise Mismatch(f"the loader gave values that are not finite behind {count} images")
+            raise Mismatch(f"the loader gave values that are not finite after {count} images")
         total += float(images.sum(dtype=np.float64))
         count += samples
     names = "".join(f"{os.path.relpath(path, root)}\0" for path in loads.paths)

@@ -1,4 +1,4 @@
-"""Tokens from a folder as sequences in an order, and the check that all came.
+"""Tokens from a folder as sequences in a given order, and the check that all were loaded.
 
 ``train`` and ``val`` each are ``train.bin``, little-endian unsigned numbers of 16 or 32 bits, with
 ``train.json``: ``{"dtype": "uint16" or "uint32", "vocabulary": N}``, where every token is below N.
@@ -52,13 +52,14 @@ def scan(root: str, split: str) -> Tokens:
         raise BadData(str(error)) from None
     if found.vocabulary > vocab.size:
         raise BadData(
-            f"{found.path}: has {found.vocabulary} tokens, the {VOCABULARY} beside it {vocab.size}"
+            f"{found.path}: the vocabulary has {found.vocabulary} tokens, the {VOCABULARY} next "
+            f"to it {vocab.size}"
         )
     return found._replace(vocab=vocab)
 
 
 def find(root: str, split: str) -> Tokens:
-    """Return the tokens of a split without reading them, and without vocabulary. Raises as
+    """Return the tokens of a split without reading them or their vocabulary. Raises as
     :func:`scan`."""
     import numpy as np
 
@@ -92,8 +93,8 @@ def loads(
     """Return the request to a loader for a rank's sequences of an epoch. Raises :class:`BadData`
     where they are too few for a batch.
 
-    Sequences have ``length`` tokens and ``beyond`` more, which the next begins with. ``most``:
-    sequences of an epoch, 0 for all."""
+    Sequences have ``length`` tokens and ``beyond`` more, with which the next sequence begins.
+    ``most``: sequences of an epoch, 0 for all."""
     count = (tokens.length - beyond) // length
     places = order.places_of(count, split, number, seed, rank, ranks, most)
     if len(places) < batch:
@@ -127,5 +128,5 @@ def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
             raise Mismatch(f"the loader gave {tokens.dtype} {tokens.shape}")
         expected = [whole[start : start + loads.length] for start in starts]
         if not np.array_equal(tokens, expected):
-            raise Mismatch(f"the loader gave other tokens behind {before} sequences")
+            raise Mismatch(f"the loader gave other tokens after {before} sequences")
     return {"sequences": len(loads.starts), "order_crc32": zlib.crc32(loads.starts.tobytes())}

@@ -133,9 +133,9 @@ class Gpus:
     def _others(self, index: int, device: Any, ours: Set[int]) -> List[int]:
         """Return other users' processes that hold a context on the device.
 
-        In a container, the library may report the host's process numbers. Where it knows one of
-        ours by its number here, every other is foreign; else only those that existed before our
-        ranks."""
+        In a container, the library may report the host's process numbers. Where it knows one of our
+        processes by its number here, every other process is foreign; else only processes that
+        existed before our ranks are foreign."""
         running = self.library.nvmlDeviceGetComputeRunningProcesses(device)
         processes = {int(process.pid) for process in running}
         before = self._before[index]

@@ -66,11 +66,11 @@ class Sensors:
         return sample
 
     def _load(self) -> Dict[str, Optional[float]]:
-        """Return the seconds that processes kept cores busy, and that a hypervisor took, of our
-        cores and of all.
+        """Return the seconds that processes kept cores busy and the seconds that a hypervisor took,
+        for our cores and for all.
 
-        Interrupts are excluded: those of the run's own messages are no process's time, and cannot
-        be told from others'."""
+        Interrupts are excluded, because interrupts for the run's own messages cannot be
+        distinguished from others."""
         names = ("busy", "stolen", "machine_busy", "machine_stolen")
         text = file_text(f"{self._proc}/stat")
         if text is None:

@@ -1,4 +1,4 @@
-"""Watch the machine while ranks are timed, and sum up what was seen in the timed region.
+"""Watch the machine while ranks are timed, and summarize the samples of the timed region.
 
 A thread of the launcher, which otherwise sleeps, takes a sample every half second: about 20 small
 files, and 5 calls for each GPU. It is a thread because a hanging sensor must not keep the launcher
@@ -94,7 +94,7 @@ class Watcher:
         free = os.sched_getaffinity(0).difference(self.counted)
         if free:
             os.sched_setaffinity(0, free)
-        # Where the launcher shares the run's cores, it does not count as load of others.
+        # A launcher on the run's cores does not count as load of others.
         self._beside = not free
         self._own = OwnTime(os.getpid())
         self._sensors = Sensors(self.counted)

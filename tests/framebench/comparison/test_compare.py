@@ -36,16 +36,10 @@ def test_a_slower_case_is_shown_as_slower_and_no_other() -> None:
     assert slow["ratio"] == pytest.approx(0.95)
     assert slow["ratio_ci_low"] < 0.95 < slow["ratio_ci_high"] < 1
     assert slow["p_adjusted"] < 0.05
+    assert slow["reason"] == "cannot tell whether by more than 5.0%"
     same = row(frame, batch_per_device=64)
     assert same["verdict"] == "no difference shown"
     assert (same["ratio"], same["base_median"]) == (1.0, 200.0)
-
-
-def test_a_slower_case_whose_interval_holds_the_threshold_says_so() -> None:
-    frame = compared(scaled(1.0), scaled(0.95))
-    actual = row(frame)
-    assert actual["ratio_ci_low"] < 0.95 < actual["ratio_ci_high"] < 1
-    assert actual["reason"] == "cannot tell whether by more than 5.0%"
 
 
 def test_verdicts_are_adjusted_for_the_number_of_cases() -> None:
@@ -183,9 +177,7 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
     assert compare.notes(few) == [], "nothing is said of it anyway"
 
 
-def test_the_command_writes_table_and_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_writes_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = write_set(tmp_path / "base", 1.0)
     # Older records lack the processor, which is no difference.
     hardware = {"cpu": "Example CPU", "cores": 2, "memory_bytes": 2**34, "gpus": []}
@@ -202,10 +194,6 @@ def test_the_command_writes_table_and_page(
     table = pd.read_csv(tmp_path / "out" / "tables" / "compare.csv")
     assert table["verdict"].tolist() == ["slower"]
     assert table["differences"].tolist() == ["packages.numpy 2.3.4 -> 2.4.0"]
-    page = (tmp_path / "out" / "compare.html").read_text()
-    assert "slower" in page
-    assert "packages.numpy 2.3.4 -> 2.4.0" in page
-    assert "Measured one after the other (1 of 1 cases)" in page
     assert "packages.numpy" in (tmp_path / "out" / "tables" / "compare.md").read_text()
 
 
@@ -239,7 +227,8 @@ def test_a_significant_order_repeats_or_not() -> None:
 
 def test_an_order_that_is_not_significant_does_not_count() -> None:
     assert "orders" not in agreement_text(*[inputs(pytorch=100, jax=100.05)] * 2)
-    # significant in one set, so it counts once; the other has the medians in the other direction
+    # the order is significant in one set only, so it counts once; the other set's medians have the
+    # opposite order
     text = agreement_text(inputs(pytorch=100, jax=50), inputs(pytorch=100, jax=100.05))
     assert "0 of 1 significant orders repeat (0%)" in text
 

@@ -50,7 +50,7 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
     assert actual == [(1, 1, 12), (1, 3, 4), (1, 4, 3), (2, 1, 6), (2, 3, 2)]
     assert {case.batch_total for case in plan.folders} == {12}
     (left,) = plan.left_out
-    assert left.reason == "a total batch of 12 is no multiple of 2 devices x 4 micro-steps"
+    assert left.reason == "a total batch of 12 is not divisible by 2 devices x 4 micro-steps"
 
 
 # ---- records ------------------------------------------------------------------------------------
@@ -109,7 +109,6 @@ def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
     name, other = named
     assert "-a2-" in other
     assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"
-    assert "accumulation 2" in str(named[other])
     arguments = verify.arguments(plan, named[other], "/reference")
     assert arguments[arguments.index("--accumulation") + 1] == "2"
     assert "--accumulation" not in verify.arguments(plan, named[name], "/reference")

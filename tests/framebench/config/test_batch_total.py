@@ -43,7 +43,7 @@ def test_devices_share_the_batch(tmp_path: Path) -> None:
 def test_a_case_of_both_series_is_measured_once(tmp_path: Path) -> None:
     weak = {"devices_per_node": [1, 2], "batch_per_device": [32, 64]}
     plan = plan_of(tmp_path, suite_of([{"batch_total": [64]}], **weak))
-    # 1 x 64 and 2 x 32 are of both; nothing is of strong scaling alone
+    # 1 x 64 and 2 x 32 belong to both; no case belongs to strong scaling alone
     assert batches(plan) == [("1n1g", 32), ("1n1g", 64), ("1n2g", 32), ("1n2g", 64)]
     assert len(plan.runs) == 4 * SUITE["repeats"]
     asked = plan_of(tmp_path, suite_of(**weak))
@@ -55,10 +55,10 @@ def test_what_cannot_be_shared_is_left_out_with_its_reason(tmp_path: Path) -> No
     assert ("1n3g", 2) in batches(plan)
     reasons = {(str(case).split(" batch ")[1], reason) for case, reason in plan.left_out}
     assert reasons == {
-        ("64/3 (total 64)", "a total batch of 64 is no multiple of 3 devices"),
-        ("6/4 (total 6)", "a total batch of 6 is no multiple of 4 devices"),
+        ("64/3 (total 64)", "a total batch of 64 is not divisible by 3 devices"),
+        ("6/4 (total 6)", "a total batch of 6 is not divisible by 4 devices"),
     }
-    assert "a total batch of 64 is no multiple of 3 devices" in describe(plan)
+    assert "a total batch of 64 is not divisible by 3 devices" in describe(plan)
 
 
 def test_a_pattern_excludes_a_total_batch_whoever_asked_for_it(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ BAD_SUITE = {
     "budget without": ({**SUITE, "batch_check": 4}, ["batch_check: found", "without time_budget"]),
     "budget beside a rule": (
         {**SUITE, "time_budget": 60, "repeats": {"margin": 0.05}},
-        ["repeats: found a margin", "whole number beside time_budget"],
+        ["repeats: found a margin", "whole number together with time_budget"],
     ),
     "broken YAML": ("axes: [1, 2", ["my.yaml", "is not valid YAML", "line"]),
     "key twice": ("axes: {batch_per_device: 1}\nrepeats: 1\nrepeats: 2", ["'repeats'", "twice"]),

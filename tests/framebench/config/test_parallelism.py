@@ -47,7 +47,7 @@ def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, devices_per_node=[2, 4], parallelism=["fsdp2xtensor2"])
     ((case,), (left,)) = plan.folders, plan.left_out
     assert (case.devices, case.replicas, case.batch_total) == (4, 2, 8)
-    assert left.reason == "fsdp2xtensor2 is of 4 devices, not of 2"
+    assert left.reason == "fsdp2xtensor2 needs 4 devices, not 2"
 
 
 def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) -> None:

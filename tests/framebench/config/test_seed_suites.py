@@ -1,5 +1,5 @@
-"""Suites after other benchmarks have their matrix; a small machine leaves out what it lacks devices
-for."""
+"""Suites after other benchmarks have their matrix; a small machine leaves out cases that need more
+devices."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_electra_has_the_settings_of_the_published_figures(
     for case in actual:
         updates = case.devices_per_node * int(case.batch_per_device) * case.accumulation
         if model == "electra_base":
-            # NVIDIA's 40 x 1689 and 40 x 8 x 211 come near 67,584
+            # NVIDIA's 40 x 1689 and 40 x 8 x 211 are near 67,584
             assert updates == pytest.approx(SEQUENCES[case.sequence_length or 0], rel=0.001)
         else:
             assert case.accumulation == 1
@@ -163,7 +163,8 @@ def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
     actual = cases_of("megatron_gpt")
     parameters = CATALOG.models["gpt_6.7b"]["trainable_parameters"]
     for machine, precisions in (
-        (TRAINED * parameters, {"fp32", "fp16", "bf16"}),  # for nothing else: none is too large
+        # other precisions are not left out: none is too large
+        (TRAINED * parameters, {"fp32", "fp16", "bf16"}),
         (TRAINED * parameters - 1, {"fp16", "bf16"}),
         (TRAINED * parameters // 2 - 1, set()),
         (0, {"fp32", "fp16", "bf16"}),  # unknown

@@ -5,28 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
-from framebench.machine.local import Machine
 from framebench.plan import targets
-from framebench.plan.plan import Plan
-from framebench.plan.planning import make_plan
 
-from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
-
-MEASURES = "a target that measures"
-IMAGES = {"pytorch": "docker://pytorch"}
+from ..settings import SUITE, changed, plan
 
 
-def test_images_are_not_ignored(tmp_path: Path) -> None:
-    def made(*methods: str) -> Plan:
-        given = {**CONFIG, "suite": str(settings(tmp_path).suite.path), "images": IMAGES}
-        return make_plan(load_settings(given, CATALOG, methods), CATALOG, Machine(2, 0), None)
-
-    for methods in ((), ("conda",)):
-        with pytest.raises(ConfigError, match="images: found entries without --sdm apptainer; "):
-            targets.check_measurement(made(*methods), MEASURES)
-    targets.check_measurement(made("apptainer"), MEASURES)
+def test_records_to_report_are_refused_by_a_measurement(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"records: found .* that measures; allowed with the"):
+        targets.check_measurement(plan(tmp_path, records=str(tmp_path)))
+    targets.check_measurement(plan(tmp_path))
 
 
 def test_a_suite_of_which_nothing_fits_says_why(tmp_path: Path) -> None:
@@ -35,7 +23,7 @@ def test_a_suite_of_which_nothing_fits_says_why(tmp_path: Path) -> None:
         targets.check_runs(left)
     message = str(error.value)
     assert "my.yaml: found no case that can be run here, 4 are left out" in message
-    assert "needs 2 nodes, here is 1 (2 cases)" in message
+    assert "needs 2 nodes, but there is only 1 (2 cases)" in message
     assert "needs 4 devices per node, here is 1 (x 2 cores) (1 cases)" in message
     targets.check_runs(plan(tmp_path, SUITE))
 

@@ -52,6 +52,12 @@ def test_each_framework_has_its_own_and_those_of_all_on_the_accelerator_they_are
 
 
 @pytest.mark.usefixtures("file")
+def test_the_variables_of_the_variant_come_last(tmp_path: Path) -> None:
+    actual = given(tmp_path, "cpu", variables={"EVERYWHERE": "mine"})
+    assert [entry.get("EVERYWHERE") for entry in actual] == [None, "mine", None, "mine"]
+
+
+@pytest.mark.usefixtures("file")
 def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
     tmp_path: Path,
 ) -> None:

@@ -28,7 +28,7 @@ from ..statistics.distributions import (
 )
 from ..statistics.distributions import normal as steady
 
-#: Noise of repeats: factors of shape (rounds, frameworks), of which a round is measured together.
+#: Noise of repeats: factors (rounds, frameworks); the runs of a round are measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 ROUNDS = 40
 #: Seconds of a run, of its checks, around it, of a page, and of the budget.
@@ -43,7 +43,7 @@ def normal(size: float) -> Noise:
 
 
 def two_modes(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Sample repeats of which each is in one of two equal modes, 10 % apart."""
+    """Sample repeats that are each in one of two equally likely modes, 10 % apart."""
     return normal(0.01)(random, shape) * np.where(random.random(shape) < 0.5, 0.9, 1)
 
 
@@ -53,7 +53,7 @@ def drift(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 
 
 def rounds(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Sample repeats on a machine whose speed is another in each round, such as on a shared one."""
+    """Sample repeats on a machine whose speed differs between rounds, such as a shared one."""
     return normal(0.025)(random, shape) * normal(0.045)(random, (shape[0], 1))
 
 
@@ -76,7 +76,7 @@ def stalls(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
 
 
 def unlike(first: Sampler, second: Sampler) -> Noise:
-    """Return noise whose shape is another for each of the first two frameworks."""
+    """Return noise with a different shape for each of the first two frameworks."""
 
     def sampled(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
         sides = [entry(random, shape[:1]) / median_of(entry) for entry in (first, second)]
@@ -96,7 +96,7 @@ NOISES: Mapping[str, Noise] = {
     "related by 0.95 from run to run": dependent(0.95),
     "one repeat in twenty stalls": stalls,
 }
-#: Noise of another shape for each of the two fastest frameworks, at all settings.
+#: Noise with a different shape for each of the two fastest frameworks, at all settings.
 UNLIKE: Mapping[str, Noise] = {
     "1 % and 5 % noise": unlike(steady, spread(5.0)),
     "two equal modes, 5 % apart, and 1 % noise": unlike(modes(0.5), steady),
@@ -148,7 +148,7 @@ def call(
     """Simulate ``calls`` calls, one after the other, on a suite of a setting per row of
     ``speeds``.
 
-    ``slower``: seconds of runs and checks over those that the plan expects.
+    ``slower``: factor of the seconds of runs and checks over the expected ones.
     """
     factors = [noise(random, (ROUNDS, len(row))) * np.asarray(row) for row in speeds]
     cases = {

@@ -1,4 +1,4 @@
-"""A GPU driver that fails is said, and never a silent measurement of the CPU."""
+"""A failing GPU driver is reported, and the CPU is never measured silently."""
 
 from __future__ import annotations
 

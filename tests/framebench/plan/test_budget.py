@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -14,7 +12,6 @@ from core.case import Case
 from framebench.plan import budget
 from framebench.plan.budget import MeasuredCase
 from framebench.plan.estimates import corrected
-from framebench.records.spending import Spending
 from framebench.statistics.verdicts import FALSE_WINNERS
 
 from .simulated_calls import BUDGET, EQUAL, NOISES, SIMULATED, UNLIKE, call, case_of
@@ -176,24 +173,6 @@ def test_a_call_ends_in_time_where_runs_take_longer_than_expected(
     random, noise = np.random.default_rng(9), NOISES["3 % noise"]
     calls = [call(random, (EQUAL,) * 3, noise, seconds, slower=slower) for _ in range(20)]
     assert 0.7 * BUDGET < max(outcome.spent for outcome in calls) <= BUDGET
-
-
-def test_only_new_records_are_spent(tmp_path: Path) -> None:
-    def record(path: str, seconds: float, nodes: int = 1) -> None:
-        file = tmp_path / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps({"case": {"nodes": nodes}, "wall_seconds": seconds}))
-
-    record("runs/toy/a/r1.json", 100.0)
-    spending = Spending(tmp_path)
-    assert spending.seconds() == 0
-    record("runs/toy/a/r2.json", 10.0, nodes=2)
-    record("verification/toy/b.json", 3.0)
-    record("tables/c.json", 7.0)
-    (tmp_path / "runs/toy/a/r3.json").write_text("{")
-    assert spending.seconds() == 23
-    assert spending.runs == 2
-    assert spending.newest is not None
 
 
 @pytest.mark.parametrize("noise", ["3 % noise", "modes of 30 and 70 % slow repeats"])

@@ -14,10 +14,10 @@ from framebench.config.cluster import Cluster
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import estimates
+from framebench.plan import estimates, plan_text, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
-from framebench.runs import commands, forecast, peak_flops, slurm, verify
+from framebench.runs import commands, peak_flops, slurm, verify
 from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
@@ -162,13 +162,13 @@ def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) ->
     asked = [job for job in jobs if job.nodes]
     assert {job.kind for job in asked} == {"run", "peak_flops", "verification", "reference"}
     hours = len(asked) * 35 / 60
-    text = "\n".join(forecast.lines(plan, jobs))
+    text = "\n".join(plan_text.total_lines(plan, jobs))
     assert f"at most {hours:.2f} node hours in all (most_node_hours: 2)" in text
-    forecast.check_node_hours(plan, asked[:3])
+    targets.check_node_hours(plan, asked[:3])
     with pytest.raises(ConfigError, match=r"found .* 2.33 node hours .* at most 2"):
-        forecast.check_node_hours(plan, asked[:4])
+        targets.check_node_hours(plan, asked[:4])
     unbounded = planned(tmp_path)
-    forecast.check_node_hours(
+    targets.check_node_hours(
         unbounded, [asked[0]._replace(case=asked[0].case._replace(nodes=10**6))]
     )
 
@@ -184,7 +184,7 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     asked = [job for job in jobs if job.nodes]
     assert sum(job.kind == "run" for job in asked) == len(plan.pending) < len(plan.reserve)
     hours = len(asked) * estimates.minutes(plan.settings) / 60 + 600 / 3600
-    assert f"at most {hours:.2f} node hours in all" in "\n".join(forecast.lines(plan, jobs))
+    assert f"at most {hours:.2f} node hours in all" in "\n".join(plan_text.total_lines(plan, jobs))
 
 
 def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
@@ -201,6 +201,15 @@ def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
     slurm.note("SLURM run ID: 57-cd\n", tmp_path)
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)
+
+
+def test_what_the_profile_must_say() -> None:
+    """Fail if the SLURM profile lacks a needed line.
+    Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
+    profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
+    assert profile["slurm-init-seconds-before-status-checks"] <= 5
+    assert profile["slurm-delete-logfiles-older-than"] == 0
+    assert profile["slurm-status-command"] == "squeue"
 
 
 def test_the_description_that_ships_has_every_key(tmp_path: Path) -> None:

@@ -48,11 +48,6 @@ def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
         plan(tmp_path, nodes_named="n2,n3")
 
 
-def test_a_suite_that_measures_any_node_takes_no_names(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"nodes_named: found .*such as node_health"):
-        settings(tmp_path, {**MEMORY, "nodes_named": None}, nodes_named="n1")
-
-
 def test_elsewhere_no_node_is_named(tmp_path: Path) -> None:
     loaded = settings(tmp_path, {**MEMORY, "nodes_named": None})
     made = make_plan(loaded, CATALOG, Machine(2, 0, named=NAMED), None)

@@ -1,4 +1,4 @@
-"""Emulated precisions are left out by the plan, with one message, unless requested."""
+"""Emulated precisions are left out by the plan, with one message."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core import precisions
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
-from framebench.plan import call_text
+from framebench.plan import plan_text
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.runs import peak_flops, verify
 
 from ..settings import CATALOG, CONFIG, changed, settings
-from ..watched import as_suite_asks, save
 
 ZEN3 = frozenset({"avx2", "fma", "f16c"})
 SUITE = changed(precision=["fp32", "amp", "fp16", "fp8"])
@@ -53,19 +51,14 @@ def test_a_gpu_emulates_nothing_for_want_of_instructions_of_the_cpu(tmp_path: Pa
 
 
 def test_neither_verification_nor_peak_is_made_of_what_is_left_out(tmp_path: Path) -> None:
-    for emulated, expected in (("skip", {"fp32"}), ("measure", {"fp32", "amp", "fp16", "fp8"})):
-        plan = planned(tmp_path, emulated=emulated)
-        assert {each.case.precision for each in verify.full_size(plan, CATALOG)} == expected
-        assert {benchmark.precision for benchmark in peak_flops.wanted(plan)} == expected
+    plan = planned(tmp_path)
+    assert {each.case.precision for each in verify.full_size(plan, CATALOG)} == {"fp32"}
+    assert {benchmark.precision for benchmark in peak_flops.wanted(plan)} == {"fp32"}
 
 
-def test_the_plan_says_it_once_with_the_key_that_measures(tmp_path: Path) -> None:
-    lines = call_text.left_out(planned(tmp_path, frameworks=["pytorch", "mxnet"]))
-    assert sum("bfloat16" in line and "emulated=measure" in line for line in lines) == 1, lines
-    measured = planned(tmp_path, emulated="measure")
-    assert not call_text.left_out(measured)
-    seconds = {run.case.precision: run.seconds for run in measured.runs}
-    assert seconds["amp"] > 2 * seconds["fp32"], "planned like fp32"
+def test_the_plan_says_it_once(tmp_path: Path) -> None:
+    lines = plan_text.left_out(planned(tmp_path, frameworks=["pytorch", "mxnet"]))
+    assert sum("bfloat16" in line for line in lines) == 1, lines
 
 
 def test_a_precision_that_a_framework_says_it_lacks_starts_nothing(tmp_path: Path) -> None:
@@ -78,16 +71,3 @@ def test_a_precision_that_a_framework_says_it_lacks_starts_nothing(tmp_path: Pat
     assert lacking == {case.framework for case in plan.folders} - mixed
     first = {run.case.precision for run in plan.runs}
     assert first == {"fp32"}, "all frameworks come first"
-
-
-def test_what_an_earlier_call_recorded_as_emulated_is_measured_when_asked_for(
-    tmp_path: Path,
-) -> None:
-    runs = planned(tmp_path, emulated="measure").runs
-    run = next(run for run in runs if run.case.precision == "amp")
-    record = as_suite_asks(status="unsupported", reason=f"{precisions.EMULATED}no instructions")
-    record["case"]["precision"] = "amp"
-    save(tmp_path / "runs" / f"{run.path}.json", record)
-    measured = planned(tmp_path, emulated="measure").runs
-    names = [(Path(run.path).name, run.status) for run in measured if run.case.precision == "amp"]
-    assert names == [("r1-retry1", ""), ("r2", "")]

@@ -122,11 +122,10 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"])
-    first, *_ = re.findall("call 1: (.*)", said(plan))
     assert "tensorflow-cuda.yaml (then the driver compiles its kernels" in said(plan)
-    for part in ("ResNet-50 v1.5 training, mixed, 1 GPU", "mixed, 8 GPUs", "GPT-2 small"):
-        assert part in first, first
     begun = [case for case, stage in plan.stages.items() if not stage]
+    assert {case.devices for case in begun} == {1, 8}
+    assert {case.model for case in begun} >= {"resnet50_v1.5", "bert_base", "gpt2_small"}
     assert {case.compiler for case in begun if case.framework == "pytorch"} == {"inductor"}
     table = job_table.JobTable(plan, CATALOG)
     early = max(table.rows(plan.runs), key=lambda job: job.priority)
@@ -255,7 +254,6 @@ def test_a_cluster_states_its_gpus() -> None:
     for more in ({}, {"gpu_driver": 550.54, "gpu_capability": 9.0, "gpu_memory_gib": 79.6}):
         plan = made_on({**nodes, **more})
         files.append(plan.software["pytorch"].file.path.stem)
-        assert ("cluster.gpu_driver" in said(plan)) == (not more)
     assert files == ["pytorch-cuda", "pytorch-cuda12"]
     sliced = {**nodes, "gres": "gpu:a100_3g.20gb"}
     plan = made_on(sliced, suite="quick_gpu", frameworks="pytorch")

@@ -41,7 +41,7 @@ def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     actual = sorted((case.mode, case.input) for case in plan.folders)
     modes = ("train", "inference")
     assert actual == sorted((mode, name) for mode in modes for name in inputs.NAMES)
-    assert "input synthetic_host, data, dali" in describe(plan)
+    assert "input synthetic_host, input data, input dali" in describe(plan)
 
 
 def test_commands_say_what_is_read(tmp_path: Path) -> None:

@@ -9,8 +9,7 @@ import pytest
 from framebench.cases import conditions
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
-from framebench.plan import noting
-from framebench.plan.plan import Plan
+from framebench.plan.plan import Plan, note_expected
 from framebench.plan.planning import make_plan
 from framebench.records import expected, record_sets
 from framebench.runs import commands
@@ -32,9 +31,9 @@ AVX512 = frozenset({"avx2", "avx512f"})
     [
         (0.16, 21, "limit_bytes", "r1-retry1"),  # others left hardly anything
         (9, 12, "total_bytes", "r1-retry1"),
-        (21, 1, "limit_bytes", "r1"),  # it needs more than the machine has
+        (21, 1, "limit_bytes", "r1"),  # the run needs more memory than the machine has
         (0.1, 0.5, "total_bytes", "r1"),  # an allocation that no machine could have made
-        (9, None, "limit_bytes", "r1"),  # records of before do not tell
+        (9, None, "limit_bytes", "r1"),  # older records lack the value
     ],
 )
 def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
@@ -72,7 +71,7 @@ def test_a_device_is_all_cores_and_its_batch_grows_with_them(tmp_path: Path, cor
     assert len(actual.larger) > len(CATALOG.frameworks)
     for case, base in actual.larger.items():
         assert case == base._replace(batch_per_device=4 * base.batch_per_device)
-    noting.note(actual)
+    note_expected(actual)
     noted = {entry.case._replace(source="") for entry in expected.load(tmp_path)[0]}
     assert not noted & {*actual.larger}, "nobody misses what only leaders are asked for"
 

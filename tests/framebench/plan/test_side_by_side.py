@@ -13,14 +13,13 @@ from framebench.plan.case_settings import asked_conditions
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan, remaining
-from framebench.records import record_sets
 from framebench.records.fields.flags import disturbed
-from framebench.runs import commands, forecast
+from framebench.runs import commands
 
 from ..made_up_runs import build, in_markdown, repeats
-from ..settings import CATALOG, SUITE, changed, settings
+from ..settings import CATALOG, changed, settings
 from ..table_rows import row
-from ..watched import as_suite_asks, save, watch
+from ..watched import watch
 
 EIGHT_GPUS = Machine(64, 8)
 
@@ -36,7 +35,6 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
     serial = sum(run.seconds for run in alone.pending)
     assert remaining(alone) == pytest.approx(serial)
     assert serial / 8 <= remaining(beside) < serial / 2
-    assert forecast.at_once(beside) == pytest.approx(serial / remaining(beside))
     assert "side by side: up to 8 runs of one GPU" in describe(beside)
     assert "side by side" not in describe(alone)
     every = made(tmp_path, True, devices_per_node=[2])
@@ -62,23 +60,6 @@ def test_it_needs_several_gpus(tmp_path: Path, machine: Machine) -> None:
     loaded = settings(tmp_path, side_by_side=True)
     with pytest.raises(ConfigError, match=r"side_by_side: found True; allowed .* false"):
         make_plan(loaded, CATALOG, machine, None)
-
-
-@pytest.mark.parametrize("beside", [True, False])
-def test_only_records_measured_as_asked_count(tmp_path: Path, beside: bool) -> None:
-    suite = {**SUITE, "repeats": 1}
-    results = str(tmp_path / "out")
-    loaded = settings(tmp_path, suite, results=results, side_by_side=beside)
-    (folder,) = make_plan(loaded, CATALOG, EIGHT_GPUS, None).folders.values()
-    for there in (True, False):
-        content = as_suite_asks()
-        content["settings"] |= {
-            "side_by_side": there, "accelerator": "cuda", "cores_per_device": None
-        }  # fmt: skip
-        save(tmp_path / "out" / "runs" / folder / "r1.json", content)
-        cached = record_sets.load(tmp_path / "out" / "runs")
-        (run,) = make_plan(loaded, CATALOG, EIGHT_GPUS, cached).runs
-        assert run.status == ("ok" if there == beside else ""), "a number of another kind"
 
 
 def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:

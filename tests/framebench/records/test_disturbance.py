@@ -1,4 +1,4 @@
-"""Disturbed runs: detection, flags, and reruns."""
+"""Disturbed runs: detection and flags."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.files.attempt_names import attempt_name
-from framebench.machine.local import Machine
-from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.records.fields.flags import disturbed
 
-from ..settings import CATALOG, SUITE, settings
-from ..watched import GPU, as_suite_asks, made, save, watch
+from ..watched import GPU, made, save, watch
 
 
 def gpu(**changes: Any) -> dict[str, Any]:
@@ -82,56 +78,3 @@ def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
     assert flags["loud/r1.json"] == ["disturbed"]
     assert "hypervisor" in told["loud/r1.json"][0].why
     assert flags["calm/r1.json"] == flags["old/r1.json"] == []
-
-
-def plans(tmp_path: Path, most: int) -> list[tuple[str, str]]:
-    """Return names and statuses of the first repeat, as planned with the existing records."""
-    loaded = settings(
-        tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=most
-    )
-    runs = tmp_path / "out" / "runs"
-    cached = record_sets.load(runs) if runs.is_dir() else None
-    plan = make_plan(loaded, CATALOG, Machine(2, 0), cached)
-    return [(Path(run.path).name, run.status) for run in plan.runs]
-
-
-@pytest.mark.parametrize(
-    ("there", "most", "planned"),
-    [
-        ({}, 2, ("r1", "")),
-        ({"r1": 0.5}, 0, ("r1", "ok")),
-        ({"r1": 0.5}, 2, ("r1-retry1", "")),
-        ({"r1": 0.0}, 2, ("r1", "ok")),
-        ({"r1": 0.5, "r1-retry1": 0.6}, 2, ("r1-retry2", "")),
-        ({"r1": 0.5, "r1-retry1": 0.0}, 2, ("r1-retry1", "ok")),
-        ({"r1": 0.5, "r1-retry1": 0.6, "r1-retry2": 0.7}, 2, ("r1-retry2", "ok")),
-    ],
-)
-def test_what_is_disturbed_is_planned_again_within_bounds(
-    tmp_path: Path, there: dict[str, float], most: int, planned: tuple[str, str]
-) -> None:
-    """Fail if disturbed runs are not planned again, or more often than allowed.
-    The records are disturbed by steal time."""
-    loaded = settings(tmp_path, {**SUITE, "repeats": 1})
-    (folder,) = make_plan(loaded, CATALOG, Machine(2, 0), None).folders.values()
-    for name, steal in there.items():
-        content = as_suite_asks(watch=watch(steal=steal))
-        save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
-    assert plans(tmp_path, most) == [planned]
-
-
-def test_a_disturbed_run_is_measured_again_in_the_next_round(tmp_path: Path) -> None:
-    loaded = settings(
-        tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"), rerun_disturbed=2
-    )
-    plan = make_plan(loaded, CATALOG, Machine(2, 0), None)
-    (folder,) = plan.folders.values()
-    asked = []
-    for attempt, steal in enumerate([0.5, 0.5, 0.0]):
-        name = attempt_name("r1", attempt)
-        content = as_suite_asks(watch=watch(steal=steal))
-        save(tmp_path / "out" / "runs" / folder / f"{name}.json", content)
-        cached = record_sets.load(tmp_path / "out" / "runs")
-        plan = make_plan(loaded, CATALOG, Machine(2, 0), cached, before=plan)
-        asked.append([Path(run.path).name for run in plan.pending])
-    assert asked == [["r1-retry1"], ["r1-retry2"], []]

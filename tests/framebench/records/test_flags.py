@@ -36,7 +36,7 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
     ("first", "last", "why"),
     [
         (FIRST, [0.0], "the loss fell from 6.91 to 0"),
-        (FIRST, [8e-7], "the loss fell from 6.91 to 8e-07"),  # 2 ** -23 of it is 8.2e-7
+        (FIRST, [8e-7], "the loss fell from 6.91 to 8e-07"),  # 2 ** -23 of FIRST is 8.2e-7
         (FIRST, [9e-7], None),
         (FIRST, [FIRST, 0.0], "the loss fell from 6.91 to 0"),  # in one rank of two
         # relative to the first loss: a user's loss may have any unit, and be negative

@@ -70,7 +70,7 @@ nodes will be excluded from future job submissions. Consider enabling requeueing
 def noted(tmp_path: Path, log: str = LOG, results: str = "results") -> list[Interruption]:
     folder = tmp_path / results
     sidecars.note_interruptions(log.replace("results/", f"{folder}/"), folder)
-    return sidecars.load(folder, Interruption)[0]
+    return sidecars.load(folder, Interruption)
 
 
 def test_a_cancelled_job_is_noted_with_what_slurm_says(tmp_path: Path) -> None:

@@ -48,10 +48,10 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "seconds", "where"),
     [
-        ({}, (0.25, 0.75), ""),  # an older record does not tell
+        ({}, (0.25, 0.75), ""),  # an older record lacks the field
         ({"run_ahead": 0}, (0.25, 0.75), "window of the throughput"),
         ({"run_ahead": 1, "waited_step_seconds": [0.5]}, (0.5,), "window of their own"),
-        ({"run_ahead": 1}, (), "nowhere"),  # it ended before they were timed
+        ({"run_ahead": 1}, (), "nowhere"),  # the run ended before they were timed
     ],
 )
 def test_steps_that_were_waited_for_are_distinguished_from_those_that_overlapped(
@@ -123,6 +123,16 @@ def test_what_is_no_record_is_a_problem_and_stops_nothing(kind: str, tmp_path: P
     assert [run.origin for run in actual.runs] == ["good/r1.json"]
     assert [problem.origin for problem in actual.problems] == ["bad/r1.json"]
     assert expected in actual.problems[0].message
+
+
+def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> None:
+    variables = {"LD_LIBRARY_PATH": "/opt/caf\udce9", "X": "\x1b[31m\u202e"}
+    environment = elsewhere(variables=variables)
+    path = save(tmp_path, "c/r1.json", failed(reason="a\x1b[2J\nb", environment=environment))
+    (run,) = record_sets.load(tmp_path).runs
+    assert run.reason == "a\\x1b[2J\nb"
+    actual = record_files.read(path)["environment"]["variables"]
+    assert actual == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
 
 
 def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
@@ -323,7 +333,10 @@ STEPS = {"framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1"
     ("row", "expected"),
     [
         ({**OF_METRIC, "mode": "Copy it"}, "column mode: found 'Copy it'"),
-        ({**OF_METRIC, "mode": "train", **STEPS}, "found 'latency', of which lower is better"),
+        (
+            {**OF_METRIC, "mode": "train", **STEPS},
+            "column metric: found 'latency'; allowed: for steps throughput",
+        ),
         ({**ROW, "status": "failed", "throughput": "0.0"}, "allowed: nothing beside status failed"),
     ],
 )
@@ -346,11 +359,21 @@ def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
     assert "which runs.csv:2 already has" in messages(actual)
 
 
+def test_short_and_long_rows_are_problems(tmp_path: Path) -> None:
+    path = save_csv(tmp_path / "runs.csv", [ROW])
+    with path.open("ab") as file:
+        file.write(b"a,b\r\n\r\n" + b",".join([b"x"] * 16) + b"\r\n")
+    actual = record_sets.load(path)
+    assert len(actual.runs) == 1
+    assert [problem.origin for problem in actual.problems] == ["runs.csv:3", "runs.csv:5"]
+    assert "found 2 cells; allowed: 15" in messages(actual)
+
+
 @pytest.mark.parametrize(
     ("columns", "expected"),
     [
-        (tidy_csv.COLUMNS[:-1], "missing: 'unit'"),
-        ([*tidy_csv.COLUMNS, "colour"], "not known: 'colour'"),
+        (tidy_csv.COLUMNS[:-1], "missing: unit"),
+        ([*tidy_csv.COLUMNS, "colour"], "not known: colour"),
     ],
 )
 def test_wrong_columns_are_named(columns: Sequence[str], expected: str, tmp_path: Path) -> None:

@@ -253,6 +253,17 @@ def test_each_mode_precision_compiler_and_length_needs_its_own(tmp_path: Path, k
     assert flag_of(tmp_path, run) == ("unverified", "")
 
 
+def test_an_old_record_that_does_not_name_its_code_is_unverified(tmp_path: Path) -> None:
+    verification_in(tmp_path, CASE, code={"version": "1"})
+    run = run_in(tmp_path, CASE, code={"version": "1"})
+    assert flag_of(tmp_path, run) == (
+        "unverified",
+        "the record does not say which code computed it",
+    )
+    verification_in(tmp_path, CASE, error=0.1, code={"version": "1"}, started="2031-01-01")
+    assert flag_of(tmp_path, run) == OFF, "a failure is not lost for want of a digest"
+
+
 def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train"}
     one, four, both = (

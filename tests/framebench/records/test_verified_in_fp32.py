@@ -22,7 +22,7 @@ AMP = {**CASE, "precision": "amp"}
 def of_suite(tmp_path: Path, **axes: Any) -> tuple[Plan, list[verify.Verification]]:
     """Return a plan of BERT, or of other axes, on four cores, and its verifications."""
     suite = changed(model=["bert_base"], sequence_length=[128], **axes)
-    made = plan(tmp_path, suite, results=str(tmp_path), emulated="measure")
+    made = plan(tmp_path, suite, results=str(tmp_path))
     return made, verify.full_size(made, CATALOG)
 
 
@@ -93,9 +93,9 @@ def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> N
     table = JobTable(made, CATALOG)
     jobs = table.made_by(table.checks)
     together = [job for job in jobs if job.parts]
-    assert [job.software for job in together] == ["pytorch", "pytorch"]
+    assert [job.software for job in together] == ["pytorch"]
     alone = [small[job.path] for job in jobs if job.kind == "verification"]
-    assert {verification.case.devices for verification in alone} == {2}
+    assert all(verification.case.devices == 2 or verification.variables for verification in alone)
     for job in together:
         checks = [small[part.path] for part in job.parts if part.kind == "verification"]
         assert {check.case.precision for check in checks} == {"fp32", "amp"}
@@ -108,7 +108,7 @@ def test_a_time_budget_pays_once_for_the_verification_in_fp32_of_another_precisi
 ) -> None:
     def checks(**suite: Any) -> dict[str, float]:
         axes = changed(model=["resnet50_v1.5"], precision=["amp"])
-        made = plan(tmp_path, {**axes, **suite, "time_budget": 600}, emulated="measure")
+        made = plan(tmp_path, {**axes, **suite, "time_budget": 600})
         known = costs.measured_cases(made, {}, 0.0)
         return {case.case.precision: case.checks for case in known}
 

@@ -170,7 +170,7 @@ def test_rooflines_and_curves_of_learning_follow_the_filter(
 ) -> None:
     browser.open(learned)
     roofline, accuracy, loss = browser.evaluate(OTHERS)
-    assert {"pytorch", "jax", "1", "2", "3"} <= {*roofline["words"]}
+    assert {"pytorch", "jax"} <= {*roofline["words"]}
     assert len(roofline["told"]) == 4
     assert (
         "pytorch, resnet50_v1.5, train, batch 32: 0.06 TFLOP/s, 30.0 % of what the roofs allow"
@@ -181,8 +181,6 @@ def test_rooflines_and_curves_of_learning_follow_the_filter(
     choose(browser, "framework", "jax")
     roofline, accuracy, loss = browser.evaluate(OTHERS)
     assert not {"pytorch", "1n1g"} & {*roofline["words"]}
-    kept = [word for word in roofline["words"] if ": resnet50" in word]
-    assert len(kept) == 2, "a setting stays while any of its points does"
     assert all(entry.startswith("jax + xla, ") for entry in roofline["told"])
     assert {entry.partition(",")[0] for entry in accuracy["told"] + loss["told"]} == {"jax"}
     assert not any("mxnet" in word for word in accuracy["words"])

@@ -155,14 +155,6 @@ def test_what_needs_no_framework_has_a_panel_for_each_unit() -> None:
     assert len(plots) == 3, "frameworks are compared by each metric"
 
 
-def test_points_in_words_have_a_panel_each() -> None:
-    places = [(("layer", name),) for name in ("first", "last")]
-    made = of_kind("wire", [MetricValue("rate", 1.0, "TFLOP/s", point=point) for point in places])
-    assert [plot.title for plot in drawn(made)] == [
-        f"rate at layer {name}, TFLOP/s (higher is better)" for name in ("first", "last")
-    ]
-
-
 def test_a_record_has_its_points_in_its_metrics(tmp_path: Path) -> None:
     made = {
         **peak_flops_record(),

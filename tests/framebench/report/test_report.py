@@ -141,19 +141,6 @@ def test_every_link_to_a_record_leads_to_it(browser: Browser, page: Path) -> Non
     assert targets(links) == set((page.parent / "runs").glob("*/*/*.json"))
 
 
-def test_lines_of_a_csv_file_are_named_and_linked(tmp_path: Path) -> None:
-    header = (
-        "framework,framework_version,source,model,mode,precision,compiler,input_pipeline,variant,"
-        "batch_per_device,nodes,devices_per_node,repeat,throughput,unit"
-    )
-    line = "paddle,1.8,there,resnet50_v1.5,train,fp32,none,native,,128,1,{},{},{},images/s"
-    rows = [line.format(devices, r, 100.5 * devices) for devices in (1, 8) for r in (1, 2)]
-    (tmp_path / "runs.csv").write_text("\n".join([header, *rows]))
-    (tmp_path / "out").mkdir()
-    text = make(tmp_path / "runs.csv", tmp_path / "out" / "report.html")
-    assert r"runs.csv:2\truns.csv\truns.csv:3\truns.csv" in text
-
-
 def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> None:
     source = write_records(tmp_path / "runs", repeats=1, frameworks=("pytorch",))
     label = re.compile(r"<code>(\w{6})</code> (.*?) <span")

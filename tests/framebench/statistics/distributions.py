@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -30,7 +30,7 @@ def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.nd
 
 
 def modes(slow: float, noise: float = 0.5) -> Sampler:
-    """Return a sampler of repeats of which a fraction is in a slower mode."""
+    """Return a sampler of repeats; the fraction `slow` of the repeats is in a slower mode."""
 
     def draw(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         return random.normal(100.0, noise, shape) - 5.0 * (random.random(shape) < slow)
@@ -44,12 +44,12 @@ def spread(deviation: float) -> Sampler:
 
 
 def exponential(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample repeats that others delay for exponential times."""
+    """Sample repeats that other programs delay by exponential times."""
     return 100.0 / (1.0 + random.exponential(0.02, shape))
 
 
 def coarse(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample normal repeats by a clock that knows five values of them."""
+    """Sample normal repeats, rounded by a clock to about five different values."""
     return random.normal(100.0, 1.0, shape).round()
 
 
@@ -65,7 +65,7 @@ def heavy_tailed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndar
 
 
 def resembling(related: float) -> Sampler:
-    """Return a sampler of repeats of which each resembles the one before (first order)."""
+    """Return a sampler of repeats that each resemble the previous one (first order)."""
 
     def draw(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         noise = random.normal(0.0, 1.0, shape)
@@ -139,7 +139,7 @@ SAMPLERS: dict[str, Sampler] = {
     "exponential": exponential,
     "coarse": coarse,
 }
-#: Samplers that no method was chosen on.
+#: Samplers that were not used to choose a method.
 KEPT_ASIDE: dict[str, Sampler] = {
     "three modes": three_modes,
     "heavy-tailed": heavy_tailed,
@@ -153,13 +153,13 @@ UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
     "skewed, bimodal": (skewed, modes(0.7)),
     "exponential, normal": (exponential, normal),
 }
-#: The same, of which none was looked at while the method was chosen.
+#: Further pairs of sides that differ in spread or shape, not used to choose the method.
 UNLIKE_KEPT_ASIDE: dict[str, tuple[Sampler, Sampler]] = {
     "three modes, heavy-tailed": (three_modes, heavy_tailed),
     "coarse, three modes": (coarse, three_modes),
 }
 #: Coverage in percent of the 95 % interval of a median, by number of repeats, if each repeat
-#: resembles the one before.
+#: resembles the previous one.
 RESEMBLING_COUNTS = (7, 10, 20)
 RESEMBLING: dict[float, tuple[int, ...]] = {
     0.3: (95, 94, 90),
@@ -182,15 +182,7 @@ def median_held(sampler: Sampler, count: int, draws: int, truth: float | None = 
     return float(np.mean([low <= truth <= high for low, high in actual]))
 
 
-RatioInterval = Callable[[Sequence[float], Sequence[float]], "tuple[float, float] | None"]
-
-
-def ratio_held(
-    sides: tuple[Sampler, Sampler],
-    counts: tuple[int, int],
-    draws: int,
-    interval: RatioInterval = intervals.ratio_interval,
-) -> float:
+def ratio_held(sides: tuple[Sampler, Sampler], counts: tuple[int, int], draws: int) -> float:
     """Return the fraction of intervals that hold the ratio of the true medians."""
     random = np.random.default_rng(0)
     base, candidate = (
@@ -198,7 +190,8 @@ def ratio_held(
         for sampler, count in zip(sides, counts, strict=True)
     )
     truth = median_of(sides[1]) / median_of(sides[0])
-    actual = [interval(*pair) or (2.0, 0.0) for pair in zip(base, candidate, strict=True)]
+    both = zip(base, candidate, strict=True)
+    actual = [intervals.ratio_interval(*pair) or (2.0, 0.0) for pair in both]
     return float(np.mean([low <= truth <= high for low, high in actual]))
 
 

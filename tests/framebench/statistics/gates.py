@@ -44,13 +44,13 @@ def drift(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.n
 
 
 def bimodal(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
-    """Sample runs of which three in ten are in a mode that is slower by 5 %."""
+    """Sample runs, three in ten of which are in a mode that is slower by 5 %."""
     slow = random.random(shape) < 0.3
     return np.exp(random.normal(0, 0.005, shape)) * (1 - 0.05 * slow)
 
 
 def dependent(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
-    """Sample runs whose noise is related to that of the repeat before, by 0.5, on each side."""
+    """Sample runs whose noise has a correlation of 0.5 with the previous repeat's, on each side."""
     noise = random.normal(0, NOISE, shape)
     for pair in range(1, shape[1]):
         noise[:, pair] = 0.5 * noise[:, pair - 1] + 0.75**0.5 * noise[:, pair]
@@ -58,7 +58,7 @@ def dependent(random: np.random.Generator, shape: tuple[int, int, int, int]) -> 
 
 
 def stalls(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
-    """Sample runs of which one in five of the candidate alone is slower, by 20 % on average."""
+    """Sample runs in which one in five of the candidate's is slower, by 20 % on average."""
     runs = normal(random, shape)
     stalled = random.random(shape[:-1]) < 0.2
     runs[..., 1] /= 1 + stalled * random.exponential(0.2, shape[:-1])

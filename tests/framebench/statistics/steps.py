@@ -41,7 +41,7 @@ STEADY: dict[str, Steps] = {
         random.normal(1, 0.01, count) + 3.0 * (random.random(count) < 0.25)
     ),
 }
-#: Steady steps that no method was chosen on.
+#: Steady steps that were not used to choose a method.
 KEPT_ASIDE: dict[str, Steps] = {
     "random stalls, the rest alike": lambda random, count: 1 + 3.0 * (random.random(count) < 0.15),
     "a tail of Pareto's": lambda random, count: 1 + 0.05 * random.pareto(1.5, count),

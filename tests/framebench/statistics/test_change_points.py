@@ -11,14 +11,12 @@ from framebench.statistics import change_points
 
 from .series import (
     CHANGING_NOISE_CALLED,
-    DRIFTS_CALLED_JUMPS,
     NOISE,
     STEADY_CALLED,
     STEP,
     UNCHANGED,
     UNCHANGED_KEPT_ASIDE,
     called,
-    drifting,
     jumping,
     steady_series,
 )
@@ -34,9 +32,8 @@ def error(rate: float, draws: int = SERIES) -> float:
 @pytest.mark.parametrize("points", [10, 40])
 @pytest.mark.parametrize("related", [0.0, 0.6])
 def test_a_series_without_a_change_is_said_to_have_none(points: int, related: float) -> None:
-    actual = called(steady_series, points, related, SERIES)
-    alarms, most = 1 - actual.get("none", 0), STEADY_CALLED[related]
-    assert alarms <= most + error(most), actual
+    most = STEADY_CALLED[related]
+    assert called(steady_series, points, related, SERIES) <= most + error(most)
 
 
 @pytest.mark.parametrize("related", [0.0, 0.6])
@@ -44,23 +41,11 @@ def test_a_series_without_a_change_is_said_to_have_none(points: int, related: fl
 def test_noise_that_changes_its_size_is_seldom_a_change(name: str, related: float) -> None:
     draw, most = {**UNCHANGED, **UNCHANGED_KEPT_ASIDE}[name], CHANGING_NOISE_CALLED[related]
     for points in (10, 40):
-        alarms = 1 - called(draw, points, related, SERIES).get("none", 0)
-        assert alarms <= most + error(most), points
-
-
-@pytest.mark.parametrize(("related", "most"), DRIFTS_CALLED_JUMPS.items())
-def test_a_slow_drift_is_seldom_called_a_jump(related: float, most: float) -> None:
-    actual = called(drifting, 30, related, SERIES)
-    jumps = sum(rate for kinds, rate in actual.items() if "jump" in kinds.split(", "))
-    assert jumps <= most + error(most), actual
-    if related < 0.6:
-        assert actual.get("drift", 0) > 0.65, actual
+        assert called(draw, points, related, SERIES) <= most + error(most), points
 
 
 def test_a_jump_is_found_where_it_is() -> None:
-    actual = called(jumping, 20, 0.0, SERIES)
-    assert sum(rate for kinds, rate in actual.items() if "jump" in kinds.split(", ")) > 0.75, actual
-    assert actual.get("none", 0) < 0.05
+    assert called(jumping, 20, 0.0, SERIES) > 0.95
     random = np.random.default_rng(0)
     places = Counter(
         change.at

@@ -65,7 +65,7 @@ ERROR = 0.05 / 3
 
 
 def sides(repeats: int, ratio: float) -> tuple[list[float], list[float]]:
-    """Return figures of two cases on a machine whose speed is another in each round of repeats."""
+    """Return figures of two cases on a machine whose speed differs between rounds of repeats."""
     random = np.random.default_rng(5)
     machine = np.exp(random.normal(0, 0.06, repeats))
     one, other = machine * np.exp(random.normal(0, 0.01, (2, repeats)))
@@ -81,7 +81,7 @@ def order(entry: list[float], other: list[float]) -> Order:
 
 @pytest.mark.parametrize(("ratio", "wanted"), [(1.05, Order.SLOWER), (1.0, Order.NO_DIFFERENCE)])
 def test_what_the_machine_does_to_a_round_cancels(ratio: float, wanted: Order) -> None:
-    """Fail if repeats that followed each other are not compared with each other."""
+    """Fail if repeats that followed each other are not compared as pairs."""
     one, other = sides(14, ratio)
     assert order(one, other) is wanted
     assert order(one, other[7:] + other[:7]) is Order.OPEN

@@ -190,7 +190,6 @@ def test_a_call_ends_with_the_answer_uncut_and_keeps_it_in_a_file(
     assert re.search(r"JAX, \d+ % ahead of PyTorch", training), training
     assert lines[-1] == f"report: {tmp_path}/report.html"
     kept = (tmp_path / "answer.txt").read_text()
-    assert max(map(len, kept.splitlines())) <= 100
     shown = [word for line in lines[:-1] if not line.startswith("..") for word in line.split()]
     assert not {*shown} - {*kept.split()}, "it has all settings"
     assert "Measured: Example CPU" in (tmp_path / "tables" / "summary.md").read_text()

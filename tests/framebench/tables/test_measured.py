@@ -20,6 +20,7 @@ from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.grouping import group
+from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
 from ..made_up_runs import inputs_of, measured_rows, run
@@ -132,6 +133,15 @@ def test_a_row_for_each_metric_of_each_case() -> None:
         [20, "longest", 0.125, "ms", "lower", 1],
     ]
     assert not {"framework", "model", "precision", "batch_per_device"} & {*table.columns}
+
+
+def test_a_kind_takes_no_other_table_s_name() -> None:
+    runs = [
+        of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "compare", "copy")
+    ]
+    names = [table.name for table in frames.tables_of(Inputs({}, others=group(runs, None)))]
+    assert {"summary", "summary_kind", "compare_kind", "copy"} <= {*names}
+    assert len(set(names)) == len(names)
 
 
 def test_metrics_may_be_zero_or_negative() -> None:

@@ -58,7 +58,7 @@ def test_the_best_combination_has_its_flags() -> None:
         (1e-4, "less than 0.01%"),
         (2.0, "0.12% of the peak"),
         (200.0, "12% of the peak"),
-    ],  # of 10 TFLOP/s
+    ],  # a peak of 10 TFLOP/s
 )
 def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None:
     runs = own(throughput, batch_per_device=8, **CPU)

@@ -64,7 +64,7 @@ def test_bytes_are_those_that_a_step_cannot_do_without(
     [
         ({"model": "another"}, {}, "the parameters of this model"),
         ({"parallelism": "fsdp", "devices_per_node": 2}, {}, "with fsdp devices share"),
-        ({}, {"hyperparameters": {"optimizer": "lion"}}, "what its optimizer keeps"),
+        ({}, {"hyperparameters": {"optimizer": "lion"}}, "that the optimizer keeps"),
     ],
 )
 def test_bytes_that_are_not_known_have_a_reason(

@@ -99,7 +99,8 @@ def test_settings_share_the_error_rate() -> None:
 
 
 def test_a_difference_of_shape_alone_is_no_lead() -> None:
-    # All of the one's repeats are above most of the other's, but the medians are not apart enough.
+    # All repeats of the leader are above most of the other's, but the medians are not far enough
+    # apart.
     row = fastest(by("jax", 1.01), by("pytorch", 1.0, (80.0, 82.0, 99.7, 99.8, 99.9, 99.9, 102.0)))
     assert row["verdict"] == CANNOT_TELL
     assert row["lead_ci_low"] < 1 < row["lead_ci_high"]

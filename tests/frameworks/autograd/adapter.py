@@ -21,7 +21,7 @@ class AutogradAdapter(MatmulTrace, Numerics):
         np.matmul = lambda x, y: matmul(x.astype("float32"), y.astype("float32"))
 
     def build(self, batch: dict[str, Any]) -> None:
-        operations.Moments.seen.clear()  # those of an earlier model in this process
+        operations.Moments.seen.clear()  # statistics of an earlier model in this process
         self._batch, self._hyper = batch, self.model_config["hyperparameters"]
         drawn = self._definition.parameters(self.model_config)
         self._weights = weights.draw(drawn, self.rank_context.seed)
@@ -53,7 +53,7 @@ class AutogradAdapter(MatmulTrace, Numerics):
         return [loss]
 
     def synchronize(self) -> None:
-        pass  # nothing is left
+        pass  # nothing to wait for
 
     def blocking(self) -> bool:
         return True  # numpy is synchronous

@@ -57,7 +57,7 @@ def _create(kind):
 
 def _copy_from_host(array, source):
     """Copy as the engine does, which returns when the device has read ``source``."""
-    if array.context == mx.cpu(0):  # here the device
+    if array.context == mx.cpu(0):  # the source is the double's device
         QUEUE.wait()
     _COPY_FROM_HOST(array, source)
 

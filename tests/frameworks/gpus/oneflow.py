@@ -12,7 +12,7 @@ from .running import QUEUE
 
 environment = load_environment(f"{SCRIPTS}/frameworks/{FRAMEWORK}")
 environment.prepare(None, RankContext(RANK, RANK, ADDRESSES, "cuda", 1, 7))
-environment.wait_for_listener = lambda address: None  # which listens once
+environment.wait_for_listener = lambda address: None  # the listener accepts only once
 import oneflow  # noqa: E402
 import oneflow.sysconfig  # noqa: E402
 
@@ -39,7 +39,8 @@ def _set_device(number):
     assert number == int(os.environ["LOCAL_RANK"])
 
 
-# Kernels for channels last, which compute something else on the processor, and one of GPUs alone.
+# Kernels for channels last, which compute something else on the processor, and a kernel that exists
+# only on GPUs.
 def _conv2d(x, weight, *bias, channel_pos="channels_first", **options):
     if channel_pos == "channels_first":
         return _CONV(x, weight, *bias, **options)
@@ -64,7 +65,7 @@ def _all(kind):
 
 
 def _to(tensor, *arguments, **options):
-    """Move a tensor: to the host, behind all that is enqueued."""
+    """Move a tensor; to the host after all enqueued work."""
     moved = _TO(tensor, *arguments, **options)
     to_host = arguments == ("cpu",) and not isinstance(arguments[0], Device)
     return QUEUE.note(moved) if to_host else moved

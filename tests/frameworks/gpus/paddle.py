@@ -1,7 +1,7 @@
 """Double of a GPU for PaddlePaddle: a CUDA build whose tensors lie on the processor.
 
-Linear layers and attention are those of CUDA builds: attention is chosen by Paddle's own rules, and
-its kernels refuse what those for GPUs refuse."""
+Linear layers and attention are those of CUDA builds: Paddle's own rules choose the attention, and
+the kernels here refuse what the kernels for GPUs refuse."""
 
 import os
 
@@ -18,7 +18,7 @@ waits, peaks, attentions = [], [], []
 
 
 class Event:
-    """Event of a stream, complete when all is that was enqueued before it."""
+    """Event of a stream, complete when all earlier work is complete."""
 
     def __init__(self):
         QUEUE.note(self)
@@ -62,7 +62,7 @@ def _synchronize(device=None):
 
 
 def _join():
-    """Join by Gloo the process group that was asked to be NCCL's."""
+    """Use Gloo for the process group that would use NCCL."""
     assert os.environ["PADDLE_DISTRI_BACKEND"] == "nccl"
     assert os.environ["FLAGS_selected_gpus"] == os.environ["LOCAL_RANK"]  # noqa: SIM112
     os.environ["PADDLE_DISTRI_BACKEND"] = "gloo"

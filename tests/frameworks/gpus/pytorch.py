@@ -1,9 +1,9 @@
 """Double of a GPU for PyTorch: a device of the type ``cuda`` whose tensors lie on the processor.
 
-Copies that the host does not wait for complete late: those to the host when the device is waited
-for, those of a stream of its own when another stream waits for it. Work is enqueued on the first
-stream; events of another do not wait for it. A rank may take the GPU of its own index alone, unless
-it measures pairs of them."""
+Copies that the host does not wait for complete late: copies to the host when the device is waited
+for, copies in a separate stream when another stream waits for it. Work is enqueued on the first
+stream; events of another do not wait for it. A rank may only take the GPU of its own index, unless
+it measures pairs of GPUs."""
 
 import contextlib
 import importlib.util
@@ -37,7 +37,7 @@ class Devices(type):
     allowed = range(Device.index, Device.index + 1)
 
     def __call__(cls, kind, *number):
-        if kind != "cuda" or not number:  # as PyTorch's own code asks for devices
+        if kind != "cuda" or not number:  # PyTorch's own code creates devices in this way
             return _DEVICE(kind, *number)
         assert number[0] in cls.allowed, f"takes GPU {number[0]}, not {Device.index}"
         return Device("cpu")
@@ -131,7 +131,7 @@ def _parallel(model, device_ids, **options):
 
 
 def _join(backend, device_id, **options):
-    """Join by Gloo the process group that was asked to be NCCL's."""
+    """Use Gloo for the process group that would use NCCL."""
     assert (backend, device_id.type) == ("nccl", "cuda")
     _JOIN("gloo", **options)
 

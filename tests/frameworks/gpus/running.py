@@ -24,18 +24,18 @@ class Queue:
         self._ready = {}
 
     def add(self, seconds, results=()):
-        """Enqueue work that takes so long, behind all other, and note its results."""
+        """Enqueue work of this duration after all other work, and note its results."""
         self.done = max(self.done, time.monotonic()) + seconds
         for result in results:
             self.note(result)
 
     def note(self, result):
-        """Note that a result is there when all is complete that is enqueued now; return it."""
-        self._ready[id(result)] = (self.done, result)  # kept, so that no other has its id
+        """Note that a result is complete when all work enqueued so far is; return it."""
+        self._ready[id(result)] = (self.done, result)  # kept, so that no other object gets its id
         return result
 
     def wait(self, results=None):
-        """Wait for these results, where they were noted, or for all that is enqueued now."""
+        """Wait for these results, where they were noted, or for all enqueued work."""
         until = self.done
         if results is not None:
             until = max((self._ready.get(id(result), (0.0,))[0] for result in results), default=0.0)

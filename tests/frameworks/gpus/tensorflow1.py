@@ -20,7 +20,7 @@ def _device(name):
 
 def _session(target="", graph=None, config=None):
     taken = config.gpu_options.visible_device_list
-    has_gpus = "GPU" not in config.device_count  # that of the input has none
+    has_gpus = "GPU" not in config.device_count  # the input's session has no GPU
     assert not has_gpus or taken == os.environ["LOCAL_RANK"], f"takes GPU {taken}"
     return _SESSION(target, graph, config)
 

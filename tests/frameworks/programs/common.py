@@ -17,7 +17,7 @@ def check(name):
 def refuse(model_config=None, build=False, **options):
     """Start an adapter, or build a model in it, with options that it refuses."""
     start = built if build else started
-    refusals = (Unsupported, Mismatch)  # of the framework, or of the machine
+    refusals = (Unsupported, Mismatch)  # refusals by the framework, or faults of the machine
     return {"reason": raised(refusals, lambda: start(model_config or small_bert(), **options))}
 
 

@@ -67,20 +67,20 @@ if FRAMEWORK == "tensorflow":
 def started(model_config, mode="train", precision="fp32", **options):
     """Start an adapter so that comparing it takes little time."""
     if FRAMEWORK == "jax":
-        # operation by operation, each would be compiled by itself for each shape; amp as on a
-        # device whose products it reaches: XLA for CPUs widens what was rounded to bfloat16
+        # Without a compiler, each operation would be compiled separately for each shape. For amp
+        # the device supports bfloat16 here, because XLA for CPUs widens it.
         adapter = prelude.started(model_config, mode, **{"compiler": "jit", **options})
         adapter.case = adapter.case._replace(precision=precision)
         module_of("devices").probe = lambda dtype: {}
         adapter._dtype = module_of("devices").compute_dtype(precision, adapter._device)
         return adapter
     if FRAMEWORK == "mindspore":
-        # dropout in graphs: many passes, which take 2.5 times as long operation by operation
+        # dropout takes many passes, which take 2.5 times as long without graphs
         masked = mode == "train" and model_config["hyperparameters"].get("dropout")
         options = {"compiler": "jit" if masked else "none", **options}
     adapter = prelude.started(model_config, mode, precision, **options)
     if FRAMEWORK == "tensorflow1":
-        # as for TensorFlow; mixed precision is a rewriting
+        # as for TensorFlow, except that mixed precision is a rewriting
         adapter._config.graph_options.rewrite_options.disable_meta_optimizer = precision != "amp"
     return adapter
 

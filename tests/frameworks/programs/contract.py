@@ -47,8 +47,8 @@ def capabilities_of(base=Capability):
 
 
 def lacking():
-    """Tell what is said of each capability that the adapter lacks, by name, and which of them it
-    implements all the same."""
+    """Tell the reason for each capability that the adapter lacks, by name, and which of them it
+    implements nevertheless."""
     case = Case(FRAMEWORK, "", "train", 1, 1, 2, "fp32", "none", None)
     rank_context = RankContext(0, 0, ADDRESSES[:1], "cpu", 1, 7)
     adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}", case, {}, rank_context)

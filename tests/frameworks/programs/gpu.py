@@ -82,7 +82,8 @@ def end_early(model_config, compiler):
     read(adapter.step())
     start = time.monotonic()
     read(adapter.step())
-    work = 0.15 + 4 * (time.monotonic() - start)  # of the device, much longer than the processor's
+    # seconds of the device, much longer than the processor's
+    work = 0.15 + 4 * (time.monotonic() - start)
 
     def step():
         handle = adapter.step()
@@ -144,7 +145,7 @@ def train_with_mistake(mistake, model_config, precision, compiler):
         torch.backends.cuda.matmul.allow_tf32 = True
         return dtype
 
-    def bits(adapter):  # of a GPU that does as it is told
+    def bits(adapter):  # bits of a GPU that follows its settings
         on = torch.backends.cuda.matmul.allow_tf32
         return dict.fromkeys(("matrix product", "convolution"), 11 if on else 24)
 

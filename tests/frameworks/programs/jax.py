@@ -28,7 +28,7 @@ def check_amp_is_unsupported_where_xla_multiplies_in_float32():
         for form in matmuls.executed_dtypes(built(model, precision="amp", compiler="jit")._step)
     }
     assert (reason is not None) == ("float32" in executed), executed
-    for form in {*half} - {"convolution"} if reason else ():  # of a training of BERT
+    for form in {*half} - {"convolution"} if reason else ():  # matmul forms of a BERT training
         assert (form in reason) == ("float32" in half[form]), form
 
 

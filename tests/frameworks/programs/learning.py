@@ -104,7 +104,7 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     def flat(arrays):
         return np.concatenate([arrays[name].ravel() for name in sorted(arrays)]).astype(np.float64)
 
-    still = 1e-12  # not 0: momentum of steps would be lost
+    still = 1e-12  # not 0, because momentum of steps would be lost
     actual = {}
     fed, built = adapter_with(drawn(1)), adapter_with(drawn(2))
     before = flat(fed.weights())
@@ -112,7 +112,7 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     handed = drawn(2)
     fed.feed(handed)
     for array in handed.values():
-        array[:] = 0  # it has been copied
+        array[:] = 0  # the array must have been copied
     actual["fed"] = loss(fed)
     start = built.weights()
     built.set_learning_rate(0.01)
@@ -120,8 +120,8 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     first = flat(built.weights()) - flat(start)
     actual["moved"] = float(abs(flat(fed.weights()) - before).max())
 
-    # from the same weights with the same batch, and so with the same gradient, a second step goes
-    # 1.9 times as far, at another rate: by that, and by the momentum
+    # The weights and the batch are the same, and so is the gradient: a second step at another rate
+    # goes 1.9 times as far for its rate, because of the momentum.
     built.load_weights({**start, **built.statistics()})
     built.set_learning_rate(0.003)
     built.step()

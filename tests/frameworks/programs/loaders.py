@@ -69,7 +69,7 @@ def load(roots, size, batch, seed, several):
     actual["seconds"] = [time.monotonic() - start]
     actual["ended"] = [worker.exitcode for worker in workers]
     if adapter.case.framework in ("mindspore", "mxnet", "oneflow"):
-        # Their loaders wait for a lost worker for two minutes.
+        # Loaders of the other frameworks wait two minutes for a lost worker.
         return actual
     given = begun(roots["folder"])
     # PaddlePaddle and PyTorch would raise wherever this program is just now, not where it waits.
@@ -85,5 +85,5 @@ def load(roots, size, batch, seed, several):
         answer(**actual)
         for worker in multiprocessing.active_children():
             worker.kill()
-        os._exit(0)  # without what becomes of a loader that lost a worker
+        os._exit(0)  # ends without cleaning up a loader that lost a worker
     return actual

@@ -19,7 +19,7 @@ LOCAL_RANK = int(os.environ["LOCAL_RANK"])
 WORLD = len(ADDRESSES)
 SEQUENCE = 16
 
-if FRAMEWORK == "pytorch":  # which raises in a second adapter of a process
+if FRAMEWORK == "pytorch":  # raises in a process's second adapter
     import torch
 
     torch.set_num_interop_threads = functools.lru_cache(None)(torch.set_num_interop_threads)

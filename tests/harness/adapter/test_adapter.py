@@ -131,6 +131,21 @@ def test_weights_come_back_as_they_were_loaded() -> None:
     assert adapter.trainable_parameters() == sum(own[name].size for name in trained)
 
 
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"extra": np.zeros(1)}, KeyError, "the model has no .'extra'."),
+        ({"dense": np.zeros((5, 4))}, ValueError, r"dense is \(5, 4\), not \(4, 5\)"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused(
+    change: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    zeros = {name: permuted(name, np.zeros(shape)) for name, (shape, _) in OWN.items()}
+    with pytest.raises(error, match=message):
+        Laid().load_weights({**zeros, **change})
+
+
 class FullError(Exception):
     pass
 

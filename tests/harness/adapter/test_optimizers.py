@@ -36,10 +36,10 @@ def written(folder: Path, model: Path = ELECTRA, **changes: Any) -> str:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"layer_decay": 0.8}, "layer_decay is of the optimizer adamw, not of lamb"),
+        ({"layer_decay": 0.8}, "layer_decay is for the optimizer adamw, not for lamb"),
         (
             {"optimizer": "sgd", "momentum": 0.9},
-            "clip_global_norm is of the optimizers adamw and lamb, not of sgd",
+            "clip_global_norm is for the optimizers adamw and lamb, not for sgd",
         ),
         ({"no_trust_ratio": None}, "the optimizer lamb needs the hyper-parameter no_trust_ratio"),
     ],

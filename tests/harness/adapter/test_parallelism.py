@@ -23,7 +23,7 @@ CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
 def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
     layout = layout_of(text, devices)
     if layout.devices != devices:
-        reason = f"{text} is of {layout.devices} devices, not of {devices}"
+        reason = f"{text} needs {layout.devices} devices, not {devices}"
         assert mismatch(text, devices) == reason
         return
     assert not mismatch(text, devices)
@@ -31,6 +31,13 @@ def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
     assert sorted(set(replicas)) == [*range(layout.replicas)]
     assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
     assert {replicas.count(replica) for replica in replicas} == {devices // layout.replicas}
+
+
+def test_a_group_has_the_samples_of_one() -> None:
+    assert CASE._replace(parallelism="data").samples_per_step == 8
+    assert CASE._replace(parallelism="tensor").samples_per_step == 4
+    stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
+    assert stages.samples_per_step == 4 * 2 * 3
 
 
 #: JAX's refusal of pipeline parallelism.
@@ -50,7 +57,7 @@ def asked(framework: str, model: str, *options: str) -> Workload:
     ("framework", "model", "devices", "parallelism", "reason"),
     [
         ("pytorch", "gpt2_small", 2, "tensor", None),
-        ("pytorch", "gpt2_small", 1, "tensor", "tensor is of several devices"),
+        ("pytorch", "gpt2_small", 1, "tensor", "tensor needs several devices"),
         ("pytorch", "resnet50_v1.5", 2, "fsdp", "resnet50_v1.5 is no transformer"),
         ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp (it has: data)"),
         ("jax", "gpt2_small", 2, "fsdp", None),

@@ -3,6 +3,7 @@ processes as the control of a scaling series."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -11,6 +12,7 @@ from harness import kinds
 from harness.adapter import Mismatch
 from harness.kind import Metric, combined
 from harness.kinds.independent import Independent
+from harness.rank import Barrier
 
 from ...bench import ROOT, Bench
 from ..bare import WITHOUT_FRAMEWORK
@@ -145,3 +147,21 @@ def test_ranks_with_equal_weights_have_exchanged_something() -> None:
     Independent().check(Mock(), ranks[:2])
     with pytest.raises(Mismatch, match="the same weights"):
         Independent().check(Mock(), ranks)
+
+
+def test_nobody_passes_a_barrier_before_all_have_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (Barrier(str(tmp_path), rank, 2) for rank in range(2))
+    waited: list[float] = []
+
+    def meanwhile(seconds: float) -> None:
+        waited.append(seconds)
+        if len(waited) == 3:
+            second()
+
+    monkeypatch.setattr("time.sleep", meanwhile)
+    first()
+    assert len(waited) == 3
+    monkeypatch.setattr("time.sleep", lambda seconds: first())
+    second()  # the second time: earlier passes do not count

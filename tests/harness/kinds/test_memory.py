@@ -127,3 +127,15 @@ def test_a_chain_leads_once_through_every_line() -> None:
     assert place == base, "it does not close"
     assert sorted(seen) == list(range(64))
     assert np.abs(np.diff(seen)).mean() > 10, "the next line is always near: it can be fetched"
+
+
+def test_it_ends_where_so_many_steps_lead() -> None:
+    held, room = chain()
+    for steps in (1000, 7):
+        held.run(steps)
+        held.check()
+    held, room = chain()
+    room.view(np.int64)[:] = np.roll(room.view(np.int64), 8)  # every line leads to a wrong one
+    held.run(10)
+    with pytest.raises(Mismatch, match="10 steps through 64 lines ended"):
+        held.check()

@@ -58,7 +58,7 @@ def test_a_program_that_fails_is_quoted(toy: Bench, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("devices", "reason"),
     [
-        (1, "it is measured between two ranks: say nodes: 2, devices_per_node: 1"),
+        (1, "this benchmark needs two ranks: set nodes: 2, devices_per_node: 1"),
         (2, "one node has no network between its devices; loopback: yes measures"),
     ],
 )

@@ -3,16 +3,19 @@ work, and matmuls that ranks share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from core.matmuls import MatmulShape
 from harness.adapter import Mismatch, Unsupported
+from harness.communication import CollectiveOperation, side_by_side
 from harness.kind import combined
 from harness.kinds import overlap, sharded_matmul
 from harness.measuring.micro import collectives
 from harness.measuring.micro.results import plain_shapes, shapes_of
+from harness.operations import Operation
 
 from ...bench import Bench, Finished
 from ..bare import BARE, values
@@ -69,7 +72,10 @@ def test_as_many_products_as_take_as_long_as_the_all_reduce(toy: Bench) -> None:
     ("behaviour", "reason"),
     [
         (f"forgetful,{SLOW}", "compute alone"),
-        (f"one_more,spoil_rank=1,{SLOW}", "before it was timed: all_reduce beside matmul 8x8x8 is"),
+        (
+            f"one_more,spoil_rank=1,{SLOW}",
+            "before it was timed: all_reduce next to matmul 8x8x8 is",
+        ),
     ],
 )
 def test_what_was_not_done_when_the_clock_was_read_is_found(
@@ -142,6 +148,23 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
     assert counts == {most}, "a block of a second has more than fit into float32"
 
 
+def test_an_all_reduce_is_on_its_way_before_the_products_and_waited_for_after_them() -> None:
+    """SuperBench's sharding-matmul waits between the two."""
+    asked: list[str] = []
+
+    def noting(name: str) -> Callable[[], None]:
+        return lambda: asked.append(name)
+
+    operation = Operation(noting("product"), noting("read"), "float32")
+    reduced = CollectiveOperation(noting("reset"), noting("all-reduce"), noting("read"))
+    side_by_side(operation, reduced, 2).both()
+    assert asked == ["all-reduce", "product", "product"]
+    asked.clear()
+    started = reduced._replace(start=lambda: noting("waited"))
+    side_by_side(operation, started, 1).both()
+    assert asked == ["product", "waited"]
+
+
 def shared(toy: Bench, behaviour: str, **parameters: object) -> Finished:
     settings = {"shapes": "8x32x16", "blocks": 2, "block_seconds": 0.02, **parameters}
     options: dict[str, Any] = {**BARE, "kind": "sharded_matmul", "devices_per_node": 2}
@@ -179,8 +202,8 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
 @pytest.mark.parametrize(
     ("sharded", "behaviour", "reason"),
     [
-        ("inner", "wrong_shard=1", "before it was timed, behind its all_reduce: 256 elements"),
-        ("columns", "wrong_shard=1", "before it was timed, behind its all_gather: 256 elements"),
+        ("inner", "wrong_shard=1", "before it was timed, after its all_reduce: 256 elements"),
+        ("columns", "wrong_shard=1", "before it was timed, after its all_gather: 256 elements"),
     ],
 )
 def test_what_is_wrong_is_found(toy: Bench, sharded: str, behaviour: str, reason: str) -> None:

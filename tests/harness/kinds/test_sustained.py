@@ -62,7 +62,7 @@ def test_what_this_machine_tells(toy: Bench) -> None:
     assert_valid(record)
     (rank,) = record["ranks"]
     if record["status"] == "unsupported":
-        assert record["reason"] == "this machine tells neither clock nor energy of its device"
+        assert record["reason"] == "this machine reports neither clock nor energy of its device"
         return
     assert record["status"] == "ok", record["reason"]
     assert record["metrics"]["rate"]["value"] <= 1e-12 * 2 * 16**3 / 0.01

@@ -219,7 +219,7 @@ def test_where_there_is_no_pair(tmp_path: Path, devices: int, nodes: int, reason
     ("kind", "reason"),
     [
         ("transfer", "the device is the host"),
-        ("device_pairs", "devices that are cores share the host's memory"),
+        ("device_pairs", "on a CPU, devices share the host's memory"),
     ],
 )
 def test_devices_that_are_cores_have_no_copies(toy: Bench, kind: str, reason: str) -> None:

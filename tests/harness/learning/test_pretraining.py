@@ -78,7 +78,7 @@ def outputs(logits: Any, generated: Any, labels: Any) -> list[Any]:
     return [np.array(logits, np.float32), message, np.array(labels, np.float32)]
 
 
-#: The first word is predicted and kept, the second is not and is replaced.
+#: The first word is predicted and kept; the second is not predicted and is replaced.
 RIGHT = outputs([[-9, 9, -9, -9], [-9, 9, -9, 9]], [5, 3], [[0, 0, 0, 0], [0, 1, 0, 0]])
 
 

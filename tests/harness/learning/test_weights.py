@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda raw: b"{}" + raw, "is no file of safetensors"),
+        (lambda raw: b"{}" + raw, "is no safetensors file"),
         (lambda raw: raw[:-3], "cannot be read"),
     ],
 )
@@ -139,6 +140,20 @@ def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -
     (tmp_path / f"{alike}def.safetensors").touch()
     with pytest.raises(TaskError, match="has 2 files electra_base-pytorch-amp-seed1-"):
         weights.file_of(str(tmp_path), alike)
+
+
+def test_a_phase_on_more_devices_than_the_one_before_is_refused(tmp_path: Path) -> None:
+    """Fail if a rank goes on with the weights alone, or with the training of another rank."""
+    write(tmp_path / "tiny-jax-fp32-seed0-abc.safetensors", *PHASE_SHAPES)
+    (tmp_path / "tiny-jax-fp32-seed0-abc-rank0.training").touch()
+    adapter = SimpleNamespace(
+        rank_context=SimpleNamespace(rank=1, world_size=2),
+        weights=lambda: {name: np.zeros(shape) for name, shape in PHASE_SHAPES.items()},
+        statistics=dict,
+        load_weights=lambda arrays: None,
+    )
+    with pytest.raises(TaskError, match=r"rank1.training: not found; allowed: a folder that"):
+        weights.start_from(adapter, str(tmp_path), "tiny-jax-fp32-seed0-")
 
 
 def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> None:

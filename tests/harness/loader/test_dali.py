@@ -102,5 +102,5 @@ def test_bad_images_end_a_run_by_name(found: dict[str, Any]) -> None:
 
 
 def test_what_it_does_not_read_is_unsupported(found: dict[str, Any]) -> None:
-    assert found["tokens"] == "Unsupported: DALI reads images here, no tokens"
+    assert found["tokens"] == "Unsupported: DALI reads only images here, not tokens"
     assert found["settings"]["loader"].startswith("nvidia.dali 2.4.0")

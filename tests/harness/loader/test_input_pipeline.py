@@ -74,7 +74,7 @@ def test_a_batch_of_the_host_is_copied_before_each_step(toy: Bench) -> None:
         ({"input": "data"}, "--input data needs --data FOLDER"),
         (
             {"data": "/tmp"},
-            "--data is of --input data, dali, and of kinds that read images",
+            "--data is for --input data, dali, and for kinds that read images",
         ),
         ({"kind": "independent", "input": "data"}, "--kind independent has no --input"),
     ],
@@ -91,7 +91,7 @@ def test_a_model_without_images_reads_none(toy: Bench) -> None:
     record = toy.run("", input="data", data=toy.folder).record
     assert record["status"] == "unsupported"
     assert record["reason"] == (
-        "toy has neither images, nor running text, nor sequences with hidden words, and nothing "
-        "else is read"
+        "toy reads no files: it has neither images, nor running text, nor sequences with masked "
+        "words"
     )
     assert record["settings"]["data"]["folder"] == str(toy.folder)

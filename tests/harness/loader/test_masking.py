@@ -92,10 +92,14 @@ def test_what_does_not_fit_the_model_is_refused(found: tokens.Tokens) -> None:
     known = {token: number for number, token in enumerate(VOCABULARY[:-1])}
     no_mask = found._replace(vocab=wordpiece.WordPiece(known))
     for actual, plan, message in (
-        (found._replace(vocab=None), MaskingPlan(BERT, 128, 20), "with the vocab.txt"),
-        (no_mask, MaskingPlan(BERT, 128, 20), r"which has \[CLS\], \[SEP\] and \[MASK\]"),
+        (found._replace(vocab=None), MaskingPlan(BERT, 128, 20), "found no vocab.txt"),
+        (no_mask, MaskingPlan(BERT, 128, 20), r"with \[CLS\], \[SEP\] and \[MASK\]"),
         (found, MaskingPlan(BERT, 4, 1), "4 tokens have no room"),
-        (found, MaskingPlan(ELECTRA, 128, 20), r"\[MASK\] is 261 in the vocabulary, 7 in the"),
+        (
+            found,
+            MaskingPlan(ELECTRA, 128, 20),
+            r"\[MASK\] is number 261 in the vocabulary, 7 in the",
+        ),
     ):
         with pytest.raises(Mismatch, match=message):
             masking.check(actual, plan, {"mask_token": 7})

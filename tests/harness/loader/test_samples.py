@@ -70,6 +70,13 @@ def test_what_is_no_image_is_left_out(tmp_path: Path) -> None:
     assert folder.scan(str(root), TRAIN) == before
 
 
+def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
+    made.folder(tmp_path)
+    shutil.copytree(tmp_path / "val" / "c0", tmp_path / "val" / "new")
+    with pytest.raises(BadData, match="val/new: is a class that train does not have"):
+        folder.scan(str(tmp_path), VALIDATION)
+
+
 def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train").mkdir()
     for root in (tmp_path, tmp_path / "nowhere"):
@@ -102,6 +109,16 @@ def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     assert again != later
     assert again != order.places_of(len(actual.paths), TRAIN, 0, 4, 0, 1).tolist()
     assert order.places_of(len(actual.paths), VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
+
+
+def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
+    actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
+    chosen = [
+        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
+        for epoch in range(3)
+    ]
+    assert len({tuple(sorted(entry)) for entry in chosen}) == 1
+    assert len(chosen[0]) == 4
 
 
 def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
@@ -222,7 +239,7 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
         raise RuntimeError("a worker was killed")
 
     root = made.folder(tmp_path)
-    with pytest.raises(Mismatch, match="broke behind 2 images: RuntimeError: a worker was killed"):
+    with pytest.raises(Mismatch, match="failed after 2 images: RuntimeError: a worker was killed"):
         list(order.batches(Plain(breaks), asked_of(root), str(root)))
 
 

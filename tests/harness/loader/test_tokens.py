@@ -56,9 +56,9 @@ def _narrow(arguments: Iterator[Batch]) -> Iterator[Batch]:
 @pytest.mark.parametrize(
     ("mistake", "expected"),
     [
-        (_other, "gave other tokens behind 0 sequences"),
+        (_other, "gave other tokens after 0 sequences"),
         (_ends_early, "gave 4 sequences of 31"),
-        (_swapped, "gave other tokens behind 0 sequences"),
+        (_swapped, "gave other tokens after 0 sequences"),
         (_narrow, "gave int32"),
     ],
 )
@@ -82,7 +82,7 @@ def test_a_mistake_of_a_loader_is_found(
             json.dumps({"dtype": "int64", "vocabulary": 5})), "allowed: uint16 or uint32"),
         (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n"), r"has no \[SEP\]"),
         (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n"),
-         "has 257 tokens, the vocab.txt beside it 4"),
+         "has 257 tokens, the vocab.txt next to it 4"),
     ],
 )  # fmt: skip
 def test_a_bad_token_file_is_refused(

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from core import precisions
 from harness.machine.hardware import processor
 from harness.provenance import code, software
 
@@ -262,6 +263,19 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     model_config["hyperparameters"]["layers"] = 11
     actual.append(code.computation_digest(str(tmp_path / "pytorch"), model_config))
     assert len(set(actual)) == 6
+
+
+def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bounds_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model_config, known = model_config_of(BERT), precisions.known()
+    before = code.computation_digest(str(PYTORCH), model_config)
+    changed = {"bounds": {}, "dtypes": ("float32",)}
+    for field, value in changed.items():
+        other = {**known, "amp": known["amp"]._replace(**{field: value})}
+        monkeypatch.setattr(precisions, "known", lambda other=other: other)
+        is_same = code.computation_digest(str(PYTORCH), model_config) == before
+        assert is_same == (field == "bounds"), field
 
 
 def test_verification_and_timing_use_the_same_model_config() -> None:

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from harness.processes.descendants import OwnTime
+from harness.processes.descendants import Descendants, OwnTime
 from harness.telemetry import nvml
 from harness.telemetry.sensors import Sensors
 
@@ -71,6 +71,20 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "20")  # so did the rank, which the launcher waited for
     process(proc, 10, 1, own=1.5, children=5.0 + 6.0)
     assert own_time.read() == {"ranks": 11.5, "launcher": 1.5}
+
+
+def test_what_ended_before_it_was_looked_at_is_looked_for_again(tmp_path: Path) -> None:
+    """Fail if a process counts as another's for good because its parent ended at that moment."""
+    process(str(tmp_path), 10, 1, own=1.0)
+    process(str(tmp_path), 20, 19, own=3.0)
+    process(str(tmp_path), 21, 1, own=5.0)
+    descendants = Descendants(10, apart=None, proc=str(tmp_path))
+    assert not descendants.find()
+    process(str(tmp_path), 20, 10, own=3.0)  # adopted
+    assert [*descendants.find()] == [20]
+    process(str(tmp_path), 22, 20, own=1.0)
+    assert sorted(descendants.find()) == [20, 22]
+    assert not Descendants(10, apart=20, proc=str(tmp_path)).find()
 
 
 def test_a_gpu_tells_everything() -> None:

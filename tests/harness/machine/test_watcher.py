@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from typing import Any
 
@@ -129,6 +130,28 @@ def test_gpus_are_summed_up_one_by_one() -> None:
     assert actual[0]["other_processes"] == [5, 6]
     assert actual[1]["throttle_reasons"] is actual[1]["other_processes"] is None
     assert actual[1]["uuid"] == "GPU-1"
+
+
+def test_a_long_run_keeps_a_bounded_number_of_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher, "INTERVAL_SECONDS", 0.0001)
+    monkeypatch.setattr(watcher, "MOST_SAMPLES", 10)
+    with watcher.Watcher(cores.allowed(), {}, 0) as watching:
+        while watching.interval < 0.0008:
+            time.sleep(0.01)
+    moments = [taken["seconds"] for taken in watching.samples]
+    assert len(moments) <= 12
+    assert moments == sorted(moments)
+    assert "watcher" not in watching.absent
+
+
+def test_a_sensor_that_hangs_does_not_stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    forever = threading.Event()
+    monkeypatch.setattr(watcher.Watcher, "take", lambda self: forever.wait() and {})
+    monkeypatch.setattr(watcher, "PATIENCE_SECONDS", 0.05)
+    with watcher.Watcher(cores.allowed(), {}, 0) as watching:
+        pass
+    forever.set()
+    assert "answered" in watching.absent["watcher"]
 
 
 def test_a_watcher_that_fails_does_not_spoil_the_run(monkeypatch: pytest.MonkeyPatch) -> None:

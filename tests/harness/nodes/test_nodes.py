@@ -124,7 +124,7 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
     launcher.send_signal(number)
     assert toy.finish(launcher).record is None
     toy.assert_nothing_left(killed=number == signal.SIGKILL)
-    assert toy.run("").record["status"] == "ok"  # and removes what is left
+    assert toy.run("").record["status"] == "ok"  # the run also removes what is left
 
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
@@ -144,7 +144,7 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
     assert [path.name for path in toy.output.parent.iterdir()] == [toy.output.name]
     toy.output.unlink()
-    assert toy.run("").record["status"] == "ok"  # and removes the folder of the node
+    assert toy.run("").record["status"] == "ok"  # the run also removes the folder of the node
 
 
 def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
@@ -202,7 +202,7 @@ def test_nodes_that_differ_do_not_run_together(
 def test_a_node_with_too_few_gpus_is_named(toy: Bench) -> None:
     cuda = asked(toy, accelerator="cuda")
     both = introduced("n0", devices=["0", "1"]), introduced("n1", devices=["0"])
-    with pytest.raises(Mismatch, match=r"node n1: 2 GPU\(s\) are needed; there are 1"):
+    with pytest.raises(Mismatch, match=r"node n1: needs 2 GPU\(s\), has 1"):
         nodes.check(cuda, both)
 
 
@@ -222,7 +222,7 @@ def test_a_run_on_another_node_than_was_asked_for_has_failed(toy: Bench) -> None
     here = socket.gethostname()
     record = toy.run(node=f"not-{here}").record
     assert record["status"] == "failed"
-    assert record["reason"] == f"is on node {here}, not on not-{here}, which was asked for"
+    assert record["reason"] == f"is on node {here}, not on the requested node not-{here}"
     assert record["settings"]["node"] == f"not-{here}"
 
 

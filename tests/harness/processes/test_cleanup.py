@@ -111,7 +111,8 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
     toy.assert_nothing_left()
 
 
-#: Makes and removes a temporary folder, and gets a signal in the middle of a function of these.
+#: Program that makes and removes a temporary folder, and gets a signal in the middle of one of
+#: these functions.
 INTERRUPTED = """
 import os, shutil, signal, sys
 from harness.processes import cleanup

@@ -106,7 +106,7 @@ def test_what_is_no_lock_is_refused(toy: Bench) -> None:
     done = toy.run("")
     assert (done.status, done.record) == (3, None)
     assert f"{lock}: " in done.stderr
-    assert "allowed: a folder where all users may lock files, which FRAMEBENCH_LOCKS" in done.stderr
+    assert "allowed: a folder where all users may lock files; set FRAMEBENCH_LOCKS" in done.stderr
     assert mine.read_text() == "content"
 
 

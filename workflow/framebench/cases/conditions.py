@@ -75,12 +75,12 @@ def input_axis(mode: str, condition: str) -> str:
     return name
 
 
-#: End of the name of a user's own model: eight digits of the digest of its content.
+#: End of the name of a user's own model: eight hexadecimal digits of its content's digest.
 _OWN_VERSION = re.compile(r"@[0-9a-f]{8}$")
 
 
 def series_of_model(model: str) -> str:
-    """Return the name that a user's own model keeps over edits; any other name as it is."""
+    """Return the name that a user's own model keeps over edits; other names unchanged."""
     return _OWN_VERSION.sub("", model)
 
 
@@ -89,7 +89,7 @@ CASE = (
     "framework", "framework_version", "source", "model", "mode", "precision", "compiler", "nodes",
     "devices_per_node", "batch_per_device",
 )  # fmt: skip
-#: Counts among them; 0 if an imported file does not state them.
+#: Counts among the fields of CASE; 0 if an imported file does not state them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
 CONDITIONS = tuple(axis.name for axis in observed.CONDITIONS)
 #: Conditions in which the variants of an A/B test may differ.
@@ -128,7 +128,7 @@ class Key(NamedTuple):
     conditions: Conditions
     unit: str
     metric: str = THROUGHPUT
-    point: Parameters = ()  # point of a metric that a run has several of
+    point: Parameters = ()  # parameters of the point, for a metric with several points
 
     @property
     def row(self) -> dict[str, Any]:
@@ -183,7 +183,7 @@ def conditions_from_settings(
         for axis in observed.CONDITIONS
         if axis.name not in observed.IN_CASE
     }
-    if not settings.get("variant"):  # records of before may have an allocator of their own
+    if not settings.get("variant"):  # older records may have a condition for the allocator
         pages = "huge pages" if settings.get("huge_pages") else ""
         found["source_variant"] = settings.get("preload") or pages
     found["input"] = _input(source, settings.get("data", {}).get("identity", ""))

@@ -19,10 +19,8 @@ from ..config.validation import ConfigError
 from ..machine.local import Machine
 from . import matrix
 
-#: Value of the key ``emulated``: emulated precisions are measured.
-MEASURE = "measure"
-#: GPU memory of which a batch per GiB makes use, that of a GPU that does not tell, and the nominal
-#: size over what the driver tells, 15 of 16 GB.
+#: Most GiB that a batch per GiB uses, GiB of a GPU that does not report its memory, and nominal
+#: memory over the memory that the driver reports, 15 of 16 GB.
 MOST_GIB, UNKNOWN_GIB, NOMINAL = 80, 16, 1.1
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
@@ -59,19 +57,15 @@ class Capacity:
         """Instruction sets of the CPUs that runs use; empty if unknown."""
         return self.machine.instruction_sets if self.accelerator == "cpu" else frozenset()
 
-    def emulates(self, case: Case) -> bool:
-        """Return whether the precision of a case is known to be emulated here."""
-        known = self.instruction_sets and case.precision in precisions.known()
-        return bool(known and precisions.emulated(case.precision, self.instruction_sets))
 
-
-def why_lacking(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> str:
+def why_lacking(case: Case, capacity: Capacity, catalog: Catalog) -> str:
     """Return why a case is known to lack its precision here; "" if it may have it.
 
-    The CPU emulates it, unless that is to be measured, or the framework says that it lacks it."""
-    if settings.emulated != MEASURE and capacity.emulates(case):
-        why = precisions.emulated(case.precision, capacity.instruction_sets)
-        return f"{why}; --config emulated={MEASURE} measures it"
+    The CPU emulates it, or the framework says that it lacks it."""
+    sets = capacity.instruction_sets
+    is_known = sets and case.precision in precisions.known()
+    if is_known and (why := precisions.emulated(case.precision, sets)):
+        return why
     declared = catalog.frameworks.get(case.framework)
     if not declared or not case.precision:
         return ""
@@ -114,9 +108,10 @@ def cases_here(
 ) -> tuple[dict[Case, int], Capacity]:
     """Return the cases of the suite with their stages, and the capacity of the machine.
 
-    A batch per core is multiplied by the cores of a device, one per GiB by the memory of the
-    smallest GPU and rounded down to a power of two, so that GPUs of about the same memory have the
-    same. Raises ConfigError for the first on GPUs, and the second on CPUs."""
+    A batch per core is multiplied by the cores of a device. A batch per GiB is multiplied by the
+    memory of the smallest GPU and rounded down to a power of two, so that GPUs with about equal
+    memory get equal batches. Raises ConfigError for a batch per core on GPUs, and a batch per GiB
+    on CPUs."""
     stages = matrix.cases(settings.suite, catalog, machine.gpus)
     here = capacity(settings, machine, [*stages])
     return {_with_batch(case, here, settings): stage for case, stage in stages.items()}, here
@@ -145,8 +140,8 @@ def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacit
     """Return the devices of this machine: its GPUs, or its physical cores split into devices.
 
     ``cores_per_device: auto`` divides the physical cores among the most devices per node that a
-    case needs, of those that get at least one core each. With fewer physical cores than devices,
-    hardware threads are devices too, and their figures are flagged.
+    case needs, among the cases whose devices get at least one core each. With fewer physical cores
+    than devices, hardware threads are devices too, and their figures are flagged.
 
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
@@ -200,9 +195,9 @@ def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: i
     """Return why the weights of a case and what trains them do not fit, with the arithmetic; "" if
     they may fit.
 
-    Activations and the framework come on top; a run would end as ``oom`` minutes later. Gradients
-    count where they are clipped, which needs the norm of all at once.
-    ``there``: bytes for so many ``devices``, 0 if unknown; ``holder``: says whose they are.
+    Activations and the framework need more memory; the run would end as ``oom`` minutes later.
+    Gradients count where they are clipped, because clipping needs all of them at once. ``there``:
+    bytes for so many ``devices``, 0 if unknown; ``holder``: text for their owner.
     """
     model_config = catalog.models.get(case.model, {})
     parameters = model_config.get("trainable_parameters")
@@ -230,7 +225,7 @@ def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: i
 def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     """Return why a case cannot run on these GPUs; "" if it may, or nothing is known of them."""
     if case.devices > 1 and any(gpu.is_instance for gpu in gpus):
-        return "needs several devices, and CUDA shows a process one instance of MIG"
+        return "needs several devices, but CUDA shows a process only one instance of MIG"
     own = catalog.frameworks.get(case.framework, {}).get("capability", {}).get(case.precision, "")
     for gpu in gpus:
         if reason := precisions.unsupported(case.precision, gpu.capability, own):
@@ -245,11 +240,11 @@ def _misfit(case: Case, capacity: Capacity) -> str:
     if reason := parallelism.mismatch(case.parallelism, case.devices):
         return reason
     if not case.divides:
-        return f"a total batch of {case.batch_total} is no multiple of {case.parts_text}"
+        return f"a total batch of {case.batch_total} is not divisible by {case.parts_text}"
     if why := capacity.machine.named.get(case.node):
         return f"node {case.node} cannot be measured: {why}"
     if case.nodes > capacity.machine.nodes:
-        return f"needs {case.nodes} nodes, here is {capacity.machine.nodes}"
+        return f"needs {case.nodes} nodes, but there is only {capacity.machine.nodes}"
     if case.devices_per_node > capacity.devices_per_node:
         kind = "GPUs" if capacity.accelerator == "cuda" else f"x {capacity.cores_per_device} cores"
         verb = "is" if capacity.devices_per_node == 1 else "are"

@@ -33,7 +33,7 @@ class RunKey(NamedTuple):
 def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     """Return all cases of a suite in a stable order, with the stage in which each is measured.
 
-    They are the product of the axes, and that product again with the values of each block of
+    They are the product of the axes, and again that product with the values of each block of
     ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
     further stage. ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a
     match and for a suite without cases.
@@ -52,7 +52,7 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
             results.setdefault(_in_variant(case, variant, suite), stage)
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in results if _matches(case, pattern, catalog)]
-        if not matched and not suite.own_model:  # which may lack the suite's models
+        if not matched and not suite.own_model:  # a user's own model replaces the suite's models
             raise ConfigError(
                 f"{suite.path}: exclude[{number}]: found {pattern}, which matches no case; "
                 "allowed: values that the axes have"
@@ -114,7 +114,7 @@ def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> lis
 
 
 def without_variant(case: Case, own_model: str) -> Case:
-    """Return a case as all variants share it.
+    """Return the part of a case that all its variants share.
 
     ``own_model``: name that stands for the user's own models, which may differ between variants; ""
     without any.
@@ -148,14 +148,14 @@ def _in_variant(case: Case, name: str, suite: Suite) -> Case:
 
 
 def _replaced(axes: Axes, block: Axes) -> Axes:
-    """Return the axes with the values of a block. A block's batch axis replaces either of
-    BATCHES."""
+    """Return the axes, with a block's values in place of theirs. A block's batch axis replaces
+    either axis of BATCHES."""
     taken = BATCHES if any(batch in block for batch in BATCHES) else ()
     return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
 
 
 def _on_machine(block: Mapping[str, Any], gpus: int) -> Axes:
-    """Return a block with the number of devices that the word ALL stands for."""
+    """Return a block with the word ALL replaced by the number of devices."""
     if "devices_per_node" not in block:
         return {**block}
     counts = (max(gpus, 1) if count == ALL else count for count in block["devices_per_node"])

@@ -17,7 +17,6 @@ from ..config.values import RecordSource
 from ..files.whole_files import write_together
 from ..records import expected, read_files, record_sets, sidecars, verifications
 from ..records.sidecars import CallEntry, Interruption
-from ..terminal import screen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,9 +50,8 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     record_set = record_sets.load(source)
     inputs, _ = inputs_of(record_set, source)
     made = {tables[name]: inputs.frame_of(tables[name]) for name in names}
-    caption = origin.describe_origin(
-        record_set.runs, sidecars.load(source.parent, CallEntry)[0]
-    ).caption
+    called = sidecars.load(source.parent, CallEntry)
+    caption = origin.describe_origin(record_set.runs, called).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -63,19 +61,19 @@ def make_report(
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary.
     ``leave``: tables that rules have made already, which keep their files and ``runs.csv``.
-    ``is_before_round``: leave ``runs.csv``, which the rule makes from all rounds; Snakemake would
-    take it for that, and make no further runs."""
+    ``is_before_round``: do not write ``runs.csv``. Its rule makes it from all rounds; Snakemake
+    would take an early file for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report, record_links
     from ..tables import first_screen, frames, origin
     from ..terminal import answer
 
     record_set = record_sets.load(source)
-    gc.freeze()  # the runs live to the end; looking at them again and again finds nothing
+    gc.freeze()  # the runs live to the end, so the collector need not examine them again
     inputs, of_inputs = inputs_of(record_set, source)
-    interrupted, of_interruptions = sidecars.load(source.parent, Interruption)
-    called, of_calls = sidecars.load(source.parent, CallEntry)
-    problems = (*record_set.problems, *of_inputs, *of_interruptions, *of_calls)
+    interrupted = sidecars.load(source.parent, Interruption)
+    called = sidecars.load(source.parent, CallEntry)
+    problems = (*record_set.problems, *of_inputs)
     for problem in problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     references = [
@@ -98,38 +96,32 @@ def make_report(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
         further, interrupted, provenance, answered,
     )  # fmt: skip
-    beside = replace(answered, page=page.name)  # wherever the folder goes
-    text = [screen.wrapped(line, answer.COLUMNS) for line in answer.lines(beside, None)]
-    files[results / answer.FILE] = "\n".join([*text, ""])
+    beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
+    files[results / answer.FILE] = "\n".join([*answer.lines(beside, None), ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
     if not leave and not is_before_round:
-        # First: Snakemake remakes tables that are older than runs.csv.
+        # runs.csv comes first, because Snakemake remakes tables that are older.
         files = {**read_files.texts(record_set, source, results), **files}
     write_together(files)
-    columns = screen.columns_of(sys.stdout)
     for line in answer.lines(answered):
-        print(screen.wrapped(line, columns))
+        print(line)
 
 
 def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:
-    """Write ``tables/compare.csv`` and ``compare.html`` below ``results``, and print the verdicts.
+    """Write ``tables/compare.csv`` and ``.md`` below ``results``, and print the verdicts.
     Raises RecordsError if no case is on both sides."""
     from ..comparison import compare
-    from ..report import html_report
     from ..tables import frames
     from ..tables.grouping import grouped
 
     frame = compare.compare(grouped(base), grouped(candidate))
-    files = frames.files({compare.TABLE: frame}, results / "tables")
-    page = results / "compare.html"
-    files[page] = html_report.render_comparison(frame, results, str(base), str(candidate))
-    write_together(files)
+    write_together(frames.files({compare.TABLE: frame}, results / "tables"))
     print(compare.summary_text(frame))
     if base.path != candidate.path and not (base.variant or candidate.variant):
         paths = (base.path, candidate.path)
         first, second = (inputs_of(record_sets.load(path), path)[0] for path in paths)
         print(compare.agreement_text(first, second))
-    print(f"\ntable: {results / 'tables' / 'compare.csv'}\npage:  {page}")
+    print(f"\ntable: {results / 'tables' / 'compare.csv'}")
     if frame["reason"].isin(compare.ALONE).all():
         raise record_sets.RecordsError(f"compare: none of {len(frame)} cases is on both sides")
 
@@ -188,7 +180,7 @@ def make_verification(source: Path, results: Path) -> None:
     words = {
         verifications.DIFFERS: "failed",
         verifications.PARTLY: "ran partly in another precision",
-        verifications.NOT_MADE: "could not be made, which the next call repeats",
+        verifications.NOT_MADE: "could not be made; the next call repeats them",
     }
     if ends := [f"{counted[name]} {said}" for name, said in words.items() if counted[name]]:
         count = len(verification_results)

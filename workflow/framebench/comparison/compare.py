@@ -2,16 +2,16 @@
 
 1. Cases with the same keys are matched; the versions of the framework and of a user's own model
    may differ if each side has one.
-2. If enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs
+2. If enough repeats were measured in pairs (:mod:`pairs`), the ratios of the pairs
    are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
    can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
 3. Else each side is a set of repeats: the candidate's median over the base's, with an interval
-   (:func:`intervals.ratio_interval`), and a rank sum test. For a metric of which less is better it
-   is the base's over the candidate's: above 1 is better in every row.
-4. p-values are adjusted for a false discovery rate of 5 %.
-5. Verdict: ``faster`` or ``slower`` if the adjusted p-value is at most 5 %; else ``no difference
-   shown`` if the interval excludes every difference above the threshold; else ``cannot tell``. The
-   interval is that of one case, not adjusted: it may exclude 1 where the verdict does not."""
+   (:func:`intervals.ratio_interval`), and a rank sum test. Where less is better, it is the base's
+   median over the candidate's, so that above 1 is better in every row. 4. p-values are adjusted for
+   a false discovery rate of 5 %. 5. Verdict: ``faster`` or ``slower`` if the adjusted p-value is at
+   most 5 %; else ``no difference shown`` if the interval excludes every difference above the
+   threshold; else ``cannot tell``. The interval is not adjusted for the number of cases: it may
+   exclude 1 where the verdict is ``cannot tell``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _name(row: Any) -> str:
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
-    """Return a note if sides were measured one after the other, for cases with an interval."""
+    """Return a note if the sides of cases with an interval were measured one after the other."""
     after = frame[frame["ratio_ci_low"].notna() & (frame["order"] == pairs.ONE_AFTER_THE_OTHER)]
     if not len(after):
         return []
@@ -102,7 +102,7 @@ def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
         alone[_alike(key)] += key not in candidate
     for key, case in base.items():
         if key not in candidate:
-            # match different versions, and name different units, if each side has exactly one
+            # keys that differ in version or unit match if each side has exactly one
             like = others[_alike(key)]
             one = len(like) == 1 and alone[_alike(key)] == 1
             key = like[0] if one else key
@@ -194,7 +194,7 @@ def environment_differences(before: Mapping[str, Any], after: Mapping[str, Any])
     if MODEL_VERSION in names:
         names.discard(COMPUTATION)
     for name in sorted(names, key=lambda name: (name != MODEL_VERSION, name)):
-        # Older records lack the processor; that is no difference.
+        # Older records lack the processor, which is not a difference.
         untold = name.startswith("hardware.processor.") and not (name in before and name in after)
         if not untold:
             yield f"{name} {_short(before.get(name, 'none'))} -> {_short(after.get(name, 'none'))}"
@@ -223,7 +223,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 def agreement_text(first: Inputs, second: Inputs) -> str:
     """Say how many orders and intervals of each set the other one confirms; "" for none.
 
-    An order is that of the fastest framework and one that is significantly slower at a setting. It
+    An order is a setting's fastest framework and a significantly slower one. It
     repeats if the medians of the other set have the same order. An interval holds if it covers the
     other set's median."""
     outcomes = {

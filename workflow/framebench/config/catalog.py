@@ -51,7 +51,7 @@ class Catalog:
     ) -> tuple[Path | None, str]:
         """Return the environment file of a framework in ``envs``, or None and the reason.
 
-        ``gpus``: those of the machine; for none of them the file that is preferred.
+        ``gpus``: GPUs of the machine; without any, the preferred file.
         """
         if accelerator != "cpu":
             return gpu_environments.choose(self.root, framework, gpus)

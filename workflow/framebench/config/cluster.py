@@ -16,7 +16,7 @@ from .validation import NotAllowed, show
 _RESERVE_SECONDS = 300.0
 _YEAR = 525600  # minutes
 
-#: Characters of types of GPUs, as NVML names them, that Snakemake's plugin has no resource for.
+#: Characters in NVML's names of GPU types that Snakemake's plugin refuses in ``gres``.
 _NOT_IN_GRES = "+-"
 
 _Gres = Annotated[str, matching(r"gpu(:[\w.+-]*[A-Za-z][\w.+-]*)?", "gpu or gpu:TYPE")]
@@ -62,7 +62,7 @@ class Cluster(KeysFromTexts):
 
     @property
     def _gpus(self) -> tuple[Gpu, ...]:
-        """GPUs of a node, as far as the description has them; () for none of it."""
+        """Return the GPUs of a node as far as they are described; () without a description."""
         kind = (self.gres or "").partition(":")[2] or "GPU"
         nominal = profile_bytes(kind)
         if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):
@@ -84,8 +84,8 @@ class Cluster(KeysFromTexts):
         """Return Snakemake's resources of a job, by name; None for unset ones.
 
         The job has ``nodes`` with ``devices`` each for so many ``minutes``, on this ``node`` or,
-        for "", on any. ``extra``: options of ``sbatch`` for all jobs, beside which those for the
-        node and its GPUs stand.
+        for "", on any. ``extra``: options of ``sbatch`` for all jobs, to which options for the node
+        and its GPUs are added.
         """
         options = [extra] if extra else []
         if node:

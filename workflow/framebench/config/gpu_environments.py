@@ -1,8 +1,8 @@
 """Environments of a framework for CUDA, and the GPUs and drivers that each works on.
 
 ``envs/capabilities.csv`` has a row for each, the preferred one of a framework first. Its machine
-code and PTX are what both the framework's build and its cuDNN have, which 9.10 was the last to have
-for Volta.
+code and PTX are those that both the framework's build and its cuDNN contain; cuDNN 9.10 was the
+last with code for Volta.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ FILE = Path("envs", "capabilities.csv")
 _NEWEST = (9, 0)
 #: First CUDA whose compiler knows GPUs after compute capability 9.0, from its release notes.
 _BLACKWELL = (12, 8)
-#: Oldest driver that compiles the PTX of a release of CUDA: its own, by the table in its release
-#: notes. An older one of the same major release runs machine code alone.
+#: Oldest driver that compiles the PTX of a release of CUDA: the release's own driver, by the table
+#: in its release notes. Older drivers of the same major release run only machine code.
 PTX_DRIVERS = {
     "12.0": 525, "12.1": 530, "12.2": 535, "12.3": 545, "12.4": 550, "12.5": 555, "12.6": 560,
     "12.8": 570, "12.9": 575, "13.0": 580,
@@ -47,13 +47,13 @@ class GpuEnvironment(NamedTuple):
     ptx: tuple[str, ...]
 
     def driver_for(self, gpus: Sequence[Gpu]) -> int:
-        """Return the oldest driver for these GPUs; newer than ``minimum_driver`` where one has
-        kernels as PTX alone."""
+        """Return the oldest driver for these GPUs; newer than ``minimum_driver`` where a GPU has
+        kernels only as PTX."""
         least = int(self.minimum_driver)
         return max(least, PTX_DRIVERS.get(self.cuda, least)) if self.compiles_ptx(gpus) else least
 
     def compiles_ptx(self, gpus: Iterable[Gpu]) -> bool:
-        """Return whether one of these GPUs has kernels as PTX alone, which the driver compiles at
+        """Return whether one of these GPUs has kernels only as PTX, which the driver compiles at
         their first use."""
         known = (gpu.capability for gpu in gpus if gpu.capability and self.ptx)
         return not all(_newest(self.machine_code, capability) for capability in known)
@@ -64,11 +64,12 @@ class GpuEnvironment(NamedTuple):
         return self.has_kernels(gpus) and all(_major(gpu) >= driver for gpu in gpus if gpu.driver)
 
     def has_kernels(self, gpus: Iterable[Gpu]) -> bool:
-        """Return whether the build has kernels of each GPU's generation, no newer than it.
+        """Return whether the build has kernels of each GPU's generation that are not newer than the
+        GPU.
 
-        Machine code runs within a generation alone. The driver would compile PTX for later ones,
-        too, but a framework that generates code of its own does not know them. Of an unknown build
-        no more is required than that its CUDA knows the GPU.
+        Machine code runs only within a generation. The driver would compile PTX for later
+        generations, too, but a framework that generates code does not know them. For an unknown
+        build it is only required that its CUDA knows the GPU.
         """
         wanted = [gpu.capability for gpu in gpus if gpu.capability]
         if not (self.machine_code or self.ptx):
@@ -109,8 +110,8 @@ def compiling(root: Path, file: Path, gpus: Iterable[Gpu]) -> str:
 def choose(root: Path, framework: str, gpus: Sequence[Gpu]) -> tuple[Path | None, str]:
     """Return the environment file of a framework for these GPUs, or None and the reason.
 
-    The reason says what helps: a driver, or software of the user's. It is the same for all
-    frameworks that lack the same. The file of a framework without a row, such as a user's own, is
+    The reason says what helps: a driver, or software of the user's. Frameworks that lack the same
+    thing have the same reason. The file of a framework without a row, such as a user's own, is
     ``envs/FRAMEWORK-cuda.yaml``.
     """
     known = [own for own in load(root) if own.framework == framework]

@@ -32,8 +32,8 @@ MILLION = 1_000_000
 class KeyContext(NamedTuple):
     """Known frameworks, models and compilers, and the user's folders, for the check of values.
 
-    ``folders``: of the configuration by key: ``kinds`` of the user's benchmarks, ``storage`` and
-    ``data`` for parameters that name none, ``results``.
+    ``folders``: folders of the configuration by key: ``kinds`` of the user's benchmarks,
+    ``storage`` and ``data`` for parameters that name none, ``results``.
     """
 
     catalog: Catalog
@@ -92,7 +92,8 @@ def validated(
 
 
 def matching(pattern: str, allowed: str) -> AfterValidator:
-    """Return a check that a whole text matches a regular expression; ``allowed``: it in words."""
+    """Return a check that a whole text matches a regular expression; ``allowed``: the expression in
+    words."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):

@@ -88,7 +88,7 @@ def measurement(
     axes = {axis: {**usual, **chosen}.get(axis, []) for axis in declared.axes}
     for axis, values in axes.items():
         if not values or not isinstance(values, list) or "max" in values:
-            allowed = "a list of values, as the suite's axes have none for this"
+            allowed = "a list of values, because the suite's axes do not set this one"
             raise NotAllowed(allowed, "nothing", axis)
     values_of = {name: tuple(dict.fromkeys(some)) for name, some in parameters.items()}
     return Measurement(kind, axes, declared.counts_steps, values_of, frozenset(texts))

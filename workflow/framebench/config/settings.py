@@ -70,9 +70,7 @@ class Configuration(KeysFromTexts):
     cases: Annotated[list[Text], AfterValidator(each_once), BeforeValidator(as_list)] = default([])
     model: OwnModelKey | None = None
     retry: Annotated[frozenset[_Status], BeforeValidator(as_list)] = default([])
-    rerun_disturbed: Annotated[int, Field(ge=0, le=100)] = 0
     side_by_side: bool = False
-    emulated: Literal["skip", "measure"] = "skip"
     accelerator: Literal["auto", "cpu", "cuda"] = "auto"
     cores_per_device: Count | Literal["auto"] = "auto"
     time_budget: Seconds | None = None
@@ -85,17 +83,16 @@ class Configuration(KeysFromTexts):
     packages: dict[FrameworkName, list[Pin]] = default({})
     environments: Folder = default(".venvs")
     require_hashes: bool = True
-    yes: bool = False
 
     @model_validator(mode="after")
     def _agreeing(self) -> Self:
         name = self.suite.name
         for key, example in (
-            ("nodes_named", "one that measures each node, such as node_health"),
-            ("time_budget", "one that has a time_budget, such as quick"),
+            ("nodes_named", "a suite that measures each node, such as node_health"),
+            ("time_budget", "a suite that has a time_budget, such as quick"),
         ):
             if getattr(self, key) and not getattr(self.suite, key):
-                allowed = f"nothing for suite {name}; with {example}"
+                allowed = f"nothing for suite {name}; it needs {example}"
                 raise NotAllowed(allowed, show(getattr(self, key)), key)
         if self.side_by_side and self.cluster:
             allowed = "false, because the scheduler shares devices out"

@@ -115,7 +115,9 @@ def _number_of_repeats(
     """Return the number of repeats; a time budget decides it, up to the written number."""
     if info.data.get("time_budget") is not None:
         if isinstance(written, GateRepeats):
-            raise NotAllowed("a whole number beside time_budget: the most repeats", "a margin")
+            raise NotAllowed(
+                "a whole number together with time_budget: the most repeats", "a margin"
+            )
         return Repeats(1, written or MOST_WITHIN_BUDGET)
     if isinstance(written, GateRepeats):
         first = min(written.at_most, FIRST_LOOK)
@@ -186,7 +188,7 @@ class SuiteFile(Keys):
         if axes is None and not self.measurements:
             raise NotAllowed("axes, measurements, or both", "neither axes nor measurements")
         if axes is None and (self.include or self.then):
-            raise NotAllowed("axes beside include and then", "no axes")
+            raise NotAllowed("axes together with include and then", "no axes")
         if axes is not None and not {*BATCHES} & {*axes}:
             raise NotAllowed(", or ".join(BATCHES), "no batch", "axes")
         return self

@@ -54,7 +54,7 @@ _Batch = (
 
 
 def _not_given() -> Any:
-    """Return a field that a block need not have; null is no value of it."""
+    """Return an optional field of a block, for which null is not allowed."""
     return Field(default=None, validate_default=False)
 
 
@@ -139,7 +139,7 @@ class MatrixKeys(AxesKeys):
 
     @property
     def every(self) -> Axes:
-        """Values of all axes, but the batch that the block does not name."""
+        """Values of all axes except the unused batch axis."""
         known = {axis.name: [axis.default] for axis in axes.optional()}
         return {**known, **{name: values for name, values in self if values is not None}}
 

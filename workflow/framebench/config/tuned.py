@@ -1,5 +1,5 @@
 """Settings of variants: those in ``config/tuned.yaml`` make a framework faster, those in
-``config/tuned_NAME.yaml`` are of published benchmarks. Each names its source."""
+``config/tuned_NAME.yaml`` come from published benchmarks. Each names its source."""
 
 from __future__ import annotations
 

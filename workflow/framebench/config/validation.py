@@ -87,7 +87,7 @@ def _lines(key: str, errors: Sequence[ErrorDetails]) -> Iterator[str]:
             yield cause.line(key, error["input"])
         else:
             allowed.append(_allowed_by_pydantic(error))
-    if len(allowed) == len(errors):  # else a branch of a union got further than to the type
+    if len(allowed) == len(errors):  # otherwise a branch of a union matched beyond the type
         shown = next((fault.shown for fault in allowed if fault.shown), "")
         words = ", or ".join(dict.fromkeys(fault.allowed for fault in allowed))
         yield NotAllowed(words, shown).line(key, errors[0]["input"])

@@ -84,8 +84,8 @@ def from_here(named: Path) -> Path:
 
 
 def folder(written: Any) -> Path:
-    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for a file's, and
-    for signs that Snakemake reads as wildcards and shells as redirections."""
+    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for the path of a
+    file, and for characters that Snakemake reads as wildcards or shells as redirections."""
     named = path(written)
     if re.search("[{}<>]", str(written)):
         raise NotAllowed("a path without { } < >")
@@ -122,7 +122,7 @@ def environment_file(written: Any) -> Path:
 
 
 def record_set(written: Any) -> Path:
-    """Return the path of a record set; for a results folder that of its runs.
+    """Return the path of a record set; for a results folder the path of its runs.
 
     Raises :class:`NotAllowed` if there is none.
     """
@@ -134,7 +134,7 @@ def record_set(written: Any) -> Path:
 
 @dataclass(frozen=True)
 class RecordSource:
-    """Record set to compare: all runs, or those of one variant."""
+    """Record set to compare: all runs, or the runs of one variant."""
 
     path: Path
     variant: str

@@ -14,10 +14,10 @@ from .. import PROJECT
 from ..config import catalog, values
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
-from ..plan import call_text, noting, plan_text, targets
+from ..plan import plan_text, targets
 from ..plan.job import OUTCOME
+from ..plan.plan import note_expected
 from ..records import read_files, sidecars
-from ..runs import forecast
 from ..terminal import closing
 from . import call
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -31,11 +31,9 @@ config_file = call.config_file
 def results_folder(config: Mapping[str, Any]) -> str:
     """Return the results folder, before the configuration is checked."""
     default = str(Settings.model_fields["results"].default)
-    given = str(config.get("results", default))
     try:
-        # Snakemake would end the call for <NAME> before the check.
-        return default if "<" in given else str(values.folder(given))
-    except NotAllowed:
+        return str(values.folder(config.get("results", default)))
+    except NotAllowed:  # the check says so
         return default
 
 
@@ -51,10 +49,10 @@ class Driver:
         module: str | None,
         outcome: str,
     ) -> None:
-        """``module``: name of the module that the rules are of another workflow, None for the main
-        workflow. ``outcome``: output of the rule of that name."""
-        # Nearly all objects of Snakemake live to the end; looking for others takes a fifth of a
-        # dry run.
+        """``module``: name of the module that these rules are in another workflow, None in the main
+        workflow. ``outcome``: output of the rule ``outcome``."""
+        # Nearly all objects of Snakemake live to the end; garbage collection would take a fifth of
+        # a dry run.
         gc.set_threshold(50_000, 50, 50)
         accept_any_text()
         self.call = SnakemakeCall(workflow, module)
@@ -64,7 +62,7 @@ class Driver:
             given = load_settings(config, known, self.call.methods)
         except ConfigError as error:
             refuse(error)
-        # Where a module's prefix has the results.
+        # A module's prefix moves the results.
         folder = Path(outcome.removesuffix(str(OUTCOME)))
         self.settings, self.results = given.model_copy(update={"results": folder}), str(folder)
         for own_model in self.settings.own_models:
@@ -82,28 +80,28 @@ class Driver:
 
     @property
     def has_begun(self) -> bool:
-        """Return whether the call holds the results to measure into them."""
+        """Return whether the call has locked the results to measure into them."""
         return self._state is not None and self._state.is_locked
 
     def full_verifications(self, wildcards: Wildcards) -> list[str]:
         """Return the missing full-size verification records."""
         state = self.state
-        checked(targets.check_measurement, state.plan, "a target that measures")
+        checked(targets.check_measurement, state.plan)
         return state.missing(state.table.full)
 
     def list_of_files(self) -> list[str]:
         """Return the list of the files that runs.csv is made of, [] without records.
 
-        Existing records are an input of the rule by this list: as inputs of their own they would
-        put thousands of finished jobs into the graph, whose output a user might force Snakemake to
-        remove.
+        Existing records are an input of the rule by this list: as separate inputs they would put
+        thousands of finished jobs into the graph, and a forced rule would let Snakemake remove
+        their output.
         """
         if self.call.is_cluster_job:
             return []
         try:
             path = read_files.write_list(Path(self.results))
         except OSError as error:
-            if not self.call.measures:  # such as --summary of results that are not one's own
+            if not self.call.measures:  # for example --summary of another user's results
                 return []
             refuse(f"{error.filename or self.results}: {error.strerror}")
         return self.state.inputs([str(path)] if path else [])
@@ -112,34 +110,34 @@ class Driver:
         """Return the text of the plan."""
         state = self._state or self._begin(measures=False)
         plan, table = state.plan, state.table
-        state.check("plan")
-        # What a time budget adds is counted as a whole.
+        state.check()
+        # Jobs that a time budget adds are counted as a whole.
         reserve = () if plan.settings.budget else plan.reserve
         further = table.rows(reserve) if plan.settings.cluster else []
-        return "\n".join([plan_text.describe(plan), *forecast.lines(plan, table.to_do, further)])
+        total = plan_text.total_lines(plan, table.to_do, further)
+        return "\n".join([plan_text.describe(plan), *total])
 
     def _begin(self, measures: bool = True) -> CallState:
-        """Return the state of this call; for one that measures, hold the results and say what is
-        left out. Module or not: Snakemake calls no handlers of a module."""
+        """Return the state of this call. For a call that measures, lock the results and print the
+        excluded cases. Also in a module, whose handlers Snakemake does not call."""
         self._state = state = CallState(self, measures)
         if not state.is_locked:
             return state
         self.call.start_at_any_rate()
-        for text in (call_text.left_out, plan_text.left_as_they_are, plan_text.most_pairs):
-            for line in text(state.plan):
-                warn(line)
+        for line in [*plan_text.left_out(state.plan), *plan_text.other_machine_lines(state.plan)]:
+            warn(line)
         self._note()
         return state
 
     def _note(self) -> None:
-        """Note what this call is to measure next to the records, and that it began. Its failed runs
-        decide its exit status, also if all have a record."""
+        """Record next to the results what this call is to measure, and that it began. Its failed
+        runs decide its exit status, even if all have a record."""
         plan, results = self.state.plan, self.settings.results
         try:
-            if closing.failed(plan.runs):
+            if closing.failed([run.status for run in plan.runs]):
                 Path(self._outcome).unlink(missing_ok=True)
             if plan.pending or plan.unsearched:
                 sidecars.note_call(results, self.settings.suite.name, self.call.command)
-                noting.note(plan)
+                note_expected(plan)
         except OSError as error:
             refuse(f"{error.filename or results}: {error.strerror}")

@@ -20,8 +20,6 @@ from ..config.yaml_files import configuration_file, read_mapping
 
 _Given = ParamSpec("_Given")
 _LOGGER = logging.getLogger("snakemake.logging")
-#: Name of our logger plugin, for ``--logger``.
-_PLUGIN = "framebench"
 #: Program at the start of a command line.
 _PROGRAM = re.compile(r"^.*?snakemake(?:/__main__\.py)?(?= |$)")
 
@@ -62,7 +60,7 @@ class SnakemakeCall:
 
     @property
     def cores(self) -> int | None:
-        """Cores of ``--cores``, by the user or a profile; None if nothing says it."""
+        """Value of ``--cores``, from the user or a profile; None if it is not set."""
         return None if self.shows_files else self._workflow.resource_settings.cores
 
     @property
@@ -76,7 +74,7 @@ class SnakemakeCall:
     def forces_runs(self) -> bool:
         """Return whether the command line forces all rules, or a rule named ``benchmark``.
 
-        A module's rule has a prefix to that name.
+        A module's rule has a prefix before that name.
         """
         settings = self._workflow.dag_settings
         named = any(
@@ -86,19 +84,12 @@ class SnakemakeCall:
 
     @property
     def command(self) -> str:
-        """Command line of this call. Snakemake joins its words without quotes, which entries of
+        """Command line of this call. Snakemake joins the words without the quotes that entries of
         ``--config`` such as ``packages={pytorch: [timm==1.0.31]}`` need."""
         command = _PROGRAM.sub("snakemake", str(self._workflow.info_header["cmd"]))
         for entry in self._workflow.config_settings.config_args or ():
             command = command.replace(f" {entry}", f" {shlex.quote(entry)}", 1)
         return command
-
-    @property
-    def shows_results(self) -> bool:
-        """Return whether our logger plugin prints a line for each result."""
-        output = self._workflow.output_settings
-        everything = output.verbose or output.debug_dag
-        return _PLUGIN in output.log_handler_settings and not everything
 
     @property
     def methods(self) -> list[str]:
@@ -112,7 +103,8 @@ class SnakemakeCall:
         return self._workflow.resource_settings.default_resources or ()
 
     def default_resource(self, name: str, wildcards: Wildcards) -> Any:
-        """Return the value of ``--default-resources``, of the call or its profile; "" without."""
+        """Return the value of ``--default-resources`` from the call or its profile; "" without
+        one."""
         given = (self._workflow.resource_settings.default_resources or {}).get(name)
         if given is None:
             return ""
@@ -130,8 +122,9 @@ class SnakemakeCall:
         return [(job.rule.name, dict(job.wildcards.items())) for job in jobs]
 
     def start_at_any_rate(self) -> None:
-        """Set no limit to the jobs started per second: for it, Snakemake would look at all waiting
-        jobs once a second. With 10,000 that takes a whole core next to the benchmark."""
+        """Remove the limit of jobs started per second. With a limit, Snakemake would check all
+        waiting jobs once a second; with 10,000 jobs that takes a whole core next to the
+        benchmark."""
         if self.runs_here and self._workflow.scheduling_settings:
             self._workflow.scheduling_settings.max_jobs_per_timespan = None
 

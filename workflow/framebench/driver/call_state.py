@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
-import socket
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -21,14 +20,12 @@ from ..config.validation import ConfigError
 from ..files import locks
 from ..machine import local
 from ..machine.local import Machine
-from ..plan import noting, planning, targets
-from ..plan.costs import NOTHING_SPENT, Spent
+from ..plan import planning, targets
 from ..plan.job import MARKERS, Job, files_of, name_of
-from ..plan.plan import Plan
+from ..plan.plan import note_expected
 from ..records import record_sets
 from ..records.record_sets import RecordsError
-from ..records.spending import Spending
-from ..runs import forecast, slurm
+from ..runs import slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 
@@ -41,7 +38,7 @@ class CallState:
 
     def __init__(self, driver: Driver, measures: bool) -> None:
         """Read the records and make the plan, after locking the results if the call ``measures``.
-        Ends the call if there is no plan."""
+        Ends the call if no plan can be made."""
         self._catalog, self._checkpoints = driver.catalog, driver.checkpoints
         self._call = call = driver.call
         self._lock = _locked(driver.settings) if measures and call.measures else None
@@ -51,21 +48,19 @@ class CallState:
         settings = driver.settings.model_copy(update={"measures_again": again})
         self.results = str(settings.results)
         try:
-            if call.is_cluster_job:
-                _check_folder(settings)
             cached = None if call.is_cluster_job else record_sets.load_results(settings.results)
             self._machine = _machine(settings, call)
             self.plan = planning.make_plan(settings, driver.catalog, self._machine, cached)
         except (ConfigError, RecordsError) as error:
             refuse(error)
-        if call.is_cluster_job:  # which may be one of any round
+        if call.is_cluster_job:  # the job may belong to any round
             self.plan = replace(self.plan, runs=[*self.plan.runs, *self.plan.reserve])
         if self.is_locked:
             for pattern in MARKERS:
                 for marker in (settings.results / "logs").glob(pattern):
                     marker.unlink()
         self.table = JobTable(self.plan, driver.catalog)
-        self._spending = Spending(settings.results) if settings.budget else None
+        self._before = {run.origin for run in cached.runs} if cached else set()
         forced = call.forced if call.is_main_process else ()
         self._forced = {Path(name).absolute() for name in forced}
         #: Called with the runs that a round adds, and all jobs that it adds.
@@ -73,7 +68,7 @@ class CallState:
         started = time.monotonic()
         #: Returns the seconds of the time budget that have passed.
         self.clock: Callable[[], float] = lambda: time.monotonic() - started
-        # Runs and searches of the first round: of a call that shows files, with their records.
+        # Runs and searches of the first round; a call that shows files includes runs with records.
         self._first = self.plan.runs if self.shows else self.plan.pending
         self._searches = [job.output for job in self.table.jobs_of_kind("search")]
         self._added: dict[int, list[Job]] = {}
@@ -86,22 +81,19 @@ class CallState:
         """Return whether this call holds the lock of the results."""
         return self._lock is not None
 
-    def check(self, target: str) -> None:
-        """End the call if ``target`` cannot measure as it is asked to."""
+    def check(self) -> None:
+        """End the call if it cannot measure as it is asked to."""
         plan = self.plan
-        checked(targets.check_measurement, plan, target)
+        checked(targets.check_measurement, plan)
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_data, plan, self._catalog)
-        checked(targets.check_own_model, plan)
 
     def _check_once(self) -> None:
-        """End the call if what it asks for cannot be measured."""
+        """End the call if its request cannot be measured."""
         if not (self.shows or self._is_checked):
             self._is_checked = True
-            self.check("a target that measures")
+            self.check()
             checked(targets.check_runs, self.plan)
-            total = forecast.total(self.plan, self.table.to_do)
-            checked(forecast.check_total, self.plan, total)
 
     def job(self, wildcards: Wildcards) -> Job:
         """Return the job of a rule's wildcards. Ends the call for a file that none of its jobs
@@ -127,12 +119,12 @@ class CallState:
         return job
 
     def inputs(self, paths: Iterable[str]) -> list[str]:
-        """Return files for a rule. Snakemake would add a module's prefix, which they have."""
+        """Return files for a rule, without adding a module's prefix, which they already have."""
         return [*map(with_no_prefix, paths)] if self._call.is_module else [*paths]
 
     def missing(self, jobs: Iterable[Job]) -> list[str]:
-        """Return the files that a rule asks for to have these jobs done: those of jobs that were
-        done before only if the call shows them."""
+        """Return the files that a rule requires for these jobs. Files of finished jobs are included
+        only if the call shows them."""
         asked = (job for job in jobs if self.shows or not job.status)
         return self.inputs(job.output for job in self.table.made_by(asked))
 
@@ -141,8 +133,7 @@ class CallState:
         """All records that the call makes.
 
         These are the planned runs and searches, then the runs with the largest batches. Further
-        rounds follow while time is left of a budget, a case of a performance gate is undecided, or
-        a run was disturbed that is to be repeated.
+        rounds follow while a case of a performance gate is undecided, or a time budget lasts.
         """
         self._check_once()
         asked = [*(run.output for run in self._first), *self._searches]
@@ -150,16 +141,15 @@ class CallState:
             asked += [run.output for run in self._added_by(0)] if self._searches else []
             if self._may_go_on is None:
                 plan = self.plan
-                may_add = plan.reserve or plan.settings.rerun_disturbed
-                self._may_go_on = bool((plan.pending or self._searches) and may_add)
+                self._may_go_on = bool((plan.pending or self._searches) and plan.reserve)
             for number in itertools.count(1) if self._may_go_on else ():
                 added = self._added_by(number)
                 if not added:
                     break
                 asked += [run.output for run in added]
         except IncompleteCheckpointException as waiting:
-            # Known files need not wait for the checkpoint.
-            # Flagged as a target of a checkpoint, it would hide other changes from Snakemake.
+            # Known files need not wait for the checkpoint. Flagged as a checkpoint's target, a file
+            # would hide other changes from Snakemake.
             asked.append(str(waiting.targetfile))
         return self.inputs(asked)
 
@@ -167,8 +157,8 @@ class CallState:
         """Return the files that a round needs before it decides.
 
         Round 0 needs the batch searches, round 1 the planned runs, later rounds the runs of the
-        round before. With a time budget they need the checks of these runs, too: what these take is
-        spent.
+        round before. With a time budget they need the checks of these runs, too, whose time counts
+        as spent.
         """
         self._check_once()
         if number == 0:
@@ -192,40 +182,31 @@ class CallState:
 
     def _added_by(self, number: int) -> list[Job]:
         """Return the runs that a round adds, decided once when its checkpoint is done: by the
-        largest batches found, and by the intervals and disturbances of the runs so far."""
+        largest batches found, and by the intervals of the runs so far."""
         self._checkpoints.round.get(number=number)
         if number not in self._added:
             known = {run.path for run in self.plan.runs}
-            self.plan = self.next_plan(self.plan)
+            settings = self.plan.settings
+            cached = record_sets.load_results(settings.results)
+            self.plan = planning.make_plan(
+                settings, self._catalog, self._machine, cached, self.plan, self._spent(cached)
+            )
             if self.is_locked and number == 0:
-                noting.note(self.plan)
+                note_expected(self.plan)
             checks = self.table.grow(self.plan)
             runs = self.table.rows(run for run in self.plan.pending if run.path not in known)
             self.on_growth(runs, [*runs, *checks])
             self._added[number] = runs
         return self._added[number]
 
-    def next_plan(self, before: Plan | None = None) -> Plan:
-        """Return the plan by the records that exist now: as the next call would make it, or that of
-        this call after ``before``. Raises ConfigError or RecordsError."""
-        # The requested retries are done.
-        again = {"retry": frozenset(), "measures_again": False}
-        settings = self.plan.settings if before else self.plan.settings.model_copy(update=again)
-        spent = self._spent() if before else NOTHING_SPENT
-        cached = record_sets.load_results(settings.results)
-        return planning.make_plan(settings, self._catalog, self._machine, cached, before, spent)
-
-    def _spent(self) -> Spent:
-        """Return what the call has spent of its time budget: node time on a cluster, else wall time
-        without that of environments."""
-        if not (spending := self._spending):
-            return NOTHING_SPENT
-        in_records = spending.seconds()
-        if self.plan.settings.cluster or not spending.newest:
-            return Spent(in_records)
-        seconds = self.clock()
-        around = max(0.0, seconds - in_records) / max(1, spending.runs)
-        return Spent(seconds, around, max(0.0, time.time() - spending.newest))
+    def _spent(self, cached: record_sets.RecordSet | None) -> float:
+        """Return the seconds of the time budget that the call has spent: node time of its runs on a
+        cluster, else wall time without that of environments."""
+        if not self.plan.settings.cluster:
+            return self.clock()
+        found = cached.runs if cached else ()
+        made = (run for run in found if run.origin not in self._before)
+        return sum((run.wall_seconds or 0.0) * run.case.nodes for run in made)
 
 
 def _locked(settings: Settings) -> TextIO:
@@ -253,16 +234,6 @@ def _locked(settings: Settings) -> TextIO:
     return held
 
 
-def _check_folder(settings: Settings) -> None:
-    """End the job if its node does not see the results folder."""
-    if not (settings.results / ".lock").exists():
-        refuse(
-            f"{settings.results.absolute()}: the results of this call are not there on node "
-            f"{socket.gethostname()} (no file .lock); allowed: a folder that login node and "
-            "compute nodes share: --config results=DIR"
-        )
-
-
 def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
     """Return the machine of the runs: a node of the cluster, or this machine.
 
@@ -274,6 +245,6 @@ def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
     if settings.each_node is None:
         return cluster.machine
     known = slurm.nodes(cluster)
-    if call.is_cluster_job:  # nodes that fail meanwhile stay in its plan
+    if call.is_cluster_job:  # nodes that fail after the plan was made stay in it
         known = dict.fromkeys(known, "")
     return replace(cluster.machine, named=known)

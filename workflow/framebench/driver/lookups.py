@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class JobTexts:
     """Shell command of a job, and its label.
 
-    No tuple: Snakemake would note its values.
+    Not a tuple, because Snakemake would record its values.
     """
 
     command: str
@@ -41,7 +41,7 @@ class Lookups:
 
     ``driver``: starts a command that makes tables; with ``--sdm conda`` its packages come from
     ``workflow/envs/driver.yaml``. ``cores``: of a job that runs alone; ``threads``: of any job that
-    measures. ``resources``: by name, those requested of the cluster, or the default folder of
+    measures. ``resources``: by name, those requested from the cluster, or the default folder of
     temporary files.
     """
 
@@ -54,11 +54,11 @@ class Lookups:
         self._cores_here = cores
         self.threads = self._share_of_cores if settings.side_by_side else self.cores
         entry = [str(PROJECT / "workflow" / "framebench")]
-        # Isolated: our packages ignore PYTHONPATH and PYTHONHOME.
+        # Isolated mode, so that PYTHONPATH and PYTHONHOME do not affect our packages.
         self.framebench = [sys.executable, "-I", *entry]
         self._python = "python" if settings.deployment == "conda" else sys.executable
         self.driver = [self._python, "-I", *entry]
-        # Snakemake's own value, which it would evaluate for each job.
+        # Snakemake's default value, which it would otherwise evaluate for each job.
         self.resources: dict[str, Any] = {"tmpdir": tempfile.gettempdir()}
         if described:
             self._cuda = fitting.accelerator_of(settings, described.machine) == "cuda"
@@ -68,7 +68,7 @@ class Lookups:
             self.resources = {}
         self.container = self._image if settings.deployment == "apptainer" else None
         if self.container:
-            os.environ.pop("PYTHONPATH", None)  # the host's; an image's own stays in effect
+            os.environ.pop("PYTHONPATH", None)  # the host's value; an image keeps its own
         # Without --sdm conda Snakemake ignores it, but would call a function for each job.
         self.conda = self._conda if settings.deployment == "conda" else "../envs/driver.yaml"
 
@@ -77,12 +77,13 @@ class Lookups:
         return self._driver.state
 
     def before(self, wildcards: Wildcards) -> list[str]:
-        """Return the files that a job waits for: the marker of its environment, if that is to be
+        """Return the files that a job waits for: the marker of its environment, if it is to be
         built, and the references that it compares with."""
         return self.state.inputs(self.state.job(wildcards).waits_for)
 
     def texts(self, wildcards: Wildcards) -> JobTexts:
-        """Return command and label, by one function: Snakemake's call of each takes a while."""
+        """Return command and label by one function, because Snakemake takes long to call each
+        function."""
         job, plan = self.state.job(wildcards), self.state.plan
         arguments = job.arguments()
         # Quoted here, because Snakemake takes seconds to quote 10,000 commands.
@@ -96,18 +97,17 @@ class Lookups:
         image = plan.software[job.software].image
         loader = [] if image else surroundings.for_loader(os.environ)
         caller = ["env", *map("=".join, loader)] if loader else []
-        # The harness prints a result line for those who start it by hand.
-        aside = "> /dev/null " if self._call.shows_results else ""
         command = shlex.join([*caller, *start, *arguments])
-        return JobTexts(f"{aside}{command} {self._origin(job.software)}", job.title)
+        # The harness prints a result line for those who start it by hand.
+        return JobTexts(f"> /dev/null {command} {self._origin(job.software)}", job.title)
 
     def priority(self, wildcards: Wildcards) -> int:
         """Return the priority of a job."""
         return self.state.job(wildcards).priority
 
     def cores_of_environment(self, wildcards: Wildcards) -> int:
-        """Return the cores of the job that builds an environment: all for the first, which alone
-        comes before the early run."""
+        """Return the cores of the job that builds an environment: all for the first, which is the
+        only one before the early run."""
         return self._cores_here if self.priority(wildcards) > FIRST + 1 else 1
 
     def _conda(self, wildcards: Wildcards) -> str | None:
@@ -131,7 +131,7 @@ class Lookups:
     def _resource(self, name: str) -> Callable[[Wildcards], Any]:
         """Return the function of one cluster resource."""
         described = self._driver.settings.cluster
-        assert described is not None, "only a cluster is asked for something"
+        assert described is not None, "resources are requested from clusters only"
         minutes = described.minutes(self._driver.settings.seconds_per_run)
 
         def value(wildcards: Wildcards) -> Any:

@@ -18,7 +18,7 @@ def end_descendants(is_over: threading.Event) -> None:
     asked = set[int]()
     while not is_over.wait(0.05):
         for process in psutil.Process().children(recursive=True):
-            with contextlib.suppress(OSError):  # it may have ended meanwhile
+            with contextlib.suppress(OSError):  # the process may have ended
                 if process.pid not in asked and os.getpgid(process.pid) == os.getpgrp():
                     asked.add(process.pid)
                     os.kill(process.pid, signal.SIGTERM)
@@ -31,7 +31,6 @@ class StopSignals:
     def __init__(self) -> None:
         self.received: signal.Signals | None = None
         self._stop: Callable[[], None] | None = None
-        self._terminals = [number for number in (1, 2) if os.isatty(number)]
 
     @property
     def status(self) -> int:
@@ -57,14 +56,5 @@ class StopSignals:
         if self.received:
             return
         self.received = signal.Signals(number)
-        if self.received is signal.SIGHUP:
-            self._leave_terminal()
         if self._stop:
             self._stop()
-
-    def _leave_terminal(self) -> None:
-        """Redirect output from a closed terminal, so that it does not stop the report."""
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for number in self._terminals:
-            os.dup2(nowhere, number)
-        os.close(nowhere)

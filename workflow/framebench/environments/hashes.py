@@ -20,11 +20,11 @@ from ..config.validation import ConfigError
 SUFFIX = ".hashes.txt"
 #: Command that writes the hashes, followed by the name of the environment.
 COMMAND = ".venv/bin/python workflow/framebench hashes"
-#: How to leave out all indexes but the main one, which has the wheels for each processor.
+#: Instruction to use only the main index, which has the wheels for each processor.
 MAIN_INDEX = (
-    "PIP_EXTRA_INDEX_URL= PIP_FIND_LINKS= in front of the command, which leave only the main index"
+    "PIP_EXTRA_INDEX_URL= PIP_FIND_LINKS= before the command, which leave only the main index"
 )
-WITHOUT = "require_hashes: false, which installs whatever the index has of these versions"
+WITHOUT = "require_hashes: false, which installs these versions from the index without checks"
 _DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
 _EXEMPT = re.compile(r"^# exempt: (.+)$", re.MULTILINE)
 #: Messages of uv about a file or package that the hashes do not cover.
@@ -50,7 +50,7 @@ def digest_of(environment: Path) -> str:
 def read(environment: Path) -> Hashes:
     """Return the hashes next to an environment file.
 
-    Raises :class:`ConfigError` if there are none, or they are for other pins.
+    Raises :class:`ConfigError` if there are no hashes, or if they are for other pins.
     """
     files = _files(environment)
     if not files:

@@ -117,7 +117,7 @@ def read_with(
 ) -> EnvironmentFile:
     """Return the locked environment file with ``pins`` added.
 
-    Raises :class:`ConfigError` with the command that locks it if that was not called."""
+    Raises :class:`ConfigError` with the command that locks it if there is no lock."""
     file = file_with(environment_file, pins, environments)
     if not file.is_file():
         added = f"{environment_file.path.stem} --with {' '.join(pins)}"

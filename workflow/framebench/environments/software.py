@@ -117,7 +117,7 @@ def _software(
 ) -> Software:
     """Return the software of a name."""
     framework, _, variant = name.partition("@")
-    if not framework:  # the driver's own Python, for benchmarks without one
+    if not framework:  # the driver's own Python, for benchmarks without a framework
         return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
     own = settings.suite.variants.get(variant)
     if own and framework in own.interpreters:
@@ -157,5 +157,5 @@ def _read(path: Path, settings: Settings) -> EnvironmentFile:
 
 
 def _hashed(settings: Settings) -> bool:
-    # Conda installs by pins alone.
+    # Conda installs by pins, without hashes.
     return settings.require_hashes and settings.deployment != "conda"

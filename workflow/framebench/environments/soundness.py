@@ -14,7 +14,7 @@ from core import bounded, programs
 _TRY_IMPORTS = str(Path(__file__).parents[3] / "scripts" / "harness" / "try_imports.py")
 #: Seconds for the imports of a framework from a cold disk.
 _IMPORT_SECONDS = 300
-#: Top-level modules of packages that nobody imports.
+#: Top-level modules in packages that are no libraries.
 _NO_LIBRARY = {"benchmarks", "docs", "examples", "scripts", "test", "tests"}
 
 
@@ -59,8 +59,8 @@ def import_fault(folder: Path, packages: Iterable[str]) -> str:
 
 
 def modules(folder: Path, packages: Iterable[str]) -> list[str]:
-    """Return the public top-level modules of these ``packages`` that are folders. Files alone may
-    be programs, which need packages that nobody asked for."""
+    """Return the public top-level modules of these ``packages`` that are folders. Single files may
+    be programs, which need packages that were not requested."""
     wanted = {bare(name) for name in packages}
     found: dict[str, None] = {}
     for path in sorted(folder.glob("lib/python*/site-packages/*.dist-info")):

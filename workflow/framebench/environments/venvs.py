@@ -56,8 +56,8 @@ class EnvironmentFile:
     @property
     def name(self) -> str:
         """Name of the venv's folder, from the file's content and the hashes.
-        Other pins, other hashes, or none thus give another folder. Cases are identified by pins
-        alone, so new hashes of the same versions do not repeat measurements."""
+        Thus other pins, other hashes or missing hashes give another folder. Cases are identified by
+        pins alone, so new hashes of the same versions do not repeat measurements."""
         if self.hashes is None or not self.is_hashed:
             return f"{self.path.stem}-{self.digest}"
         both = f"{self.digest} {self.hashes.digest}"
@@ -166,8 +166,8 @@ def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) 
     if wanted.hashes is None or wanted.hashes.exempt:
         why = wanted.hashes.exempt if wanted.hashes else "require_hashes is false"
         print(f"{wanted.path.name} is installed without hashes: {why}", file=sys.stderr)
-        # A vendor's index may have other versions of packages in the default index: then all are
-        # used.
+        # A vendor's index may have other versions of packages than the default index; then all
+        # indexes are used.
         found = uv.arguments(settings, any_index=bool(wanted.indexes))
         uv.run([*command, *found, *wanted.packages], variables, keep).check_returncode()
         return ""

@@ -31,8 +31,8 @@ def repeat_and_attempt(stem: str) -> tuple[int, int] | None:
 
 
 def newest_attempt(folder: Path, name: str, read: Callable[[Path], Any]) -> tuple[str, Any]:
-    """Return the name of the newest attempt below ``folder`` that counts, less ``.json``, and what
-    ``read`` returns of it; the next free name and None where that is None for all."""
+    """Return the name (without ``.json``) of the newest attempt below ``folder`` for which ``read``
+    returns a value, and that value. Without one, return the next free name and None."""
     attempts = 0
     while os.path.lexists(folder / f"{attempt_name(name, attempts)}.json"):
         attempts += 1

@@ -1,4 +1,4 @@
-"""Reading of JSON files from anywhere: none of them stops the reading of others."""
+"""Read JSON files from anywhere; a bad file does not stop the reading of others."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ def decode(content: bytes) -> Any:
     try:
         value = from_json(content, allow_inf_nan=False)
     except ValueError:
-        # Slower: knows half of a surrogate pair, which a variable may hold, and names the fault.
+        # The slower decoder accepts half of a surrogate pair, which a variable may hold, and names
+        # the fault.
         return _decode_slowly(content)
     # Without an escape or DEL, ASCII is printable: JSON allows no control characters.
     is_plain = content.isascii() and b"\\" not in content and b"\x7f" not in content

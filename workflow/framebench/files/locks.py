@@ -8,7 +8,7 @@ from typing import TextIO
 
 
 class LockError(Exception):
-    """Lock that cannot be had, with the reason and advice."""
+    """Raised for a lock that cannot be taken, with the reason and advice."""
 
 
 def take(path: Path, advice: str, busy: str | None = None) -> TextIO:

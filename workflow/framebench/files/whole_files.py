@@ -1,4 +1,4 @@
-"""Atomic writing: files that are complete or not there."""
+"""Atomic writing: files are complete or do not exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look whether CUDA starts, before anything is built for its GPUs.
+"""Check once whether CUDA starts, before anything is built for its GPUs.
 
 ``nvidia-smi`` may list GPUs that no program can use, for example without NVIDIA's fabric manager.
 """
@@ -11,7 +11,7 @@ import sys
 from core import cuda, programs
 
 _SECONDS = 120.0
-#: What helps against an error, by CUDA's number of it.
+#: Remedies by CUDA's error number.
 REMEDIES = {
     802: "start NVIDIA's fabric manager, of the driver's version "
     "(systemctl start nvidia-fabricmanager), or look why it fails (journalctl -u "

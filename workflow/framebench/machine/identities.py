@@ -46,7 +46,8 @@ UNKNOWN = Identity()
 def identity(environment: Mapping[str, Any]) -> Identity:
     """Return the identity from a record's ``environment``.
 
-    Numbers of devices are left out: runs on one and on eight GPUs of a machine are of one."""
+    Numbers of devices are left out, because runs on one and on eight GPUs belong to the same
+    machine."""
     hardware = environment["hardware"]
     processor = hardware.get("processor") or {}
     # Older records have the names of GPUs alone.

@@ -19,7 +19,7 @@ from .identities import UNKNOWN, Identity
 #: Seconds after which ``nvidia-smi`` is taken to hang.
 SMI_SECONDS = 60.0
 _CPUS = "/proc/cpuinfo"
-#: Folder of shared memory, through which NCCL and loaders of data hand on.
+#: Folder of shared memory, through which NCCL and data loaders pass data.
 SHARED = "/dev/shm"
 
 
@@ -99,7 +99,7 @@ def _gpus() -> tuple[tuple[Gpu, ...], list[str], str]:
         visible = gpus.visible_gpus(listed, os.environ.get(gpus.VISIBLE))
     except GpuError as error:
         return (), sorted({gpu.name for gpu in listed}), str(error)
-    # As in records: those that MIG divides are their instances.
+    # As in records, a GPU that MIG divides is replaced by its instances.
     kinds = {
         instance.kind
         for gpu in listed

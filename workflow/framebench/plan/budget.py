@@ -1,12 +1,12 @@
 """Repeats of each case within a time budget: first one of every case, then of the contenders.
 
 Settings are decided one after the other: frameworks at equal settings compete, and repeats go to
-those whose order to the fastest is not settled. A stage of the suite begins when the settings of
-those before are settled, or when what is left of the budget does not reach their next look. Cases
-that check another batch come last: the two leaders of each setting, once.
+frameworks whose order to the fastest is not settled. A stage of the suite begins when the settings
+of earlier stages are settled, or when the remaining budget does not reach their next look. Cases
+that check another batch come last: each setting's two leaders, once.
 
-On one machine the budget is wall time of the call, without that in which environments are built. A
-round gets no more than ends in time if estimates are too low by as much as they may be.
+On one machine the budget is the call's wall time, without building environments. A round gets no
+more runs than end in time even if the estimates are too low.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from core import precisions
 from core.case import Case
@@ -32,7 +31,7 @@ from ..statistics.verdicts import FALSE_WINNERS
 MARGIN = 2.0
 #: Relative deviation that repeats of measured cases share, as the machine changes.
 _DRIFT = 0.05
-#: Relative deviations of estimates: before a run has ended, the lower limit, and for a run whose
+#: Relative deviations of estimates: before any run has ended; least deviation; and for a run whose
 #: case was measured before.
 GUESSED, LEAST, MEASURED = 0.4, 0.08, 0.15
 #: Number of ended runs that count as much as the estimate.
@@ -43,9 +42,10 @@ WEIGHT = 2.0
 class MeasuredCase:
     """Case with its repeats so far and what further ones take.
 
-    ``stage``: of the suite; ``seconds``: expected of a further repeat, with those around it;
-    ``checks``: of what a first repeat brings along; ``runs``: repeats so far; ``checked``: the case
-    of which this one checks another batch, once; ``figures``: of the successful repeats, in order.
+    ``stage``: of the suite; ``seconds``: expected for a further repeat, including the time around
+    it; ``checks``: seconds of checks that come with the first repeat; ``runs``: repeats so far;
+    ``checked``: the case of which this one checks another batch, once; ``figures``: of the
+    successful repeats, in order.
     """
 
     case: Case
@@ -66,11 +66,11 @@ class MeasuredCase:
 
     @property
     def may_go_on(self) -> bool:
-        """Return whether further repeats are wanted: all so far were successful."""
+        """Return whether further repeats are useful: all so far were successful."""
         return bool(self.runs) and len(self.figures) == len(self.runs) and not self.checked
 
     def seconds_to(self, repeats: int) -> float:
-        """Return the seconds until the case has so many repeats."""
+        """Return the seconds until the case has this number of repeats."""
         checks = self.checks if not self.runs else 0.0
         return checks + self.seconds * max(0, repeats - self.repeats)
 
@@ -103,8 +103,8 @@ def _by_setting(cases: Iterable[MeasuredCase]) -> list[list[MeasuredCase]]:
 def _round_in_time(cases: Sequence[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return the part of the next round that ends in time; {} if nothing does.
 
-    Where the time does not suffice for any run of a round, others follow: without the cases that
-    have no run yet, or without the settings of these repeats.
+    If there is no time for any run of a round, other rounds are tried: without cases that have no
+    run yet, or without these settings.
     """
     going_on = list(cases)
     while True:
@@ -120,18 +120,13 @@ def _round_in_time(cases: Sequence[MeasuredCase], left: float, at_most: int) -> 
         ]
 
 
-def seconds_of_shortest_case(cases: Iterable[MeasuredCase]) -> float:
-    """Return the seconds that must be left for a first repeat of the shortest case."""
-    return min(next(_at_most([case], 0)) for case in cases)
-
-
 def _fitting(
     wanted: Mapping[Case, int], cases: Sequence[MeasuredCase], left: float
 ) -> dict[Case, int]:
     """Return the part of a round that ends in time even if the estimates are too low.
 
-    Repeats are taken in turn, the shortest first, up to the first that does not fit. Where first
-    ones probably all fit, the longest come first, because the shortest still fit at the end.
+    Repeats are taken in turn, the shortest first, up to the first that does not fit. If all first
+    repeats probably fit, the longest come first, because the shortest still fit at the end.
     """
     further = sorted(
         (
@@ -153,10 +148,10 @@ def _fitting(
 
 
 def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
-    """Yield the seconds that the repeats up to each one take at most, but for rare cases.
+    """Yield, for each repeat, the most seconds of all repeats up to it (exceeded in rare cases).
 
-    ``measured``: number of cases whose runs corrected the estimates. What corrects them is shared
-    by all cases without a run; each also has a deviation of its own.
+    ``measured``: number of cases whose runs corrected the estimates. The correction is shared by
+    all cases without a run; each case also has its own deviation.
     """
     shared = GUESSED / math.sqrt(1 + measured / WEIGHT) + LEAST
     most, squares, begun = 0.0, 0.0, set()
@@ -167,48 +162,6 @@ def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
         most += seconds * math.exp(MARGIN * (_DRIFT if repeat.runs else shared))
         squares += (seconds * (MEASURED if repeat.runs else GUESSED)) ** 2
         yield most + MARGIN * math.sqrt(squares)
-
-
-class Answer(NamedTuple):
-    """First figures of a setting, or its settled order. ``seconds``: expected until then, in the
-    budgets of one call after the other; ``case``: one of the setting."""
-
-    seconds: float
-    case: Case
-    is_settled: bool
-
-
-def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[Answer]:
-    """Return what further calls are expected to answer, in this order.
-
-    A stage begins with a repeat of each case; then the two fastest of each setting get the repeats
-    of the first look. ``repeats``: of each case so far.
-    """
-    from ..statistics.repeated_intervals import FIRST_LOOK
-
-    result: list[Answer] = []
-    spent = 0.0
-    stages: dict[int, list[MeasuredCase]] = defaultdict(list)
-    for case in cases:
-        stages[case.stage].append(case)
-    for _, in_stage in sorted(stages.items()):
-        to_settle = []
-        for some in _by_setting(in_stage):
-            if is_check := bool(some[0].checked):  # of the leaders, whoever they will be
-                some = sorted(some, key=lambda case: case.seconds)[:2]
-            new = [case for case in some if not repeats.get(case.case)]
-            spent += sum(case.seconds + case.checks for case in new)
-            if new:
-                result.append(Answer(spent, some[0].case, is_check))
-            most = sorted((max(1, repeats.get(case.case, 0)) for case in some), reverse=True)[:2]
-            missing = sum(max(0, FIRST_LOOK - count) for count in most)
-            if missing and not is_check and len(some) > 1:
-                mean = statistics.mean(case.seconds for case in some)
-                to_settle.append((missing * mean, some[0].case))
-        for seconds, setting in sorted(to_settle, key=lambda item: item[0]):
-            spent += seconds
-            result.append(Answer(spent, setting, True))
-    return result
 
 
 def leads(cases: Iterable[MeasuredCase]) -> tuple[int, int]:
@@ -230,7 +183,7 @@ def _next_round(
             if some:
                 return some
     open_ = [contender for some in settings for contender in contenders(some, _sharing(settings))]
-    if open_:  # towards the look of a further call
+    if open_:  # repeats towards a later call's look
         return _up_to(open_, left, at_most)
     return _whole(itertools.chain(*settings), left, min(at_most, _next_look([])))
 
@@ -253,9 +206,9 @@ def _contender_repeats(
 ) -> dict[Case, int]:
     """Return the repeats of contenders at their next look, of the cheapest settings that fit.
 
-    Settings that were looked at less often come first: a lead that one look did not show is small.
-    As long as the order of any setting can be settled in the time that is left, only such settings
-    get repeats.
+    Settings with fewer looks come first, because a lead that one look did not show is small. As
+    long as the order of any setting can be settled in the remaining time, only such settings get
+    repeats.
     """
     from ..statistics.repeated_intervals import FIRST_LOOK
 
@@ -296,7 +249,7 @@ def _next_look(further: Sequence[MeasuredCase]) -> int:
 def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCase]:
     """Return the cases of a setting that need further repeats; [] if the setting is settled.
 
-    These are the fastest and those whose order to it is open, one case per framework.
+    These are the fastest case and those whose order to it is open, one per framework.
     ``settings``: number of settings that share the error rate.
     """
     from ..statistics.repeated_intervals import Order, orders
@@ -313,7 +266,7 @@ def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCas
 
 
 def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
-    """Return the fastest case of each framework, without those that had a repeat without a
+    """Return the fastest case of each framework, without cases that had a repeat without a
     figure."""
     best: dict[str, MeasuredCase] = {}
     for case in cases:
@@ -328,7 +281,8 @@ def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
 def _whole(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return ``at_most`` repeats of each case that has time for all of them, the cheapest first.
 
-    One repeat more of a case that is far behind would not show that it is, and might hide it.
+    A further repeat of a case that is far behind would not show that it is behind, and might hide
+    it.
     """
     results: dict[Case, int] = {}
     lacking = [case for case in cases if case.may_go_on and case.repeats < at_most]
@@ -341,7 +295,7 @@ def _whole(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Cas
 
 
 def _up_to(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
-    """Return repeats up to ``at_most``, one by one to the case that has the fewest."""
+    """Return repeats up to ``at_most``, given one by one to the case with the fewest."""
     cases = [case for case in cases if case.may_go_on and case.repeats < at_most]
     results = {case.case: case.repeats for case in cases}
     while cases:

@@ -6,7 +6,6 @@ import math
 import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from core import inputs, precisions
 from core.case import Case
@@ -19,30 +18,18 @@ from ..records.expected import TOO_SLOW
 from ..records.run import Run
 from . import estimates
 from .budget import MeasuredCase
+from .estimates import start_seconds
 from .plan import Plan
 
-#: Seconds around a run, for its interpreter, Snakemake and its part of the pages, until runs tell;
-#: and of a page before a round.
+#: Seconds around a run, for its interpreter, Snakemake and its part of the pages; and of a page
+#: before a round.
 AROUND, PAGE_SECONDS = 1.5, 3.0
-#: Seconds after a round over those of a page: its page, then tables and report by several rules.
+#: Seconds after the last round, relative to those of a page: a page, then tables and report by
+#: several rules.
 CLOSING = 4.0
-#: Part of a time budget that the steps of a run may take, and by how much they may be slower than
-#: those of the competitors: cases beyond both are left out.
+#: Fraction of a time budget that the steps of a run may take, and factor by which they may be
+#: slower than the competitors' steps. Cases beyond both are left out.
 SHARE, TIMES = 0.05, 5.0
-
-
-class Spent(NamedTuple):
-    """Seconds of the time budget that a call has spent.
-
-    ``around``, ``page``: seconds around a run, and of a page before a round; None before any.
-    """
-
-    seconds: float = 0.0
-    around: float | None = None
-    page: float | None = None
-
-
-NOTHING_SPENT = Spent()
 
 
 def too_slow(
@@ -82,7 +69,7 @@ def measured_cases(
 ) -> list[MeasuredCase]:
     """Return all cases of a plan with a time budget, with their ``runs`` so far. ``around``:
     seconds around a run, see :func:`time_left`."""
-    own = [case for case in plan.stages if case not in plan.larger]  # others have their checks
+    own = [case for case in plan.stages if case not in plan.larger]  # others share checks
     checks = _check_seconds(own, {model.name for model in plan.settings.own_models}, plan.capacity)
     return [
         MeasuredCase(
@@ -93,25 +80,24 @@ def measured_cases(
     ]  # fmt: skip
 
 
-def time_left(plan: Plan, spent: Spent) -> tuple[float, float]:
+def time_left(plan: Plan, spent: float) -> tuple[float, float]:
     """Return the seconds that are left of a plan's time budget without what closing takes, and the
-    seconds around a run."""
-    left = (plan.settings.budget or 0.0) - spent.seconds
-    if plan.settings.cluster:  # node time, without what happens between the jobs
+    seconds around a run. ``spent``: seconds of it that are spent."""
+    left = (plan.settings.budget or 0.0) - spent
+    if plan.settings.cluster:  # node time, without the time between jobs
         return left, 0.0
     slowness = estimates.slowness(plan.capacity)
-    page = PAGE_SECONDS * slowness if spent.page is None else spent.page
-    return left - CLOSING * page, AROUND * slowness if spent.around is None else spent.around
+    return left - CLOSING * PAGE_SECONDS * slowness, AROUND * slowness
 
 
 def _check_seconds(
     cases: Sequence[Case], own_models: Collection[str], capacity: Capacity
 ) -> dict[Case, float]:
-    """Return the seconds of what the first repeat of each case brings along.
+    """Return the seconds of checks that come with the first repeat of each case.
 
     Cases share the first start of their framework, and on GPUs its peak in their precision. Each
-    verification is paid for once, by the first case that needs it: that in the precision of the
-    case, and that in its baseline, which a user's own model does not have."""
+    verification is paid for once, by the first case that needs it: the verification in the
+    precision of the case, and the one in its baseline, which a user's own model does not have."""
     of_framework = Counter(case.framework for case in cases)
     in_precision = Counter((case.framework, case.precision) for case in cases)
     verified: set[Case] = set()
@@ -121,10 +107,13 @@ def _check_seconds(
         names = [case.precision, *([baseline] if baseline and case.model not in own_models else [])]
         needed = {_verification(case._replace(precision=name)) for name in names} - verified
         verified |= needed
-        seconds = estimates.check_seconds(case, capacity) * len(needed)
-        seconds += (
-            estimates.first_start_seconds(case.framework, capacity) / of_framework[case.framework]
-        )
+        start = start_seconds(case.framework, case.mode, case.compiler, capacity, is_small=True)
+        imported = start_seconds(case.framework, "", "", capacity, is_small=True)
+        if case.devices == 1:  # a process that has imported the framework makes all of them
+            start -= imported
+        seconds = (estimates.VERIFYING_SECONDS + start) * len(needed)
+        # No disk has cached the framework yet, and the process of its checks starts, too.
+        seconds += 2 * imported / of_framework[case.framework]
         if capacity.accelerator != "cpu":
             peak = estimates.peak_seconds(case.framework, capacity)
             seconds += peak / in_precision[case.framework, case.precision]
@@ -133,7 +122,7 @@ def _check_seconds(
 
 
 def _verification(case: Case) -> Case:
-    """Return what is the same for all cases that share a verification, see
+    """Return the key that cases with a common verification share, see
     :func:`runs.verify.full_size`."""
     return case._replace(
         nodes=1,

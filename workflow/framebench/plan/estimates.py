@@ -3,7 +3,6 @@ their time limits."""
 
 from __future__ import annotations
 
-import json
 import os
 import statistics
 from collections import defaultdict
@@ -15,7 +14,6 @@ from core import precisions
 from core.case import NONE, Case
 from core.declarations import START_SECONDS
 from core.inputs import READING
-from harness.kinds.largest_batch import expected_batches
 from harness.learning.amounts import Amounts, amounts
 from harness.samples.folder import BadData
 from tasks import TaskError
@@ -27,32 +25,30 @@ from ..config.settings import Settings
 from ..config.suite import Suite
 from ..machine import datasheets
 from ..records.run import Run
-from . import batch_searches
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
 #: ResNet-50, 390 images/s.
 CORE_RATE, GPU_RATE = 6e10, 1e13
-#: Rate of a GPU without a data sheet in other precisions over that in fp32.
+#: Rate in other precisions relative to fp32, for a GPU without a data sheet.
 OTHER_PRECISIONS = 3
-#: Part of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4 and
-#: A100 in the published figures of DLPerf and NVIDIA.
+#: Fraction of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4
+#: and A100 in the published figures of DLPerf and NVIDIA.
 FULL_PART, TENSOR_PART = 0.5, 0.2
-#: Slices of compute into which MIG divides a GPU.
-SLICES = 7
 #: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
 SLOWER = 1.7
-#: Time of an emulated precision over that of fp32.
-EMULATED = 15
 #: Seconds to build an environment: 10 from uv's cache; nine for CPUs have 4.6 GB of wheels, which
 #: take six minutes at 100 Mbit/s.
 ENVIRONMENT_SECONDS = 30.0
 #: Seconds of a run without a framework, and of a benchmark without steps.
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
-#: Seconds of a verification besides building the model, and of the matmuls of the peak.
+#: Seconds of a verification besides building the model, and of the peak benchmark's matmuls.
 VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
+#: Runs of a search for the largest batch, which take little longer than their start.
+SEARCH_RUNS = 12
 #: Seconds per parameter to make initial weights.
 BUILD_PARAMETER = 3e-8
-#: Second window, with a wait after each step, over the first, for frameworks that run ahead.
+#: Duration of the second window, with a wait after each step, relative to the first, for frameworks
+#: that run ahead.
 SECOND_WINDOW_SHARE = 0.3
 _TRAINING = ("train", INDEPENDENT)
 
@@ -64,18 +60,17 @@ def expected_seconds(
     catalog: Catalog,
     latest: dict[str, Run],
 ) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a run of each case, and the seconds that runs take over those
+    """Return the expected seconds of a run of each case, and the ratio of these to seconds
     estimated from framework and operations; see :func:`corrected`."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         if run.wall_seconds:
             measured[os.path.dirname(origin)].append(run.wall_seconds)
     learned = count_samples(folders, settings, catalog)
-    estimated = {}
-    for case in folders:
-        samples = learned.get(case)
-        known_samples = samples if isinstance(samples, Amounts) else None
-        estimated[case] = _run_seconds(case, settings.suite, capacity, catalog, known_samples)
+    estimated = {
+        case: _run_seconds(case, settings.suite, capacity, catalog, learned.get(case))
+        for case in folders
+    }
     return corrected(estimated, {case: measured[folder] for case, folder in folders.items()})
 
 
@@ -95,19 +90,24 @@ def corrected(
 
 def count_samples(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
-) -> dict[Case, Amounts | str]:
-    """Return the sample counts of the cases that train to a target, or the fault of their folder.
-    Cases are missing whose folder is not visible on this machine."""
-    found: dict[Case, Amounts | str] = {}
-    for case in cases:
-        if case.mode == CONVERGE:
-            folder = training_folder(case, settings)
-            there = str(folder) if folder and folder.is_dir() else None
-            model_config = json.dumps(catalog.models[case.model], sort_keys=True)
-            count = _counted(model_config, case.input, case.sequence_length, there)
-            if count is not None:
-                found[case] = count
-    return found
+) -> dict[Case, Amounts]:
+    """Return the sample counts of the cases that train to a target. Cases are missing whose folder
+    is incomplete, or not visible on this machine."""
+
+    @cache
+    def counted(model: str, source: str, length: int | None, folder: Path | None) -> Amounts | None:
+        root = str(folder) if folder and folder.is_dir() else None
+        try:
+            return amounts(catalog.models[model], source, length, root)
+        except (TaskError, BadData, OSError):
+            return None  # its run says why
+
+    counts = {
+        case: counted(case.model, case.input, case.sequence_length, training_folder(case, settings))
+        for case in cases
+        if case.mode == CONVERGE
+    }
+    return {case: count for case, count in counts.items() if count}
 
 
 def training_folder(case: Case, settings: Settings) -> Path | None:
@@ -118,20 +118,8 @@ def training_folder(case: Case, settings: Settings) -> Path | None:
     return None if named == "none" else Path(named)
 
 
-@cache
-def _counted(
-    model_config: str, source: str, length: int | None, folder: str | None
-) -> Amounts | str | None:
-    """Return the numbers of samples in a data set: its fault if it cannot be counted, None if it
-    does not exist. ``model_config``: as JSON."""
-    try:
-        return amounts(json.loads(model_config), source, length, folder)
-    except (TaskError, BadData, OSError) as error:
-        return str(error)
-
-
 def slowness(capacity: Capacity) -> float:
-    """Return the time of a core of this machine over that of one with AVX-512."""
+    """Return the time of a core of this machine relative to one with AVX-512."""
     known = capacity.instruction_sets
     return SLOWER if known and "avx512f" not in known else 1.0
 
@@ -151,30 +139,10 @@ def start_seconds(
     return (begun + traced + seconds["compile"] * is_compiled) * slowness(capacity)
 
 
-def check_seconds(case: Case, capacity: Capacity) -> float:
-    """Return the seconds of the verification of a case in its precision. On one device a process
-    that has imported the framework makes all of them."""
-    start = start_seconds(case.framework, case.mode, case.compiler, capacity, is_small=True)
-    if case.devices == 1:
-        start -= _import_seconds(case.framework, capacity)
-    return VERIFYING_SECONDS + start
-
-
 def peak_seconds(framework: str, capacity: Capacity) -> float:
-    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision, whose library
-    is asked what it is by a second process."""
-    return PEAK_SECONDS + _import_seconds(framework, capacity)
-
-
-def first_start_seconds(framework: str, capacity: Capacity) -> float:
-    """Return the extra seconds that the first run of a framework takes to start, because no disk
-    has cached it, and the start of the process that makes its checks."""
-    return 2 * _import_seconds(framework, capacity)
-
-
-def _import_seconds(framework: str, capacity: Capacity) -> float:
-    """Return the seconds to start a framework without a model."""
-    return start_seconds(framework, "", "", capacity, is_small=True)
+    """Return the seconds of the peak-FLOPS benchmark of a framework in a precision, including a
+    second process that identifies its library."""
+    return PEAK_SECONDS + start_seconds(framework, "", "", capacity, is_small=True)
 
 
 def step_seconds(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -> float:
@@ -184,17 +152,6 @@ def step_seconds(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -
     # the samples of a replica are sharded over its devices
     samples = steps * case.samples_of_replica * case.replicas / case.devices
     return samples * _sample_seconds(case, capacity, catalog, case.mode in _TRAINING)
-
-
-def search_seconds(case: Case, settings: Settings, capacity: Capacity, catalog: Catalog) -> float:
-    """Return the seconds of all runs of a search for the largest batch."""
-    steps = batch_searches.WARMUP_STEPS + batch_searches.TIMED_STEPS
-    bounds = settings.suite.largest_batch
-    batches = expected_batches(bounds.multiple_of, bounds.at_most)
-    return sum(
-        _begin_seconds(tried, capacity, catalog) + step_seconds(tried, steps, capacity, catalog)
-        for tried in (case._replace(batch_per_device=batch) for batch in batches)
-    )
 
 
 def _has_steps(case: Case) -> bool:
@@ -211,7 +168,8 @@ def _begin_seconds(case: Case, capacity: Capacity, catalog: Catalog) -> float:
 def _run_seconds(
     case: Case, suite: Suite, capacity: Capacity, catalog: Catalog, learned: Amounts | None
 ) -> float:
-    """Return the seconds of a run without records; ``learned``: the samples of one that learns."""
+    """Return the seconds of a run without records; ``learned``: the samples of a training to a
+    target."""
     if _has_steps(case):
         timed, warmup = suite.steps.timed, suite.steps.warmup
         window = step_seconds(case, timed.at_least, capacity, catalog)
@@ -226,7 +184,7 @@ def _run_seconds(
     parameters = dict(case.parameters)
     epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
-    scored = (epochs + 1) * learned.held_out  # also scored before the first epoch
+    scored = (epochs + 1) * learned.held_out  # one scoring precedes the first epoch
     return start + sum(
         samples * _sample_seconds(case, capacity, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))
@@ -244,32 +202,24 @@ def _sample_seconds(case: Case, capacity: Capacity, catalog: Catalog, trains: bo
         slow = declared.get("train" if trains else "inference", {})
         rate = min(CORE_RATE * cores, slow.get(model.get("definition"), CORE_RATE * cores))
         rate /= slowness(capacity)
-    slower = EMULATED if capacity.emulates(case) else 1
     # the backward pass costs about two forward passes
-    return operations * slower * (3 if trains else 1) / rate
+    return operations * (3 if trains else 1) / rate
 
 
 def _gpu_rate(case: Case, capacity: Capacity) -> float:
-    """Return the floating-point operations per second of a GPU, of the slowest on a node."""
+    """Return the floating-point operations per second of the slowest GPU on a node."""
     is_full = case.precision == precisions.default()
     rates = [
-        1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
+        1e12 * peak * (FULL_PART if is_full else TENSOR_PART)
         for gpu in capacity.gpus
         if (peak := datasheets.tflops(gpu.name.partition(" MIG ")[0], case.precision))
     ]
     return min(rates, default=GPU_RATE * (1 if is_full else OTHER_PRECISIONS))
 
 
-def _slices(name: str) -> int:
-    """Return the slices of a GPU's compute that a device has: of an instance of MIG by its
-    profile, such as ``1g.10gb``, else all."""
-    profile = name.partition(" MIG ")[2]
-    return int(profile.partition("g")[0]) if profile else SLICES
-
-
 def minutes(settings: Settings) -> int:
     """Return the minutes to request for a run, which may take ``time_limit``."""
-    assert settings.cluster is not None, "only a cluster is asked for something"
+    assert settings.cluster is not None, "minutes are requested from clusters only"
     return settings.cluster.minutes(settings.seconds_per_run)
 
 

@@ -1,4 +1,4 @@
-"""A job: a row of the one table of all that a call executes, see :mod:`runs.job_table`."""
+"""A job: a row of the table of everything that a call executes, see :mod:`runs.job_table`."""
 
 from __future__ import annotations
 
@@ -47,24 +47,23 @@ NOUNS = {
     "peak_flops": ("peak benchmark", "peak benchmarks"),
     "verification": ("verification", "verifications"),
     "reference": ("reference", "references"),
-    "tables": ("report", "reports"),
 }
 #: Priority of jobs before all runs; runs follow in the order of the plan, below it.
 FIRST = 10_000_000
-#: Case of a job that measures none and is never submitted.
+#: Case of a job that measures nothing and is never submitted.
 NO_CASE = Case("", "", "", 0, 1, 0, "", "")
 
 
 class Job(NamedTuple):
-    """A run, batch search, verification, peak-FLOPS benchmark, several of these checks, reference,
-    environment or report.
+    """A run, batch search, verification, peak-FLOPS benchmark, several of these checks, reference
+    or environment.
 
-    ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected.
-    ``output``, ``log``: files. ``case``: what it measures, whose nodes and devices are asked of a
-    cluster; ``repeat``: of a run; ``status``: of the record that exists, "" for a job that is to
-    do. ``software``: name of what it runs in. ``waits_for``: files that it needs. ``arguments``:
-    returns those of its program. ``parts``: checks that the job makes, each with its own record;
-    its own output is then a marker.
+    ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected
+    duration. ``output``, ``log``: files. ``case``: the measured case, whose nodes and devices are
+    requested from a cluster; ``repeat``: of a run; ``status``: of the existing record, "" for a
+    pending job. ``software``: name of its software. ``waits_for``: files that it needs.
+    ``arguments``: function that returns its program's arguments. ``parts``: checks that the job
+    makes, each with its own record; its own output is then a marker.
     """
 
     kind: str
@@ -84,18 +83,17 @@ class Job(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Kind and path; the rule alone of a job without a path."""
-        return f"{self.kind}/{self.path}" if self.path else self.kind
+        return f"{self.kind}/{self.path}"
 
     @property
     def nodes(self) -> int:
-        """Nodes that are asked of a cluster; 0 for a job that is never submitted."""
+        """Nodes requested from a cluster; 0 for a job that is never submitted."""
         return self.case.nodes
 
     @property
     def record(self) -> str:
-        """Output that says what came of the job; "" for an environment, a reference or tables."""
-        return "" if self.kind in ("environment", "reference", "tables") else self.output
+        """Record that the job writes; "" for an environment or a reference."""
+        return "" if self.kind in ("environment", "reference") else self.output
 
     @property
     def title(self) -> str:
@@ -108,10 +106,10 @@ def count_of(number: int, kind: str) -> str:
     return f"{number} {NOUNS[kind][number != 1]}"
 
 
-def name_of(wildcards: Mapping[str, str], rule: str = "") -> str:
-    """Return the name of a job: its kind and wildcards, or its rule if it has no kind."""
+def name_of(wildcards: Mapping[str, str]) -> str:
+    """Return the name of a job by its wildcards; "" for other wildcards."""
     kind = _KINDS.get(frozenset(wildcards))
-    return f"{kind}/{PATHS[kind].format(**wildcards)}" if kind else rule
+    return f"{kind}/{PATHS[kind].format(**wildcards)}" if kind else ""
 
 
 def files_of(results: str | Path, kind: str, path: str) -> tuple[str, str]:
@@ -120,11 +118,11 @@ def files_of(results: str | Path, kind: str, path: str) -> tuple[str, str]:
     return f"{results}/{output.format(path)}", f"{results}/{log.format(path)}"
 
 
-def label_cases(cases: Iterable[Case], larger: Mapping[Case, Case]) -> dict[Case, str]:
+def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
     """Return labels such as ``pytorch  ResNet-50 training  fp32``, with the axes that still
-    differ. ``larger``: cases that check another batch, with the case that they check."""
+    differ."""
     alike: dict[str, list[Case]] = defaultdict(list)
-    for case in dict.fromkeys(case for case in cases if case not in larger):
+    for case in dict.fromkeys(cases):
         parts = (case.framework, names.workload(case), names.in_words(case.precision))
         alike["  ".join(filter(None, parts))].append(case)
     results = {}
@@ -138,12 +136,11 @@ def label_cases(cases: Iterable[Case], larger: Mapping[Case, Case]) -> dict[Case
         for case, entry in words.items():
             texts = [entry.get(name, "") for name in differing]
             results[case] = "  ".join(filter(None, [usual, *texts]))
-    checks = {case: f"{results[of]}  batch {case.batch_per_device}" for case, of in larger.items()}
-    return results | checks
+    return results
 
 
 def _further_words(case: Case) -> dict[str, str]:
-    """Return the words of all further axes; those of the total batch follow from others."""
+    """Return the words of all further axes, without the total batch, which follows from others."""
     words = {**case.value_texts(), "topology": names.devices(case) if case.devices else ""}
     words["compiler"] = "" if case.compiler == "none" else case.compiler
     return {

@@ -1,4 +1,4 @@
-"""The plan of a call."""
+"""The plan of a call, and the sidecar file of the cases that it expects."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from pathlib import Path
 
 from core.case import Case
 
+from ..cases import conditions
 from ..cases.fitting import Capacity, LeftOut
 from ..config.settings import Settings
 from ..environments.software import Software
 from ..environments.soundness import is_sound
 from ..machine.identities import Identity
+from ..records import expected
+from ..records.expected import ExpectedCase
 from ..records.run import Run
 from .batch_searches import BatchSearch
-from .case_settings import software
+from .case_settings import asked_conditions, software
 from .job import Job, files_of
 
 
@@ -68,7 +71,8 @@ class Plan:
 
     @property
     def failing(self) -> set[str]:
-        """Names of software that earlier calls could not build: nobody waits for the next try."""
+        """Names of software that earlier calls could not build; no job waits for the next
+        attempt."""
         return {
             name
             for name, own in self.software.items()
@@ -91,3 +95,29 @@ class Plan:
     def cases(self) -> list[Case]:
         """Cases with runs, and cases with a pending batch search."""
         return [*self.folders, *(search.case for search in self.unsearched)]
+
+
+def note_expected(plan: Plan) -> None:
+    """Write the expected cases of the plan next to the records, and those left out at a setting
+    at which others are measured. Raises OSError.
+
+    Cases that check another batch are not expected: only those of the leaders are measured."""
+    competing = {case.setting for case in plan.folders}
+    noted = [(case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger]
+    noted += [(search.case, "", "") for search in plan.unsearched]
+    noted += [(out.case, "", out.reason) for out in plan.left_out if out.case.setting in competing]
+    cases = [
+        ExpectedCase(
+            plan.settings.suite.name,
+            folder,
+            case._replace(
+                source=conditions.OURS,
+                batch_per_device=int(case.batch_per_device) if folder or why else 0,
+            ),
+            asked_conditions(case, plan.settings, plan.capacity),
+            plan.settings.budget is not None,
+            why,
+        )
+        for case, folder, why in noted
+    ]
+    expected.note(plan.settings.results, plan.settings.suite.name, cases, plan.is_whole)

@@ -1,4 +1,4 @@
-"""Text of a plan."""
+"""Text of a plan, and lines of a call on it: what is left out, how it begins, what is next."""
 
 from __future__ import annotations
 
@@ -11,33 +11,30 @@ from core.text import counted, duration, minutes
 from .. import PROJECT
 from ..cases import names
 from ..config import gpu_environments
-from ..config.repeats import FIRST_LOOK
-from ..config.statuses import FAILURES
 from ..environments.software import unbuilt
 from ..machine import local
-from . import budget, call_text, costs
-from .costs import NOTHING_SPENT
+from ..records.expected import TOO_SLOW
 from .estimates import ENVIRONMENT_SECONDS
-from .job import Job
+from .job import NOUNS, Job, count_of
 from .plan import Plan
-from .planning import remaining, seconds_for
+from .planning import node_hours, remaining, seconds_for, total_seconds
 
 #: Bytes of shared memory below which several GPUs may fail.
 SHARED = 2**30
 
-#: Largest number of cases whose names are listed, and of calls whose answers are.
-MOST_NAMES, MOST_CALLS = 12, 3
+#: Largest number of cases whose names are listed.
+MOST_NAMES = 12
 
 
 def describe(plan: Plan) -> str:
     """Return the plan as text: runs of each workload, excluded cases with reasons, and time."""
     suite = plan.settings.suite
+    budget, runs = plan.settings.budget, counted(len(plan.runs), "run")
     lines = [
         f"Suite {suite.name} ({suite.path})",
         f"  {counted(len(plan.folders) - len(plan.larger), 'case')} x {suite.repeats} repeats"
-        f"{_until(plan)} = {counted(len(plan.runs), 'run')}{_steps(plan)}",
-        *(f"  {line}" for line in _machine(plan)),
-        *(f"  {line}" for line in [*other_machine_lines(plan), *left_as_they_are(plan)]),
+        + (f" within {minutes(budget)}; now {runs}" if budget else f" = {runs}"),
+        *(f"  {line}" for line in [*_machine(plan), *other_machine_lines(plan)]),
     ]
     provided = sorted((name, known) for name, known in plan.software.items() if not known.file)
     lines += [f"  {name}: {software}" for name, software in provided if name]
@@ -51,13 +48,13 @@ def describe(plan: Plan) -> str:
         found = [str(case) for case in plan.folders if case not in plan.larger]
         if len(found) <= MOST_NAMES:
             lines += ["", "Cases, as --config cases=.. takes them:", *(f"  {n}" for n in found)]
-    lines += ["", *call_text.left_out(plan), *call_text.processor(plan)]
     known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
-    lines += [
-        "",
-        f"To do: {counted(len(plan.pending), 'run')}, about {duration(remaining(plan))} ({known})",
-        *(_answered(plan) if plan.settings.budget else _at_most(plan)),
-    ]
+    pending = f"{counted(len(plan.pending), 'run')}, about {duration(remaining(plan))}"
+    lines += ["", *left_out(plan), "", f"To do: {pending} ({known})"]
+    if plan.reserve and not budget:
+        all_runs = [*plan.pending, *plan.reserve]
+        most = duration(seconds_for(plan, all_runs))
+        lines += [f"and at most {len(all_runs)} runs, {most}, if all cases need them"]
     files = [
         software.file.path.name
         + (" (then the driver compiles its kernels, up to 30 min, once)")
@@ -71,23 +68,6 @@ def describe(plan: Plan) -> str:
         time_for_it = duration(ENVIRONMENT_SECONDS * len(files))
         lines += [f"Environments to build first, about {time_for_it}: {', '.join(files)}"]
     return "\n".join(lines)
-
-
-def _until(plan: Plan) -> str:
-    """Return what decides the number of repeats; "" if the suite says it."""
-    repeats = plan.settings.suite.repeats
-    if plan.settings.budget:
-        return " (as the order of the frameworks needs)"
-    return f" (as many as decide a margin of {repeats.margin:.1%})" if repeats.margin else ""
-
-
-def _steps(plan: Plan) -> str:
-    if not any(case.is_step for case in plan.cases):
-        return ""
-    warmup, timed = plan.settings.suite.steps.warmup, plan.settings.suite.steps.timed
-    limit = f" to {warmup.at_most}" if warmup.at_most else ""
-    filled = f" or {timed.seconds} s of" if timed.seconds else ""
-    return f", each {warmup.at_least}{limit} warm-up and {timed.at_least}{filled} timed steps"
 
 
 def _machine(plan: Plan) -> list[str]:
@@ -120,23 +100,7 @@ def _gpus(plan: Plan) -> list[str]:
             f"{local.SHARED} has {room >> 20} MiB: NCCL and loaders of several GPUs may fail below "
             f"{SHARED >> 20} MiB (docker run --shm-size=8g, or --ipc=host)"
         )
-    if plan.settings.cluster and not capacity.gpus:
-        lines.append(
-            "driver and compute capability are not known: cluster.gpu_driver and "
-            "cluster.gpu_capability say them"
-        )
     return lines
-
-
-def left_as_they_are(plan: Plan) -> list[str]:
-    """Return lines on runs that are done but may succeed with a higher limit or another attempt."""
-    ended = Counter(run.status for run in plan.runs)
-    return [
-        f"{ended[name]} run(s) {FAILURES[name].phrase} and count as done; --config retry={name} "
-        "repeats them"
-        for name in FAILURES
-        if ended[name] and name != "unsupported"
-    ]
 
 
 def other_machine_lines(plan: Plan) -> list[str]:
@@ -149,62 +113,79 @@ def other_machine_lines(plan: Plan) -> list[str]:
     ]
 
 
-def most_pairs(plan: Plan) -> list[str]:
-    """Return a line on the largest number of pairs of a gate; [] for another suite."""
-    repeats = plan.settings.suite.repeats
-    if repeats.margin is None:
-        return []
-    head = f"Gate with a margin of {repeats.margin:.1%}: "
-    if repeats.at_most < FIRST_LOOK:
-        return [f"{head}{repeats.at_most} pairs decide nothing, it takes {FIRST_LOOK} or more"]
-    first = {run.case: run for run in plan.runs}
-    most = duration(repeats.at_most * seconds_for(plan, first.values()))
-    return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
+def total_lines(plan: Plan, jobs: Sequence[Job], reserve: Iterable[Job] = ()) -> list[str]:
+    """Return the last lines of a plan: what its jobs request of a cluster, and how long they take.
+    ``reserve``: jobs that may follow."""
+    lines = []
+    if jobs and plan.settings.cluster:
+        asked = [job for job in (*jobs, *reserve) if job.nodes]
+        most = plan.settings.cluster.most_node_hours
+        ceiling = f" (most_node_hours: {most:g})" if most else ""
+        hours = f"at most {node_hours(plan, asked):.2f} node hours in all{ceiling}"
+        lines = [f"Requested of the cluster: {counted(len(asked), 'job')}, {hours}"]
+    return [*lines, f"In all about {duration(total_seconds(plan, jobs))}"] if jobs else []
 
 
-def _at_most(plan: Plan) -> list[str]:
-    if not plan.reserve:
-        return []
-    most = seconds_for(plan, [*plan.pending, *plan.reserve])
-    runs = len(plan.pending) + len(plan.reserve)
-    return [
-        *most_pairs(plan),
-        f"and at most {runs} runs, {duration(most)}, if all cases need them",
-    ]
+# ---- lines of a call -----------------------------------------------------------------------------
 
 
-def _answered(plan: Plan) -> list[str]:
-    """Return lines on what each of the next calls answers within its time budget."""
-    left, around = costs.time_left(plan, NOTHING_SPENT)
-    done = Counter(run.case for run in plan.runs if run.status)
-    expected = budget.answers(costs.measured_cases(plan, {}, around), done)
-    if not expected:
-        return ["Each setting has the repeats of a first look; a further call adds some"]
-    of_call, stages = max(1.0, left), dict[Case, int]()
-    for case, stage in plan.stages.items():
-        stages[case.setting] = min(stage, stages.get(case.setting, stage))
-    calls: dict[int, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
-    for seconds, case, is_settled in expected:
-        what = names.setting(case, plan.capacity.accelerator)
-        if case in plan.larger:
-            what = f"the leaders' race with {plan.settings.suite.batch_check} times the batch"
-        elif plan.stages[case] > stages[case.setting]:
-            what += ", compiled"
-        calls[int(seconds // of_call) + 1][is_settled].append(what)
-    lines = [f"What calls of {minutes(plan.settings.budget or 0.0)} answer, by these estimates:"]
-    for number in range(1, min(MOST_CALLS, max(calls)) + 1):
-        first, settled = (list(dict.fromkeys(some)) for some in calls[number].values())
-        texts = [f"first figures of {'; '.join(first)}"] if first else []
-        texts += [f"who is fastest in {'; '.join(settled)}"] if settled else []
-        lines.append(f"  call {number}: {' - then '.join(texts) or 'further repeats'}")
-    total = expected[-1].seconds
-    return [*lines, f"  all of it: {counted(max(calls), 'call')}, {duration(total)} of measuring"]
+def left_out(plan: Plan) -> list[str]:
+    """Return a line for each reason for which cases are excluded; frameworks that lack a precision
+    share one."""
+    grouped: dict[str, list[Case]] = defaultdict(list)
+    for case, reason in plan.left_out:
+        lacks_precision = f" has no {case.precision}" in reason
+        grouped[f"no {case.precision}" if lacks_precision else reason].append(case)
+    lines = []
+    for reason, cases in grouped.items():
+        frameworks, what = names.frameworks(cases), names.workloads(cases)
+        which = f"{names.listed(frameworks)} ({what})" if frameworks else what
+        why, _, remedy = reason.partition("; to ")
+        if why.startswith(TOO_SLOW):
+            lines.append(f"{_capital(why)} here: {which}. To {remedy}")
+        else:
+            lines.append(f"Left out: {counted(len(cases), 'case')}, {which}: {reason}")
+    return lines
+
+
+def opening(plan: Plan, counts: Mapping[str, int], left: float) -> str:
+    """Return the first line of a call that has something to do. ``counts``: of its jobs by kind;
+    ``left``: expected seconds of all."""
+    budget = plan.settings.budget
+    cases = [run.case for run in plan.pending] + [search.case for search in plan.unsearched]
+    if budget is None or not cases:
+        text = f"measuring {names.workloads(cases)}: " if cases else ""
+        jobs = (count_of(counts[kind], kind) for kind in NOUNS if counts.get(kind))
+        text += f"{', '.join(jobs)}, about {duration(left)}"
+    else:
+        of_nodes = " of node time" if plan.settings.cluster else ""
+        cases = [case for case in plan.folders if case not in plan.larger]
+        who = counted(len(names.frameworks(cases)), "framework")
+        text = f"measuring for at most {minutes(budget)}{of_nodes}: {names.workloads(cases)}, {who}"
+    if to_build := counts.get("environment"):
+        seconds = ENVIRONMENT_SECONDS * to_build
+        first = f"Building {count_of(to_build, 'environment')} first "
+        text = f"{first}(about {minutes(seconds)}, once). Then {text}."
+    return _capital(text)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def ahead(plan: Plan, runs: Sequence[Job]) -> list[str]:
+    """Return how many leads are settled before a round, and what its ``runs`` are, such as
+    ``repeats of PyTorch and JAX``."""
+    settled, leads = plan.leads
+    head = [f"leads settled: {settled} of {leads}"] * bool(leads)
+    if not runs:
+        return [*head, "next: tables and report"]
+    what = "first runs" if all(run.repeat == 1 for run in runs) else "repeats"
+    return [*head, f"next: {what} of {names.listed(names.frameworks(run.case for run in runs))}"]
 
 
 # ---- table of cases: a row per framework and workload ------------------------------------------
 
-#: Most values of an axis that are listed; longer lists show first, last and their number.
-_MOST = 4
 _HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
 
 
@@ -225,47 +206,31 @@ def _rows(plan: Plan) -> list[list[str]]:
     order = {case: number for number, case in enumerate(plan.folders)}
     for run in sorted(plan.runs, key=lambda run: order[run.case]):
         grouped[run.case.framework, run.case.model].append(run)
-    measurements = plan.settings.suite.measurements
-    named = {kind: measurement.chosen for kind, measurement in measurements.items()}
-    return [_HEADER, *([*names, *_row(runs, named)] for names, runs in grouped.items())]
+    return [_HEADER, *([*names, *_row(runs)] for names, runs in grouped.items())]
 
 
-def _row(runs: Sequence[Job], named: Mapping[str, frozenset[str]]) -> list[str]:
-    """Return the cells of runs of a workload. ``named``: the parameters that the suite sets, by
-    benchmark."""
+def _row(runs: Sequence[Job]) -> list[str]:
+    """Return the cells of runs of a workload. Parameters have a place where they differ."""
     cases = list(dict.fromkeys(run.case for run in runs))
-    columns: dict[str, list[str]] = defaultdict(list)
+    columns: dict[str, dict[str, None]] = defaultdict(dict)
     for case in cases:
-        default = dict(case.parameters).keys() - named.get(case.mode, frozenset())
         for name, text in case.value_texts().items():
-            if name not in default:
-                columns[name].append(text)
-    values = [list(dict.fromkeys(filter(None, column))) for column in columns.values()]
+            columns[name][text] = None
+    parameters = {name for case in cases for name, _ in case.parameters}
+    values = [
+        ", ".join(filter(None, texts))
+        for name, texts in columns.items()
+        if len(texts) > 1 or name not in parameters
+    ]
     seconds = sorted(run.seconds for run in runs)
     low, high = f"{seconds[0]:.0f}", f"{seconds[-1]:.0f}"
     statuses = Counter(run.status or "to do" for run in runs)
     to_go = sum(run.seconds for run in runs if not run.status)
     return [
-        "; ".join(_listed(sorted(value, key=_number)) for value in values if value),
+        "; ".join(filter(None, values)),
         str(len(cases)),
         str(len(runs)),
         low if low == high else f"{low} to {high}",
         ", ".join(f"{count} {status}" for status, count in statuses.items()),
         duration(to_go) if to_go else "",
     ]
-
-
-def _number(value: str) -> int:
-    """Return the number at the end of a text, by which it is sorted; 0 without one."""
-    digits = value.rpartition(" ")[2]
-    return int(digits) if digits.isdecimal() else 0
-
-
-def _listed(values: Sequence[str]) -> str:
-    """Return values as a list like ``batch 2, 4``; a common first word appears once."""
-    first, _, _ = values[0].partition(" ")
-    if len(values) > 1 and all(value.startswith(f"{first} ") for value in values):
-        return f"{first} {_listed([value.removeprefix(f'{first} ') for value in values])}"
-    if len(values) > _MOST:
-        return f"{values[0]} .. {values[-1]} ({len(values)})"
-    return ", ".join(values)

@@ -8,9 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from core import inputs, precisions
 from core.case import Case
 from core.gpus import NOT_MET
 
@@ -25,15 +23,13 @@ from ..files.attempt_names import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
 from ..records import verifications
-from ..records.fields.flags import DISTURBED
 from ..records.record_sets import RecordSet
 from ..records.run import Run
 from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
 from . import batch_searches, budget, case_settings, costs, estimates, repeats
-from .case_settings import asked_conditions, software
-from .costs import NOTHING_SPENT, Spent
-from .job import FIRST, Job, files_of
+from .case_settings import software
+from .job import FIRST, Job, files_of, label_cases
 from .plan import Plan
 
 
@@ -43,17 +39,16 @@ def make_plan(
     machine: Machine,
     cached: RecordSet | None,
     before: Plan | None = None,
-    spent: Spent = NOTHING_SPENT,
+    spent: float = 0.0,
 ) -> Plan:
     """Expand the suite and compare it with the records on disk.
 
-    A record with unexpected content is kept, and its run is planned under the name of the next
-    retry. Such a record is truncated, foreign, or of another case, settings or machine. A run is
-    also repeated if the call measures again, if its status is in ``retry``, or if it was disturbed
-    and has fewer retries than ``rerun_disturbed``.
+    A record that is truncated, foreign or of another machine is kept, and its run is planned under
+    the name of the next retry. A run is also repeated if the call measures again, or if its status
+    is in ``retry``.
 
-    ``before``: the plan of this call so far, whose runs and searches are done; of its runs only
-    disturbed ones are repeated. ``spent``: of the time budget.
+    ``before``: the plan of this call so far, whose runs and searches are done. ``spent``: seconds
+    of the time budget.
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
@@ -63,7 +58,8 @@ def make_plan(
     unusable = _unusable(fitted, settings, catalog, capacity)
     usable = [case for case in fitted if case not in unusable]
     slow = costs.too_slow(usable, settings, capacity, catalog)
-    slow |= _after_a_hang(usable, settings, capacity, cached.runs if cached else (), machine)
+    recorded = cached.runs if cached else ()
+    slow |= _after_a_hang(usable, settings, capacity, recorded, machine)
     left_out += [LeftOut(case, why) for case, why in [*unusable.items(), *slow.items()]]
     cases = [case for case in usable if case not in slow]
     larger = _with_larger_batch(cases, settings, capacity, catalog)
@@ -82,27 +78,22 @@ def make_plan(
     )  # fmt: skip
     known = {case: needs[case].largest if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
-    plan = Plan(
-        settings, capacity, folders, [], [], left_out, runs_in, 0, [*needs.values()],
-        machine.identity, [],
-        values.from_here(catalog.root / "scripts"),
-        len(wanted) == len(everything),
-        {found: stages.get(case, 0) for case, found in known.items() if found},
-        {},
-        1.0,
-        larger,
-    )  # fmt: skip
-    as_asked = _as_asked(plan, cached.runs if cached else ())
-    runs = [run for run in as_asked if is_here(run.machine, machine.identity)]
+    in_folders = {*folders.values()}
+    measured = [run for run in recorded if os.path.dirname(run.origin) in in_folders]
+    runs = [run for run in measured if is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
     seconds, slower = estimates.expected_seconds(folders, settings, capacity, catalog, latest)
-    plan = replace(
-        plan,
-        cached=len(latest),
-        elsewhere=[run for run in as_asked if not is_here(run.machine, machine.identity)],
+    plan = Plan(
+        settings, capacity, folders, [], [], left_out, runs_in, len(latest), [*needs.values()],
+        machine.identity,
+        elsewhere=[run for run in measured if run.origin not in latest],
+        scripts=values.from_here(catalog.root / "scripts"),
+        is_whole=len(wanted) == len(everything),
+        stages={found: stages.get(case, 0) for case, found in known.items() if found},
         seconds=seconds,
         slower=slower,
-    )
+        larger=larger,
+    )  # fmt: skip
     needed, leads = _needed(plan, runs, spent)
     # A single run is enough to record why a case is not measured.
     failed = (each for each in needs.values() if each.result and each.result.status != "ok")
@@ -112,6 +103,7 @@ def make_plan(
     done = {(run.case, run.repeat) for run in before.runs} if before else set()
     records = settings.results / "runs"
     begun = {case for case, folder in folders.items() if (records / folder).is_dir()}
+    labels = label_cases(plan.cases)
     planned: dict[tuple[Case, int], Job] = {}
     reserve: dict[tuple[Case, int], Job] = {}
     most = max([settings.suite.repeats.at_most, *needed.values()])
@@ -128,7 +120,7 @@ def make_plan(
         output, log = files_of(settings.results, "run", path)
         run = Job(
             "run", path, plan.seconds[case], output, log, case, repeat, status,
-            software(asked, settings.suite), priority=FIRST - 1 - number,
+            software(asked, settings.suite), labels[case], FIRST - 1 - number,
         )  # fmt: skip
         if repeat <= needed[case]:
             planned[case, repeat] = run
@@ -164,7 +156,7 @@ def _unusable(
     found = {
         case: reason(case.framework)
         or reason(software(case, settings.suite))
-        or fitting.why_lacking(case, settings, capacity, catalog)
+        or fitting.why_lacking(case, capacity, catalog)
         for case in cases
     }
     return {case: why for case, why in found.items() if why}
@@ -177,8 +169,8 @@ def _after_a_hang(
     runs: Iterable[Run],
     machine: Machine,
 ) -> dict[Case, str]:
-    """Return why cases of several GPUs are not measured: GPUs of this machine did not meet in a run
-    of another case, and each such run would wait for minutes."""
+    """Return why cases of several GPUs are not measured: ranks of another case did not meet on GPUs
+    of this machine, and each such run would wait for minutes."""
     if capacity.accelerator == "cpu" or "failed" in settings.retry:
         return {}
     here = [run for run in runs if run.case.devices > 1 and is_here(run.machine, machine.identity)]
@@ -204,26 +196,24 @@ def seconds_for(plan: Plan, runs: Iterable[Job]) -> float:
     return alone + max([sum(beside) / plan.capacity.devices_per_node, *beside])
 
 
-def _as_asked(plan: Plan, runs: Iterable[Run]) -> list[Run]:
-    """Return the runs whose case and conditions match the folder that they lie in.
+def total_seconds(plan: Plan, jobs: Sequence[Job]) -> float:
+    """Return the seconds until all ``jobs`` of a plan are done. A time budget replaces all of them
+    but the building of environments."""
+    budget = plan.settings.budget
+    if budget is None or not jobs:
+        return seconds_for(plan, jobs)
+    return budget + sum(job.seconds for job in jobs if job.kind == "environment")
 
-    Other records were put there by hand.
-    """
-    wanted = {
-        folder: (case, asked_conditions(case, plan.settings, plan.capacity))
-        for case, folder in plan.folders.items()
-    }
 
-    def measured(run: Run) -> tuple[Any, ...]:
-        conditions = run.conditions.unlabelled
-        source = inputs.without_identity(conditions.input)  # a plan has no identity of data
-        return run.case._replace(framework_version="", source=""), replace(conditions, input=source)
-
-    return [run for run in runs if wanted.get(os.path.dirname(run.origin)) == measured(run)]
+def node_hours(plan: Plan, jobs: Iterable[Job]) -> float:
+    """Return the node hours of jobs on a cluster, if each uses all of its time, and those of rounds
+    that a time budget decides later."""
+    hours = estimates.minutes(plan.settings) / 60
+    return (plan.settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
 
 
 def _needed(
-    plan: Plan, runs: Sequence[Run], spent: Spent
+    plan: Plan, runs: Sequence[Run], spent: float
 ) -> tuple[dict[Case, int], tuple[int, int]]:
     """Return the number of repeats that each case should have, given its runs; and with a time
     budget the settled leads and all leads, else (0, 0)."""
@@ -235,7 +225,7 @@ def _needed(
         return repeats.wanted_pairs(present, suite), (0, 0)
     if plan.settings.budget is None:
         return dict.fromkeys(present, suite.repeats.at_least), (0, 0)
-    # Figures that take part in no comparison decide nothing.
+    # Excluded figures do not affect the decision.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
     flags = VerificationFlags(results, load_catalog(PROJECT).models)
     compared: dict[Case, Sequence[Run]] = {
@@ -255,16 +245,17 @@ def _record_of(
 ) -> tuple[str, str]:
     """Return path and status of a repeat's valid record; else the first free path and "".
 
-    ``is_done``: this call has measured the repeat. A record of it that cannot be read is a failure
-    then, which the next call measures again.
+    ``is_done``: this call has measured the repeat. Then an unreadable record is a failure, which
+    the next call measures again.
     """
-    again = _is_to_repeat if is_done else _run_again
     is_outdated = False
 
     def read_status(path: Path) -> str | None:
         nonlocal is_outdated
         run = latest.get(f"{folder}/{path.name}")
-        is_outdated |= bool(run and again(run, settings))
+        if run and not is_done:
+            again = run.status in settings.retry or run.crowded_out
+            is_outdated |= settings.measures_again or again
         if is_outdated or not (run or is_done):
             return None
         return run.status if run else "failed"
@@ -272,19 +263,3 @@ def _record_of(
     records = settings.results / "runs" / folder
     name, status = newest_attempt(records, f"r{repeat}", read_status)
     return f"{folder}/{name}", status or ""
-
-
-def _run_again(run: Run, settings: Settings) -> bool:
-    """Return whether a repeat with a record is to be run again."""
-    return (
-        settings.measures_again
-        or run.status in settings.retry
-        or run.crowded_out
-        or _is_to_repeat(run, settings)
-        or (settings.emulated == fitting.MEASURE and run.reason.startswith(precisions.EMULATED))
-    )
-
-
-def _is_to_repeat(run: Run, settings: Settings) -> bool:
-    is_disturbed = any(flag.name == DISTURBED for flag in run.flags)
-    return is_disturbed and run.attempt < settings.rerun_disturbed

@@ -25,7 +25,7 @@ def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case,
     from ..statistics import sequential  # here: most plans need no numpy
 
     margin, at_most = suite.repeats.margin, suite.repeats.at_most
-    assert margin is not None, "asked for only where there is one"
+    assert margin is not None, "called only for a suite with a rule for repeats"
     sides: dict[Case, list[Case]] = defaultdict(list)
     order = [*suite.variants]
     for case in sorted(runs, key=lambda case: order.index(case.variant)):
@@ -45,7 +45,7 @@ def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case,
         is_open = any(
             not sequential.bounds(entry, margin, count).decides(margin) for entry in tested
         )
-        # Repeats whose two runs are no pair are made up for.
+        # Repeats without a pair are made up for.
         then = there + look - few if complete and is_open and look else there
         results.update(dict.fromkeys(both, then if then <= at_most else there))
     return results

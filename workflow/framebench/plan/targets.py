@@ -1,11 +1,9 @@
-"""Checks of the configuration against a target: ignored keys, and plans without a possible run."""
+"""Checks of a plan before anything starts: ignored keys, missing data, time, no possible run."""
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from core import precisions
 
@@ -13,25 +11,19 @@ from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
-from ..environments.software import APPTAINER
-from . import budget, costs, estimates
+from . import estimates
 from .case_settings import variables
-from .costs import NOTHING_SPENT
+from .job import Job
 from .plan import Plan
+from .planning import node_hours
 
 
-def check_measurement(plan: Plan, target: str) -> None:
-    """Raise :class:`ConfigError` for a key that a measurement or its plan would ignore."""
-    settings = plan.settings
-    if settings.records:
+def check_measurement(plan: Plan) -> None:
+    """Raise :class:`ConfigError` for records, which a measurement and its plan would ignore."""
+    if plan.settings.records:
         raise ConfigError(
-            f"{SOURCE}: records: found '{settings.records}' for {target}; allowed with the target "
-            "report: snakemake --cores 1 report --config records=.."
-        )
-    if settings.images and settings.deployment != APPTAINER:
-        raise ConfigError(
-            f"{SOURCE}: images: found entries without --sdm apptainer; allowed: with it, behind "
-            "the targets, or none"
+            f"{SOURCE}: records: found '{plan.settings.records}' for a target that measures; "
+            "allowed with the target report: snakemake --cores 1 report --config records=.."
         )
 
 
@@ -54,16 +46,14 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
 
 
 def check_data(plan: Plan, catalog: Catalog) -> None:
-    """Raise :class:`ConfigError` for cases that read files without a usable data folder.
+    """Raise :class:`ConfigError` for cases that read files without a data folder.
 
-    The folder is unnamed, missing, or lacks files that a training needs. A missing folder is
-    accepted if a scheduler chooses the node.
+    A missing folder is accepted if a scheduler chooses the node.
     """
     settings = plan.settings
-    cases = list(dict.fromkeys(run.case for run in plan.pending))
-    if any(case.reads_images for case in cases):
-        _check_folder(settings)
-    for case in cases:
+    for case in dict.fromkeys(run.case for run in plan.pending):
+        if case.reads_images:
+            _check_folder(settings)
         model_config = catalog.models[case.model] if case.mode == CONVERGE else {}
         if model_config.get("reads_files") and estimates.training_folder(case, settings) is None:
             raise ConfigError(
@@ -71,9 +61,6 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
                 f"folder is named; allowed: with data=DIR, one with the files of "
                 f"{model_config['task']}"
             )
-    for count in estimates.count_samples(cases, settings, catalog).values():
-        if isinstance(count, str):
-            raise ConfigError(f"{SOURCE}: data: {count}")
 
 
 def _check_folder(settings: Settings) -> None:
@@ -89,33 +76,25 @@ def _check_folder(settings: Settings) -> None:
         )
 
 
-def check_own_model(plan: Plan) -> None:
-    """Raise :class:`ConfigError` if the environment of a user's own model lacks its library."""
-    own_models = [own_model for own_model in plan.settings.own_models if own_model.library]
-    for own_model, entry in itertools.product(own_models, plan.software.values()):
-        pins = entry.file.packages if entry.file else ()
-        if entry.file and not any(pin.startswith(f"{own_model.library}==") for pin in pins):
-            raise ConfigError(
-                f"{SOURCE}: model: found {own_model.source}, "
-                f"but {entry.file.path} has no {own_model.library}; "
-                f"allowed: {own_model.library} among the packages to add (packages: "
-                f"{own_model.framework}), a Python that has it (interpreters: "
-                f"{own_model.framework}), or a suite whose variants have an environment file "
-                "with it"
-            )
+def check_node_hours(plan: Plan, jobs: Iterable[Job]) -> None:
+    """Raise :class:`ConfigError` if jobs may use more node hours than ``most_node_hours``."""
+    cluster = plan.settings.cluster
+    most = cluster.most_node_hours if cluster else None
+    if most is not None and (hours := node_hours(plan, jobs)) > most:
+        raise ConfigError(
+            f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
+            f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "
+            "lower time_limit: snakemake plan has the sum"
+        )
 
 
 def check_runs(plan: Plan) -> None:
     """Raise :class:`ConfigError` with the reasons if no case can be run, or none within the
     budget."""
     if plan.cases and plan.settings.budget and not plan.runs:
-        left, around = costs.time_left(plan, NOTHING_SPENT)
-        shortest = plan.settings.budget - left
-        shortest += budget.seconds_of_shortest_case(costs.measured_cases(plan, {}, around))
         raise ConfigError(
             f"time_budget: found {plan.settings.budget:g} s, which is too short for any run; "
-            f"allowed: more than the {math.ceil(shortest)} s of the shortest, "
-            "with its verification and a page"
+            "allowed: time for a run, its verification and a page"
         )
     if plan.cases:
         return

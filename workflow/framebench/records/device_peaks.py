@@ -26,8 +26,7 @@ class PeakFlops:
 
     ``tflops``: 10^12 floating-point operations per second of matmuls on the slowest of ``devices``
     busy devices of a node; None if the benchmark failed. ``by``: origin of the peak: framework,
-    version, dtype, rows, and, unless the record is older, duration and busy devices. ``library``:
-    the library that multiplied and the code that it chose, as it says itself; "" if unknown."""
+    version, dtype, rows, and, unless the record is older, duration and busy devices."""
 
     framework: str
     hardware: str
@@ -38,7 +37,6 @@ class PeakFlops:
     by: str
     machine: Identity = UNKNOWN
     devices: int = 1
-    library: str = ""
 
 
 class PeakFlopsLookup:
@@ -79,8 +77,7 @@ def load(folder: Path) -> tuple[list[PeakFlops], list[Problem]]:
 def _peak(record: Mapping[str, Any]) -> PeakFlops:
     """Read a peak from a record."""
     case, settings, ranks = record["case"], record["settings"], record["ranks"]
-    environment = record["environment"]
-    machine = identity(environment)
+    machine = identity(record["environment"])
     first: Mapping[str, Any] = ranks[0] if ranks else {}
     by = [case["framework"], record["framework_version"], *[*first.get("matmul_dtypes", ())][:1]]
     by += [str(_fastest(first)["size"])]
@@ -96,7 +93,6 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
         by=" ".join(by),
         machine=machine,
         devices=case["devices_per_node"],
-        library=_library(settings["accelerator"], environment["packages"], first),
     )
 
 
@@ -110,13 +106,3 @@ def _tflops(block: Mapping[str, Any]) -> float:
     """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
     seconds = min(block["seconds"], default=0.0)
     return float(2e-12 * block["size"] ** 3 * block["count"] / seconds) if seconds else 0.0
-
-
-def _library(accelerator: str, packages: Mapping[str, str], rank: Mapping[str, Any]) -> str:
-    """Return the library that multiplied, as the rank says; on GPUs cuBLAS and own kernels."""
-    if accelerator != "cuda":
-        return str(rank.get("library", ""))
-    cublas = [number for name, number in packages.items() if name.startswith("nvidia-cublas")]
-    kernels = rank.get("settings", {}).get("kernels")
-    known = [f"cuBLAS {number}" for number in cublas[:1]]
-    return "; ".join([*known, *([f"own kernels: {kernels}"] if kernels else [])])

@@ -21,8 +21,8 @@ from ..files.whole_files import write_whole
 from . import expected, searches, sidecars, tidy_csv, verifications
 from .record_sets import RecordSet
 
-#: Files in the results: all runs, and the list of files that are read for them. It has a folder of
-#: its own: Snakemake would not see a new file in one that it has looked at.
+#: Files in the results: all runs, and the list of files that are read for them. The list has its
+#: own folder, because Snakemake would not notice a new file in a folder that it has already read.
 RUNS, READ = "runs.csv", Path("logs", "files", "read_files.csv")
 _PEAKS = "peak_flops"
 _COLUMNS = ("file", "bytes", "modified")

@@ -42,15 +42,15 @@ from .run import (
 )
 
 T = TypeVar("T")
-#: Errors of a file that is no record, or lacks something.
+#: Errors of reading a file that is no record, or is incomplete.
 UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
-# Fields of an environment that its packages are built on.
+# Fields of an environment for the software below its packages.
 _PROVIDED = ("image", "image_digest", "modules")
 # Variables that change the arithmetic of a framework or library.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
-#: Tolerance between a stated throughput and that of the samples. One program writes both from the
-#: same floats: a larger difference is another definition, or an edit.
+#: Tolerance between a stated throughput and the one computed from the samples. One program writes
+#: both from the same floats, so a larger difference means another definition, or an edit.
 _RELATIVE_ERROR = 1e-6
 
 
@@ -137,7 +137,7 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     if kind and record["kind"] != kind:
         raise ValueError(f"is of kind {shown}; allowed here: {kind}")
     if not kind and not record["metrics"]:
-        raise ValueError(f"is of kind {shown}, which has no metric; allowed: one that has")
+        raise ValueError(f"is of kind {shown}, which has no metric; allowed: a kind with metrics")
     if record["case"].get("parallelism"):
         parallelism.checked(record["case"]["parallelism"])
     return dict(record)
@@ -145,7 +145,8 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
 
 @cache
 def _validator() -> jsonschema_rs.Validator:
-    # The value itself, which the caller shows, would be a whole object for a missing key.
+    # Masked, because for a missing key the value would be a whole object; the caller shows the
+    # value itself.
     return jsonschema_rs.validator_for(json_files.read(_SCHEMA), mask="value")
 
 
@@ -241,7 +242,7 @@ def commit_of(record: Mapping[str, Any]) -> str:
 
 
 def _metrics(record: Mapping[str, Any], is_step: bool) -> tuple[MetricValue, ...]:
-    """Return the metrics of a record, of steps the throughput alone.
+    """Return the metrics of a record; for steps only the throughput.
 
     Raises ValueError for an ok record without a number, and for a throughput that is not samples /
     timed seconds."""
@@ -284,7 +285,7 @@ def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
     """Return seconds of steps in a window in which each completed before the next began, and where
     completed steps were timed.
 
-    Older records do not tell; there, the timed region counts, because nearly all frameworks were
+    Older records do not say; for them the timed region counts, because nearly all frameworks were
     waited for at each step.
     """
     if "waited_step_seconds" in rank:

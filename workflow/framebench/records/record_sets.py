@@ -27,7 +27,7 @@ CSV_NAME = "runs.csv"
 @dataclass(frozen=True)
 class RecordSet:
     """Runs below `root` in a fixed order, all files or rows that could not be read, and the
-    searches for the largest batch beside them."""
+    searches for the largest batch next to them."""
 
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...]
@@ -53,7 +53,8 @@ def load(path: Path) -> RecordSet:
     problems: list[Problem] = []
     searched: list[searches.Result] = []
     if not is_csv:
-        gc.disable()  # records have no cycles, and looking for some takes a sixth of the time
+        # records have no reference cycles; searching for some takes a sixth of the time
+        gc.disable()
         try:
             runs, problems = read_folder(path, [path / name for name in named])
         finally:
@@ -124,7 +125,8 @@ def _labelled(runs: Sequence[Run]) -> list[Run]:
 
     A group is all runs that a table may divide by each other: all precisions, compilers, batches
     and device counts. A 1n1g of one machine must not be the baseline of another's 8-device run. The
-    environments of two variants differ on purpose, so that only those of one variant count.
+    environments of two variants differ on purpose, so only environments within one variant are
+    compared.
     """
     groups: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:

@@ -45,7 +45,7 @@ def parse(content: bytes) -> Result:
         if (attempt["status"] == "ok") == is_ok
     ]
     if not ended:
-        raise ValueError(f"is {status}, but tried no batch of which that holds")
+        raise ValueError(f"is {status}, but no tried batch has this status")
     batch = record["metrics"][KIND]["value"] if is_ok else ended[-1]
     tried = conditions.case_and_conditions(record, record["parameters"]["mode"])
     return Result(*tried, status, record["reason"], int(batch), record)

@@ -14,10 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from core import bounded
 from core.text import printable
-
-from .run import Problem, cause
 
 #: A failed job in Snakemake's log, or all of a failed group: rule, then indented lines.
 _FAILED = re.compile(r"^ *Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
@@ -83,28 +80,15 @@ def append(results: Path, entries: Sequence[Entry]) -> None:
         writer.writerows(entries)
 
 
-def load(results: Path, kind: type[Entry]) -> tuple[list[Entry], list[Problem]]:
-    """Return all entries of a kind, and invalid lines; both empty without a file."""
+def load(results: Path, kind: type[Entry]) -> list[Entry]:
+    """Return all entries of a kind; [] without a file. Lines with other columns are left out."""
     path = results / FILES[kind]
-    entries: list[Entry] = []
-    problems: list[Problem] = []
-    try:
-        text = bounded.read_bytes(path).decode("utf-8", "backslashreplace")
-    except FileNotFoundError:
-        return [], []
-    except (OSError, ValueError) as error:
-        return [], [Problem(path.name, cause(error))]
-    reader = csv.reader(io.StringIO(printable(text), newline=""))
-    try:
-        for row in reader:
-            if len(row) == len(kind._fields):
-                entries.append(kind(*row))
-            elif row:
-                message = f"found {len(row)} cells; allowed: {len(kind._fields)}"
-                problems.append(Problem(f"{path.name}:{reader.line_num}", message))
-    except csv.Error as error:
-        problems.append(Problem(f"{path.name}:{reader.line_num}", cause(error)))
-    return [entry for entry in entries if entry != kind._fields], problems
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8", errors="backslashreplace")
+    rows = csv.reader(io.StringIO(printable(text), newline=""))
+    entries = [kind(*row) for row in rows if len(row) == len(kind._fields)]
+    return [entry for entry in entries if entry != kind._fields]
 
 
 def _interrupted_runs(log: str, results: Path) -> Iterator[Interruption]:

@@ -25,7 +25,6 @@ from ..cases.conditions import (
     MODES,
     THROUGHPUT,
     Conditions,
-    Key,
     Parameters,
     input_axis,
 )
@@ -96,16 +95,13 @@ def records_named(path: Path) -> list[str]:
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
-    of_any = any(name in header for name in OF_METRIC)
-    needed = [name for name in COLUMNS if not (of_any and name == THROUGHPUT)]
-    needed += OF_METRIC if of_any else ()
-    missing = [name for name in needed if name not in header]
-    unknown = {*header} - {*needed, *OPTIONAL_COLUMNS}
-    wrong = [f"missing: {', '.join(map(repr, missing))}"] if missing else []
-    wrong += [f"not known: {', '.join(map(repr, sorted(unknown)))}"] if unknown else []
-    if wrong:
+    figure = OF_METRIC if {*OF_METRIC} & {*header} else (THROUGHPUT,)
+    needed = {*COLUMNS, *figure} - ({THROUGHPUT} if figure == OF_METRIC else set())
+    missing, unknown = needed - {*header}, {*header} - {*needed, *OPTIONAL_COLUMNS}
+    if missing or unknown:
+        wrong = f"missing: {', '.join(sorted(missing))}; not known: {', '.join(sorted(unknown))}"
         raise RecordsError(
-            f"records: {path}, line 1: wrong columns ({shorten('; '.join(wrong))}); allowed: "
+            f"records: {path}, line 1: wrong columns ({shorten(wrong)}); allowed: "
             f"{','.join(COLUMNS)}, with {','.join(OF_METRIC)} in the place of {THROUGHPUT} for "
             f"figures of any kind, and, after them, {','.join(OPTIONAL_COLUMNS)}"
         )
@@ -117,15 +113,14 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     Benchmarks without steps may lack fields of steps, which are "" or 0 then. Raises ValueError
     with column, found value and allowed values.
     """
-    mode, has_throughput = row["mode"], "metric" not in row
-    is_step = mode in MODES
-    if not is_step and (has_throughput or not re.fullmatch("[a-z][a-z0-9_]{0,63}", mode)):
-        further = "" if has_throughput else ", or the name of another benchmark (a-z, 0-9, _)"
-        raise _refused(row, "mode", f"{', '.join(MODES)}{further}")
+    mode, is_step = row["mode"], row["mode"] in MODES
+    if not is_step and not ("metric" in row and re.fullmatch("[a-z][a-z0-9_]{0,63}", mode)):
+        others = "with a column metric the name of another benchmark (a-z, 0-9, _)"
+        raise _refused(row, "mode", f"{', '.join(MODES)}, or {others}")
     status = _one_of(row, "status", STATUSES) if row.get("status") else OK
-    needed = ["source", *(["framework", "model"] if is_step else [])]
-    if missing := [name for name in needed if not row[name]]:
-        raise _refused(row, missing[0], "any text")
+    for name in ("source", "framework", "model") if is_step else ("source",):
+        if not row[name]:
+            raise _refused(row, name, "any text")
     known = _conditions(row)
     case: dict[str, Any] = {name: row[name] for name in _TEXTS}
     case |= {name: _count(row, name) if is_step or row[name] else 0 for name in _COUNTS}
@@ -192,13 +187,6 @@ def text_of(rows: Iterable[Mapping[str, str]]) -> str:
     return out.getvalue()
 
 
-def row_of(run: Run, key: Key, flags: Iterable[str] = ()) -> dict[str, str] | None:
-    """Return the row of one metric of a run; None if the run does not have it."""
-    rows = zip(run.metrics, rows_of(run, flags), strict=True)
-    named = (row for one, row in rows if (one.name, one.point) == (key.metric, key.point))
-    return next(named, None)
-
-
 def _cell(value: Any) -> str:
     return "" if value is None or value is False else str(value)
 
@@ -224,10 +212,10 @@ def _parameters(row: Mapping[str, str], is_step: bool) -> Parameters:
     if not row.get("parameters"):
         return ()
     try:
-        content = None if is_step else dict(json.loads(row["parameters"]))
+        content = {} if is_step else dict(json.loads(row["parameters"]))
     except (TypeError, ValueError):
-        content = None
-    if content is None or any(isinstance(value, (dict, list)) for value in content.values()):
+        content = {}
+    if not content or any(isinstance(value, (dict, list)) for value in content.values()):
         allowed = f"nothing for {' and '.join(MODES)}, else a JSON object of texts and numbers"
         raise _refused(row, "parameters", allowed)
     return tuple(sorted(content.items()))
@@ -239,11 +227,7 @@ def _metric(row: Mapping[str, str], status: str, is_step: bool) -> MetricValue:
     name, text = row.get("metric", THROUGHPUT), row[column]
     better = _one_of(row, "better", BETTER) if row.get("better") else "higher"
     if not name or (is_step and (name, better) != (THROUGHPUT, "higher")):
-        raise ValueError(
-            f"column metric: found {show(name)}, of which {better} is better, for {row['mode']}; "
-            f"allowed: {THROUGHPUT}, of which higher is better; other figures have a mode of their "
-            "own"
-        )
+        raise _refused(row, "metric", f"for steps {THROUGHPUT}, of which higher is better")
     if is_step and not row["unit"]:
         raise _refused(row, "unit", "any text")
     if status != OK:
@@ -255,9 +239,8 @@ def _metric(row: Mapping[str, str], status: str, is_step: bool) -> MetricValue:
     except ValueError:
         value = math.nan
     if not (1 / LARGEST_RATE if is_step else -LARGEST_RATE) <= value <= LARGEST_RATE:
-        numbers = "a number above 0, up" if is_step else "a number up"
-        result = "a run without a result has another status, in a column `status`"
-        raise _refused(row, column, f"{numbers} to {LARGEST_RATE:g} ({result})")
+        least = "above 0, " if is_step else ""
+        raise _refused(row, column, f"a number {least}up to {LARGEST_RATE:g}, or another status")
     return MetricValue(name, value, row["unit"], better)
 
 

@@ -26,7 +26,7 @@ KIND = "verification"
 #: Scale of the compared model: its own size, or the small one of its config. A model that is too
 #: large for the reference has its reduction instead of FULL, for example ``layers=2``.
 FULL, SMALL = "full", "small"
-#: Labels that are classes; soft ones are probabilities of all.
+#: Labels that are classes, or probabilities of all classes (soft).
 HARD, SOFT = "hard", "soft"
 
 #: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
@@ -51,7 +51,7 @@ EVERYWHERE = {
 }
 
 
-#: Quantities of how much of the work ran in another dtype than the precision has.
+#: Quantities that state the share of work in other dtypes than the precision's.
 IN_OTHER_DTYPES = ("matmul_dtypes", "other dtypes")
 #: Outcomes of a verification. NOT_MADE: it ended before it could compare, for a reason that is not
 #: the framework's; PARTLY: nothing differs, but part of the work ran in another precision.
@@ -63,7 +63,7 @@ PASSED, DIFFERS, PARTLY, UNSUPPORTED, NOT_MADE = (
 class QuantityError(NamedTuple):
     """Error of one quantity against the reference, the largest over all ranks, and its bound.
 
-    ``rounding``: the part of it that rounding was seen to explain; the bound is on the rest."""
+    ``rounding``: the part of the error that rounding explains; the bound applies to the rest."""
 
     quantity: str
     error: float
@@ -132,7 +132,7 @@ class VerificationResult:
 
     @property
     def _worst(self) -> QuantityError | None:
-        """The error that exceeds its bound most, one of results before one of dtypes."""
+        """The error that exceeds its bound most; errors of results precede errors of dtypes."""
         return max(
             (error for error in self.errors if error.excess),
             key=lambda error: (error.quantity not in IN_OTHER_DTYPES, error.excess),
@@ -222,7 +222,7 @@ def _result_of(record: Mapping[str, Any]) -> VerificationResult:
         variables=variables_of(record),
         computation=computation_of(record),
         machine=identity(record["environment"]),
-        # older records are all of the model itself
+        # all older records verify the model itself
         scale=str(record["parameters"].get("scale", FULL)),
         labels=str(record["parameters"].get("labels", HARD)),
     )

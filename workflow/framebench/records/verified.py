@@ -88,7 +88,7 @@ class VerificationFlags:
     ) -> None:
         self._models = models
         self._of: dict[VerificationKey, list[VerificationResult]] = defaultdict(list)
-        # The newest counts, but what could not be made does not replace what was.
+        # The newest result counts, but a verification that could not be made replaces none.
         for result in sorted(
             verification_results, key=lambda result: (result.outcome != NOT_MADE, result.started)
         ):
@@ -101,12 +101,12 @@ class VerificationFlags:
 
         ``incorrect``: in a verification an error exceeds its bound. ``partly_fp32``: part of the
         work ran in another precision. ``unverified``: a needed verification has not passed, or
-        could not be made. Training to a target needs that of training, with soft labels if it has
-        some. That of training has several devices and micro-steps where the run had
-        them, and is needed with dropout, too, where the run had some. Each is needed in the
+        could not be made. Training to a target needs the verification of training, with soft labels
+        if it has some. Training is verified with several devices and micro-steps where the run had
+        them, and also with dropout where the run had some. Each verification is needed in the
         baseline of its precision, too, unless the model is the user's own. The model may be its
-        small version.
-        Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its own work."""
+        small version. Imported runs and micro-benchmarks get no flag: a micro-benchmark checks its
+        own work."""
         if run.case.source != OURS or run.case.mode not in (*axes.VERIFIED, CONVERGE):
             return None
         needed = tuple(self._needed(run))
@@ -136,8 +136,8 @@ class VerificationFlags:
         return {"verification": {}} if _is_own(run) else self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKey]) -> Flag | None:
-        # The newest of each scale counts. A failure of the full model is not outweighed by a pass
-        # of the small one.
+        # The newest of each scale counts. A pass of the small model does not outweigh a failure of
+        # the full one.
         made = {
             key: {one.scale: one for one in self._of.get(key, ()) if not _others(one, run)}
             for key in needed

@@ -1,4 +1,4 @@
-"""Bars of the first screen, as parts of the width of their track."""
+"""Bars of the first screen, as fractions of their track's width."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def settings_with_bars(screen: FirstScreen) -> tuple[list[SettingBars], list[Fol
 
 def _with_bars(setting: SettingAnswer) -> SettingBars:
     best = setting.entrants[0].value if setting.entrants else 1.0
-    best = max(1.0, best) if setting.is_variants else best  # the first one has the ratio 1
+    best = max(1.0, best) if setting.is_variants else best  # the first variant has the ratio 1
 
     def share(value: float) -> float:
-        """Return a figure as part of the best, or its inverse where less is better."""
+        """Return a figure as a fraction of the best, or its inverse where less is better."""
         if setting.better == "higher":
             return value / (best or 1.0)
         return best / value if value else 0.0

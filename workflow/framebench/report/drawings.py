@@ -12,10 +12,9 @@ from . import panels
 from .charts import learning_curves, measured_panels, roofline_panels, scaling_curves
 from .plots import Look, Plot
 
-#: Function that draws a table, its rows, and the data that they were made from. The text: the
-#: drawing's words.
+#: Function that draws a table from its rows and inputs. The text is the drawing's subject.
 Drawer = Callable[[Table, pd.DataFrame, Inputs, Look, str], Sequence[Plot]]
-#: By name of the drawing.
+#: Functions by name of the drawing.
 DRAWERS: Mapping[str, Drawer] = {
     "throughput": lambda _, __, inputs, look, ___: panels.throughput(inputs.cases, look),
     "metrics": lambda _, __, inputs, look, kind: measured_panels.panels(inputs.others, look, kind),

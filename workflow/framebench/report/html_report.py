@@ -16,55 +16,25 @@ import pandas as pd
 from core import bounded
 from markupsafe import Markup
 
-from ..comparison import compare
 from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, machine_label
 from ..records.run import Run
 from ..records.sidecars import Interruption
-from ..statistics import verdicts
 from ..tables import first_screen, measured, origin
-from ..tables.columns import VERDICT
 from ..tables.declared.summary import SUMMARY
 from ..tables.legend import explanations
 from ..tables.origin import Origin
 from ..tables.setting_answers import FirstScreen
 from ..tables.table import Inputs, Table
-from . import bars, colours, drawings, page_data, page_tables, panels, setups
+from . import bars, colours, drawings, page_data, page_tables
 from .plots import Look, Plot
 from .record_links import RowLinks, to_record
 
 TEMPLATES = Path(__file__).parent / "templates"
-REPORT_PAGE, COMPARISON_PAGE = "report.html", "compare.html"
 MAX_PROBLEMS = 200
 #: Parts of every page's script, in order.
 SCRIPTS = ("data.js", "tables.js", "page.js")
 NO_HARDWARE = "not recorded (imported without its hardware)"
-
-
-def render_comparison(frame: pd.DataFrame, folder: Path, base: str, candidate: str) -> str:
-    """Return the page of a comparison (see :func:`compare.compare`).
-
-    ``folder``: folder of the page. ``base``, ``candidate``: where the two sets of records were."""
-    counted = Counter(frame["verdict"])
-    look = Look(sorted({*frame["framework"]} - {""}))
-    shown = page_tables.page_table(compare.TABLE, frame)
-    plots = panels.ratios(
-        frame[frame["framework"] != ""], look, "Candidate over base", "ratio",
-        "ratio (1 = the same)", "Right of the line the candidate is faster.",
-    )  # fmt: skip
-    return template("compare.html.j2").render(
-        **page_files(),
-        base=base,
-        candidate=candidate,
-        threshold=f"{verdicts.THRESHOLD:.1%}",
-        verdicts=[(name, VERDICT.looks[name], counted[name]) for name in sorted(counted)],
-        plots=plots,
-        table=shown,
-        data=page_data.page_data([shown], RowLinks.none()),
-        flags=explanations([frame]),
-        notes=compare.notes(frame),
-        report=_link(folder, REPORT_PAGE),
-    )
 
 
 def render(
@@ -86,8 +56,7 @@ def render(
     runs = record_set.runs
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
-    link = partial(to_record, record_set.root, folder)
-    links = RowLinks({**inputs.cases, **inputs.others}, link)
+    links = RowLinks({**inputs.cases, **inputs.others}, partial(to_record, record_set.root, folder))
     provenance = provenance or origin.describe_origin(runs)
     screen = answered or first_screen.first_screen(inputs, tables, runs, provenance)
     shown, folded = bars.settings_with_bars(screen)
@@ -95,7 +64,6 @@ def render(
         page_tables.page_table(table, frame)
         for table, frame in {**tables, **(further or {})}.items()
     ]
-    found, setups_left_out = setups.find_setups(runs, link)
     return template("report.html.j2").render(
         **page_files(),
         title=title,
@@ -103,28 +71,19 @@ def render(
         shown=shown,
         folded=folded,
         has_several=len({bar.axes["framework"] for one in shown for bar in one.bars}) > 1,
-        comparison=_link(folder, COMPARISON_PAGE),
         has_summary=SUMMARY in tables,
         parts=page_tables.parts_of(on_page, _plots(inputs, tables, look)),
         data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
         interrupted=[
             (interruption, Path(record_set.root, f"{interruption.run}.json").is_file())
-            for interruption in interrupted[-MAX_PROBLEMS:]
+            for interruption in interrupted
         ],
-        interrupted_left_out=max(0, len(interrupted) - MAX_PROBLEMS),
         problems=record_set.problems[:MAX_PROBLEMS],
         problems_name=f"Ignored files: {len(record_set.problems)}",
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
         hardware=_machines(runs),
-        setups=found,
-        setups_left_out=setups_left_out,
     )
-
-
-def _link(folder: Path, page: str) -> str:
-    """Return a relative link to another page in ``folder``; "" if it does not exist."""
-    return page if (folder / page).is_file() else ""
 
 
 def template(name: str) -> jinja2.Template:

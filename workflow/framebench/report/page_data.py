@@ -8,7 +8,6 @@ of each]}``, or the list itself.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -22,9 +21,6 @@ from ..tables.view import Field
 from .page_tables import PageTable
 from .record_links import RowLinks
 from .selection import axis_of
-
-#: A word of a path or command, with the separator that ends it.
-_WORDS = re.compile(r"[^-/ ]*[-/ ]|[^-/ ]+")
 
 
 def page_data(tables: Sequence[PageTable], links: RowLinks) -> Markup:
@@ -59,17 +55,6 @@ class _Lists:
             self.written.append(_written(key))
         return self._numbers[key]
 
-    def parts(self, texts: Sequence[str]) -> list[int]:
-        """Return numbers of lists of words, one list per word position.
-
-        Texts are split into words because cases share most words."""
-        split = [_WORDS.findall(text) for text in texts]
-        longest = max(map(len, split), default=0)
-        return [
-            self.number(words[at] if at < len(words) else "" for words in split)
-            for at in range(longest)
-        ]
-
 
 def _written(values: Sequence[Any]) -> Any:
     distinct = dict.fromkeys(values)
@@ -98,25 +83,16 @@ class _Cases:
         return self._places[key]
 
     def data(self, lists: _Lists) -> dict[str, Any]:
-        hrefs = [[(link.text, link.href) for link in self._links.to(runs)] for runs in self._groups]
-        folders = [_folder([href for _, href in some]) for some in hrefs]
-        records = [
-            [part for text, href in some for part in (text, href.removeprefix(folder))]
-            for some, folder in zip(hrefs, folders, strict=True)
-        ]
+        links = [self._links.to(runs) for runs in self._groups]
         return {
             "count": len(self._groups),
-            "folders": lists.parts(folders),
-            # Text and file of each link, alternating.
-            "records": lists.number("\t".join(some) for some in records),
-            "commands": lists.parts([runs[0].command for runs in self._groups]),
+            # Text and address of each link, alternating.
+            "records": lists.number(
+                "\t".join(part for link in some for part in (link.text, link.href))
+                for some in links
+            ),
+            "commands": lists.number(runs[0].command for runs in self._groups),
         }
-
-
-def _folder(hrefs: Sequence[str]) -> str:
-    """Return the folder that all links share, with a slash; "" if there is none."""
-    folders = {href.rpartition("/")[0] for href in hrefs}
-    return f"{folders.pop()}/" if len(folders) == 1 and "/" in hrefs[0] else ""
 
 
 def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:

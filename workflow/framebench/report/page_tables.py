@@ -37,7 +37,7 @@ class PageTable:
 
 
 def page_table(table: Table, frame: pd.DataFrame) -> PageTable:
-    """Return a table as the page shows it: of ratios, the rows that have one."""
+    """Return a table as the page shows it; a table of ratios has only rows with a ratio."""
     with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
     seen = view.view_table(table, with_ratio)
     has_records = table.has_records and not table.crosstab

@@ -6,7 +6,7 @@ state how much lies beyond it and where to find it."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -56,14 +56,9 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
             groups[setting].append(result)
         chosen = _most_shared(groups)
         rows: list[PlotRow] = []
-        alone = all(len(group) == 1 for group in chosen.values())
         for group in sorted(chosen):
-            first = chosen[group][0]
-            case = first.case
+            case = chosen[group][0].case
             heading = f"{topology_of(case)} · {case.precision} · batch {case.batch_per_device}"
-            if alone:  # no headings over groups of one row
-                rows.append(_throughput_row(first, f"{label(first.key.row)}, {heading}"))
-                continue
             rows.append(PlotRow(heading))
             named = [(label(result.key.row), result) for result in chosen[group]]
             rows += [
@@ -93,61 +88,45 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
     return drawn
 
 
-def ratios(
-    table: pd.DataFrame,
-    look: Look,
-    name: str,
-    column: str = "speedup",
-    axis: str = "speed-up (1 = no gain)",
-    caption: str = "Ratio of medians of the same devices and batch; right of the line is faster.",
-) -> list[Plot]:
-    """Return the strip plot of the ratios in a column; [] without ratios."""
+def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
+    """Return the strip plot of the speed-ups of a table; [] without any."""
     rows = rows_of(table)
-    with_ratio = [row for row in rows if is_known(getattr(row, column))]
+    with_ratio = [row for row in rows if is_known(row.speedup)]
     if not with_ratio:
         return []
     groups: dict[tuple[Any, ...], list[Any]] = defaultdict(list)
     for row in spread(with_ratio, lambda row: (row.model, row.mode, row.framework), MAX_ROWS):
-        precision = getattr(row, "precision", "")
-        groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, precision,
+        groups[row.model, row.mode, row.nodes * row.devices_per_node, row.nodes, row.precision,
                row.batch_per_device].append(row)  # fmt: skip
     drawn: list[PlotRow] = []
     for group in sorted(groups, key=training_first):
         first = groups[group][0]
-        parts = [
-            f"{first.model}, {first.mode}",
-            topology_of(first),
-            getattr(first, "precision", ""),
-        ]
-        drawn.append(PlotRow(" · ".join(filter(None, [*parts, f"batch {first.batch_per_device}"]))))
+        setting = (topology_of(first), first.precision, f"batch {first.batch_per_device}")
+        drawn.append(PlotRow(" · ".join((f"{first.model}, {first.mode}", *setting))))
         label = labels([row._asdict() for row in groups[group]])
         named = [(label(row._asdict()), row) for row in groups[group]]
         for name_of_row, row in sorted(named, key=lambda pair: pair[0]):
-            low, high = (float(getattr(row, f"{column}_ci_{end}")) for end in ("low", "high"))
-            interval = (low, high) if is_known(low) else None
-            value = float(getattr(row, column))
-            axes = axes_of(row._asdict())
+            interval = (row.speedup_ci_low, row.speedup_ci_high)
             drawn.append(
-                PlotRow(name_of_row, row.framework, [value], "", interval, axes, is_ratio=True)
-            )
+                PlotRow(
+                    name_of_row, row.framework, [row.speedup], "",
+                    interval if is_known(row.speedup_ci_low) else None,
+                    axes_of(row._asdict()),
+                )
+            )  # fmt: skip
     shown = sum(map(len, groups.values()))
     return [
         Plot(
             title=name,
-            svg=plots.strips(drawn, look, axis, reference=1.0),
+            svg=plots.strips(drawn, look, "speed-up (1 = no gain)", reference=1.0),
             description=f"{name}: {shown} ratios against the line at 1. The numbers "
             "stand in the table below.",
-            caption=f"{caption} The bar is the 95 % interval. {_without_interval(drawn)}"
+            caption="Ratio of medians of the same devices and batch; right of the line is faster. "
+            "A bar is the 95 % interval; without one there are too few repeats. "
             + left_out(shown, len(with_ratio), "ratios")
             + without_ratio(len(rows) - len(with_ratio)),
         )
     ]
-
-
-def _without_interval(rows: Sequence[PlotRow]) -> str:
-    """Return the explanation of hollow dots; "" if there are none."""
-    count = sum(row.is_hollow for row in rows)
-    return f"Hollow: no interval, of {count} with too few repeats. " if count else ""
 
 
 def _throughput_row(result: CaseResult, label: str) -> PlotRow:

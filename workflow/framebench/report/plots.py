@@ -16,6 +16,7 @@ from ..statistics import descriptive
 from ..tables.formatting import number
 from . import colours
 from .parts import Parts
+from .selection import short
 from .svg import MUTED, SERIES, svg
 
 WIDTH = 460  # drawing units: readable on a phone as on a wide page
@@ -57,12 +58,6 @@ class PlotRow:
     note: str = ""
     interval: tuple[float, float] | None = None
     axes: Mapping[str, str] = field(default_factory=dict)
-    is_ratio: bool = False
-
-    @property
-    def is_hollow(self) -> bool:
-        """Return whether the row is a ratio without an interval."""
-        return self.is_ratio and self.interval is None
 
     @property
     def tooltip(self) -> str:
@@ -72,8 +67,6 @@ class PlotRow:
         parts = [number(descriptive.median(self.values))]
         if self.interval:
             parts.append("95 % interval {} to {}".format(*map(number, self.interval)))
-        elif self.is_ratio:
-            parts.append("no interval")
         if len(self.values) > 1:
             parts.append(f"repeats {', '.join(map(number, self.values))}")
         return f"{self.label}: {'; '.join(parts)}"
@@ -106,8 +99,7 @@ def strips(
 ) -> Markup:
     """Return a strip plot as SVG: dots, a tick at the median, and the median at the right.
 
-    ``reference``: value of a vertical line, for ratios. Labels are above the dots. Ratios without
-    an interval are hollow dots."""
+    ``reference``: value of a vertical line, for ratios. Labels are above the dots."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
     digits = _decimals(values)
@@ -132,7 +124,7 @@ def strips(
         for row, (label, dots), name in zip(rows, places, names, strict=True):
             _dots(axes, dots, row, look, name)
             bold: dict[str, Any] = {} if row.framework else {"color": MUTED, "fontweight": "bold"}
-            _write(axes, fitting(row.label), 0, label, -14, gid=name, ha="left", **bold)
+            _write(axes, short(row.label, LETTERS), 0, label, -14, gid=name, ha="left", **bold)
             if row.values:
                 middle = f"{descriptive.median(row.values):.{digits}f}"
                 _write(axes, middle, 1, label, 14, ha="right", gid=name)
@@ -164,13 +156,6 @@ def _write(axes: Axes, text: str, side: int, position: float, offset: float, **s
     )  # fmt: skip
 
 
-def fitting(label: str) -> str:
-    """Return a label cut at the end to the room for it."""
-    if len(label) <= LETTERS:
-        return label
-    return label[: LETTERS - 1].rstrip(" ,") + "\N{HORIZONTAL ELLIPSIS}"
-
-
 def _places(rows: Sequence[PlotRow]) -> tuple[list[tuple[float, float]], float]:
     """Return vertical positions of each row's label and dots, and the total, in rows."""
     places = []
@@ -182,7 +167,7 @@ def _places(rows: Sequence[PlotRow]) -> tuple[list[tuple[float, float]], float]:
 
 
 def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | None) -> None:
-    """Draw the values of a row. ``name``: of its part."""
+    """Draw the values of a row. ``name``: name of its part."""
     if not row.values:
         return
     colour, several = look.colour(row.framework), len(row.values) > 1
@@ -191,9 +176,7 @@ def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | Non
     style: dict[str, Any] = {"linestyle": "none", "color": colour, "clip_on": False, "gid": name}
     axes.plot(
         row.values, [position] * len(row.values), marker=look.marker(row.framework),
-        markersize=6.5, alpha=0.6 if several else 0.95,
-        fillstyle="none" if row.is_hollow else "full",
-        markeredgewidth=1.6 if row.is_hollow else 0, **style,
+        markersize=6.5, alpha=0.6 if several else 0.95, markeredgewidth=0, **style,
     )  # fmt: skip
     if several:
         axes.plot([descriptive.median(row.values)], [position], marker="|", markersize=15,

@@ -114,8 +114,9 @@ def _telling(values: set[tuple[str, ...]]) -> list[int]:
     return chosen
 
 
-def short(text: str) -> str:
-    return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
+def short(text: str, most: int = MAX_LABEL) -> str:
+    """Return a text of at most ``most`` characters, cut at the end."""
+    return text if len(text) <= most else text[: most - 1].rstrip(" ,") + "…"
 
 
 # ---- words --------------------------------------------------------------------------------------

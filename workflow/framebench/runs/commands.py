@@ -17,9 +17,6 @@ from ..plan.job import Job
 from ..plan.plan import Plan
 from ..records.searches import KIND
 
-#: Option for a variable of the ranks; behind all others, see :func:`check_arguments`.
-VARIABLE = "--variable"
-
 
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
     """Return shell-quoted arguments with which the harness checks its environment, the software
@@ -57,15 +54,15 @@ def search_arguments(plan: Plan, case: Case) -> list[str]:
 
 
 def check_arguments(checks: Sequence[Job]) -> list[str]:
-    """Return the arguments of the harness for checks with equal variables, which come first."""
-    variables: list[str] = []
-    options: list[str] = []
-    for check in checks:
-        words = check.arguments()
-        kept = words[: words.index(VARIABLE)] if VARIABLE in words else words
-        variables = words[len(kept) :]
-        options += ["--check", shlex.join([*kept, "--output", check.output, "--log", check.log])]
-    return [*variables, *options]
+    """Return the arguments of the harness for several checks in one process."""
+    return [
+        word
+        for check in checks
+        for word in (
+            "--check",
+            shlex.join([*check.arguments(), "--output", check.output, "--log", check.log]),
+        )
+    ]
 
 
 def harness_options(
@@ -96,7 +93,7 @@ def harness_options(
         **data_of(case, settings),
         "node": case.node or None,
         "accelerator": capacity.accelerator,
-        "emulated": settings.emulated if capacity.accelerator == "cpu" else None,
+        "emulated": "skip" if capacity.accelerator == "cpu" else None,
         "cores_per_device": capacity.cores_per_device,
         "time_limit": run_limit(settings),
         "memory_limit": memory,
@@ -115,7 +112,7 @@ def harness_options(
         given = variables_of(case, settings.suite, capacity.accelerator)
         variables = given.items()
     for name, value in variables:
-        words += [VARIABLE, f"{name}={value}"]
+        words += ["--variable", f"{name}={value}"]
     return words
 
 

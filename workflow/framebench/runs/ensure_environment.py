@@ -14,7 +14,7 @@ from ..environments import soundness
 from ..files import locks
 
 PROJECT = Path(__file__).parents[3]
-#: Models whose training uses the kernels that others use, too, with tokens of a sequence.
+#: Models whose training uses the kernels of most other models, with options.
 WARM_UP = {"resnet50_v1.5": (), "bert_base": ("--sequence-length", "128")}
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"
@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
         "--marker", type=Path, help="file that says it is built (default: in the project's .venvs)"
     )
     parser.add_argument(
-        "--without-hashes", action="store_true", help="install whatever has the pinned versions"
+        "--without-hashes", action="store_true", help="install any files of the pinned versions"
     )
     options = parser.parse_args(arguments)
     _end_with_parent()
@@ -38,21 +38,15 @@ def main(arguments: list[str]) -> int:
     from ..config.validation import ConfigError
     from ..environments import venvs
 
-    hashed, where = not options.without_hashes, options.file
+    hashed = not options.without_hashes
     try:
         name = venvs.read_environment_file(options.file, hashed).name
         marker = options.marker or PROJECT / ".venvs" / name / venvs.MARKER
-        where = marker.parent
         ensure(options.file, marker, hashed)
-    except (ConfigError, locks.LockError) as error:
+    except (ConfigError, locks.LockError, subprocess.CalledProcessError, OSError) as error:
         print(f"framebench: {error}", file=sys.stderr)
-    except subprocess.CalledProcessError as error:
-        print(f"framebench: {error.cmd[0]!s} ended with {error.returncode}", file=sys.stderr)
-    except OSError as error:
-        print(f"framebench: {where}: cannot be built: {error}", file=sys.stderr)
-    else:
-        return 0
-    return 1
+        return 1
+    return 0
 
 
 def _end_with_parent() -> None:
@@ -81,7 +75,7 @@ def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
             return
         if marker.exists():
             print(f"{marker.parent} is damaged: {soundness.damage(marker)}. It is built anew.")
-        # Remains of a killed build hold the lock while they go on.
+        # Processes that remain of a killed build hold the lock until they end.
         venvs.build(file, marker, [held.fileno()], hashed)
         _compile_kernels(file, marker.parent)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,8 +19,8 @@ from ..records.verifications import SMALL
 from . import commands, peak_flops, verify
 from .verify import Verification
 
-#: Rough seconds of a small reference, and of tables and report.
-REFERENCE_SECONDS, TABLES_SECONDS = 1.0, 3.0
+#: Rough seconds of a small reference, and of a verification of a full-size model.
+REFERENCE_SECONDS, FULL_SECONDS = 1.0, 60.0
 #: Most checks in a process: their arguments fit into one command line.
 MOST_CHECKS = 50
 
@@ -40,9 +39,9 @@ class JobTable:
         self._rows: dict[str, Job] = {}
         #: Verifications and peak-FLOPS benchmarks with a row: each is made once in a call.
         self._known: set[Verification | Case] = set()
-        #: Job that makes a check together with others, by the name of the check.
+        #: Job that makes several checks, by the name of each check.
         self._shared: dict[str, Job] = {}
-        #: File that says that software is built, by the name of what is to be built.
+        #: Marker file of built software, by the name of its job.
         self._built: dict[str, str] = {}
         # With a time budget, one run need not wait for the environments of others, so that a first
         # figure comes soon.
@@ -56,19 +55,15 @@ class JobTable:
         )
         self._add_environments()
         self._add_searches()
-        log = f"{plan.settings.results}/logs/tables.log"
-        self._rows["tables"] = Job("tables", "", TABLES_SECONDS, log=log, label="tables and report")
         self.grow(plan)
 
     def grow(self, plan: Plan) -> list[Job]:
-        """Add what a later plan has more; return the jobs that make its new checks."""
+        """Add the new jobs of a later plan; return those that make its new checks."""
         self.plan, before = plan, len(self.checks)
         early = self._early.name if self._early else ""
         new = [run for run in (*plan.runs, *plan.reserve) if run.name not in self._rows]
-        labels = label_cases(plan.cases, plan.larger) if new else {}
         for run in new:
             self._rows[run.name] = run._replace(
-                label=labels[run.case],
                 waits_for=self._waits_for(run),
                 priority=FIRST + 2 if run.name == early else run.priority,
                 arguments=partial(commands.arguments, plan, run),
@@ -85,7 +80,8 @@ class JobTable:
         return [self._rows[run.name] for run in runs]
 
     def made_by(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that make these: one for checks that share a process."""
+        """Return the jobs that make these jobs' outputs; checks that share a process have one
+        job."""
         return [*dict.fromkeys(self._shared.get(job.name, job) for job in jobs)]
 
     def jobs_of_kind(self, kind: str) -> list[Job]:
@@ -94,17 +90,16 @@ class JobTable:
 
     @property
     def to_do(self) -> list[Job]:
-        """Jobs of a call for the plan, but for runs that depend on a pending search; [] if nothing
-        is to be measured."""
+        """Pending jobs of a call, except runs that depend on a pending search."""
         jobs = [*self.jobs_of_kind("search"), *self.rows(self.plan.pending)]
         jobs += [job for job in self.checks if not job.status]
         files = {file for job in jobs for file in job.waits_for}
         first = [job for job in self._rows.values() if job.output in files and not job.status]
-        return [*first, *jobs, self._rows["tables"]] if jobs else []
+        return [*first, *jobs]
 
     def _add(self, job: Job, reference: str = "", is_done: bool | None = None) -> Job:
-        """Add a job with its files, and return its row. It is done if its output exists, unless
-        ``is_done`` says it; else it waits for its environment and for the ``reference``."""
+        """Add a job with its files, and return its row. It is done if its output exists, or as
+        ``is_done`` says; otherwise it waits for its environment and for the ``reference``."""
         output, log = files_of(self.plan.settings.results, job.kind, job.path)
         done = os.path.exists(output) if is_done is None else is_done
         job = job._replace(output=output, log=log, status="ok" if done else "")
@@ -112,15 +107,15 @@ class JobTable:
         return self._rows.setdefault(job.name, job)
 
     def _waits_for(self, job: Job, reference: str = "") -> tuple[str, ...]:
-        """Return the files that a job waits for: the one that says that its environment is built,
-        if it is to be, and the reference."""
+        """Return the files that a job waits for: the marker of its environment, if it is to be
+        built, and the reference."""
         built = self._built.get(job.software, "")
         return () if job.status else tuple(filter(None, [built, reference]))
 
     def _add_environments(self) -> None:
-        """Add a job for each environment that we build. They come before all runs, because those of
-        a framework whose environment comes later would not be interleaved; that of the early run
-        comes first."""
+        """Add a job for each environment that we build. They come before all runs, because runs of
+        a framework whose environment comes later would not be interleaved. The early run's
+        environment comes first."""
         plan, early = self.plan, self._early
         first = plan.software[early.software].file if early else None
         hashes = [] if plan.settings.require_hashes else ["--without-hashes"]
@@ -143,31 +138,33 @@ class JobTable:
         """Add the pending searches. They come before all runs, so that those with the largest
         batches are interleaved."""
         plan = self.plan
-        labels = label_cases(plan.cases, plan.larger) if plan.unsearched else {}
+        labels = label_cases(plan.cases) if plan.unsearched else {}
         for search in plan.unsearched:
+            case = search.case
+            start = estimates.start_seconds(case.framework, case.mode, case.compiler, plan.capacity)
             job = Job(
-                "search", search.name,
-                estimates.search_seconds(search.case, plan.settings, plan.capacity, self._catalog),
-                case=search.case, label=f"largest batch of {labels[search.case]}", priority=FIRST,
-                software=case_settings.software(search.case, plan.settings.suite),
-                arguments=partial(commands.search_arguments, plan, search.case),
+                "search", search.name, estimates.SEARCH_RUNS * start,
+                case=case, label=f"largest batch of {labels[case]}", priority=FIRST,
+                software=case_settings.software(case, plan.settings.suite),
+                arguments=partial(commands.search_arguments, plan, case),
             )  # fmt: skip
             self._add(job)
 
     def _add_checks(self) -> None:
         """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Those on one device
-        share a process if they have software and variables in common."""
+        share a process if they have the same software, and no variables."""
         plan, catalog = self.plan, self._catalog
         wanted = [each for each in verify.full_size(plan, catalog) if each not in self._known]
         full = verify.names(plan, catalog, wanted) if wanted else {}
         small = verify.small(plan, catalog, full) if full else {}
-        together: dict[tuple[str, tuple[tuple[str, str], ...]], list[Job]] = defaultdict(list)
+        together: dict[str, list[Job]] = defaultdict(list)
         new = []
         for name, verification in small.items():
             if verification not in self._known:
                 new.append(self._verification(name, verification))
-                if verification.scale == SMALL and verification.case.devices == 1:
-                    together[verification.software, verification.variables].append(new[-1])
+                is_alone = verification.variables or verification.case.devices > 1
+                if verification.scale == SMALL and not is_alone:
+                    together[verification.software].append(new[-1])
         self.full += [self._verification(name, each) for name, each in full.items()]
         self._known.update(full.values(), small.values())
         for name, case in peak_flops.names(plan).items():
@@ -176,12 +173,12 @@ class JobTable:
                 self._known.add(what)
                 job = Job(
                     "peak_flops", name, estimates.peak_seconds(case.framework, plan.capacity),
-                    case=case, software=case.framework, label=peak_flops.label(case),
+                    case=case, software=case.framework, label=f"peak of {name}",
                     arguments=partial(peak_flops.arguments, plan, case),
                 )  # fmt: skip
                 new.append(self._add(job))
                 if case.devices == 1:
-                    together[case.framework, ()].append(new[-1])
+                    together[case.framework].append(new[-1])
         self.checks += new
         if not plan.settings.cluster:
             for jobs in together.values():
@@ -201,20 +198,25 @@ class JobTable:
                 arguments=partial(verify.reference_arguments, plan, verification),
             )  # fmt: skip
             reference = self._add(job).output
+        case, is_small = verification.case, verification.scale == SMALL
+        seconds = FULL_SECONDS
+        if verification.is_short:
+            seconds = estimates.start_seconds(
+                case.framework, case.mode, case.compiler, plan.capacity, is_small
+            )
         job = Job(
-            "verification", name, verify.seconds_of(plan, verification), case=verification.case,
-            software=verification.software, label=f"verification of {verification}",
+            "verification", name, seconds, case=case,
+            software=verification.software, label=f"verification of {name}",
             arguments=partial(verify.arguments, plan, verification, reference),
         )  # fmt: skip
         return self._add(job, reference)
 
     def _share(self, jobs: Sequence[Job]) -> None:
-        """Let checks share processes, as many as their number asks for."""
+        """Distribute checks over as few processes as possible."""
         for start in range(0, len(jobs), MOST_CHECKS):
             parts = tuple(jobs[start : start + MOST_CHECKS])
             if len(parts) > 1:
-                names = " ".join(part.name for part in parts)
-                digest = hashlib.sha256(names.encode()).hexdigest()[:8]
+                digest = verify.digest([part.name for part in parts])
                 job = parts[0]._replace(
                     kind="checks", path=f"{parts[0].path.partition('/')[0]}/{digest}", seconds=0.0,
                     label=f"{len(parts)} checks of {parts[0].software}",

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 from core.case import Case
 
 from ..plan.case_settings import request
 from ..plan.plan import Plan
 from ..records.device_peaks import KIND
 from .commands import harness_options
-from .verify import free_name
+from .verify import digest, free_name
 
 
 def wanted(plan: Plan) -> list[Case]:
     """Return a benchmark for each framework, precision and number of devices of a node: large
     matmuls on all of these devices at once.
 
-    The model is any that the framework runs in the suite; the harness needs one. On CPUs a time
-    budget is spent on none."""
+    The model is any that the framework runs in the suite; the harness needs one. With a time
+    budget, CPUs have no such benchmarks."""
     if plan.settings.budget and plan.capacity.accelerator == "cpu":
         return []
     found: dict[tuple[str, str, int], Case] = {}
@@ -33,23 +30,17 @@ def wanted(plan: Plan) -> list[Case]:
     return list(found.values())
 
 
-def label(case: Case) -> str:
-    """Return the label of a benchmark."""
-    together = f", {case.devices} devices at once" if case.devices > 1 else ""
-    return f"peak of {case.framework} {case.precision}{together}"
-
-
 def names(plan: Plan) -> dict[str, Case]:
-    """Return benchmarks by name: that of their record in ``results/peak_flops``, less ``.json``.
+    """Return benchmarks by name, which is their record's path in ``results/peak_flops`` without
+    ``.json``.
 
     The name ends in a digest of accelerator, cores and environment, which decide the result."""
     results = {}
     for case in wanted(plan):
         asked = request(case.framework, case.devices, plan.settings, plan.capacity, plan.software)
         about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
-        digest = hashlib.sha256(json.dumps(about).encode()).hexdigest()[:8]
         together = f"-{case.devices}d" if case.devices > 1 else ""
-        name = f"{case.framework}/{case.precision}{together}-{digest}"
+        name = f"{case.framework}/{case.precision}{together}-{digest(about)}"
         results[free_name(plan, "peak_flops", name, KIND)] = case
     return results
 

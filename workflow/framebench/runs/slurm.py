@@ -21,9 +21,6 @@ _POLL_SECONDS = 5.0
 #: File in the results: names of jobs that may be in the queue.
 FILE = ".slurm-jobs"
 _NAME = re.compile(r"SLURM run ID: (\S+)")
-#: Logs of jobs in Snakemake's log, and our own message in one of them.
-_LOG = re.compile(r"submitted with SLURM jobid \d+ \(log: (.*)\)\.$", re.MULTILINE)
-_MESSAGE = re.compile(r"^framebench: .*$", re.MULTILINE)
 
 #: States of nodes out of service, without the letter that sinfo appends.
 _OUT_OF_SERVICE = frozenset(
@@ -62,13 +59,6 @@ def jobs(results: Path) -> dict[str, str]:
     return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
 
 
-def refusals(log: str) -> list[str]:
-    """Return our own messages in the logs of jobs, each once; Snakemake's log names the logs."""
-    paths = filter(Path.exists, map(Path, _LOG.findall(log)))
-    texts = [bounded.read_end(path, bounded.LARGEST_FILE) for path in paths]
-    return list(dict.fromkeys(message for text in texts for message in _MESSAGE.findall(text)))
-
-
 def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
     """Cancel waiting jobs of a killed call and wait for its running jobs, whose records count.
 
@@ -78,7 +68,7 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
     waiting = [job for job, state in found.items() if state in _WAITING]
     if waiting:
         output_of("scancel", *waiting)
-        say(f"An earlier call was killed: {len(waiting)} of its jobs that waited are cancelled.")
+        say(f"An earlier call was killed: {len(waiting)} of its waiting jobs are cancelled.")
     running = [job for job in found if job not in waiting]
     if running:
         say(
@@ -92,8 +82,8 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
 
 
 def cancel(results: Path) -> None:
-    """Cancel all jobs of an interrupted call. Snakemake leaves out those that it submits or asks
-    about at that moment. Raises SlurmError."""
+    """Cancel all jobs of an interrupted call. Snakemake itself omits jobs that it submits or
+    queries at that moment. Raises SlurmError."""
     if found := jobs(results):
         output_of("scancel", *found)
 

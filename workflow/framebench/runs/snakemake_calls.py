@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,28 +20,13 @@ from ..config.yaml_files import configuration_file, read_mapping
 from ..machine import local
 from ..plan.job import OUTCOME
 
-#: Snakemake's folder in the working directory, and the folder of its locks therein.
-SNAKEMAKE, LOCKS = Path(".snakemake"), "locks"
-#: Exit status of a command after Ctrl-C, as in shells, and what it says then.
+#: Exit status of a command after Ctrl-C, as in shells, and its message.
 INTERRUPTED = 128 + signal.SIGINT
-GOES_ON = "interrupted: the same command goes on from here"
+GOES_ON = "interrupted: the same command continues"
 
 
 class MeasuringFailed(Exception):
     """Failure of Snakemake itself."""
-
-
-@contextlib.contextmanager
-def without_traces() -> Iterator[None]:
-    """Remove Snakemake's folder from the working directory at the end, if this call created it.
-    It stays while another call of Snakemake uses it."""
-    was_there = SNAKEMAKE.exists()
-    try:
-        yield
-    finally:
-        locks = SNAKEMAKE / LOCKS
-        if not was_there and not (locks.is_dir() and any(locks.iterdir())):
-            shutil.rmtree(SNAKEMAKE, ignore_errors=True)
 
 
 def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequence[str]) -> None:
@@ -65,12 +48,13 @@ def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequenc
         try:
             ended = process.wait()
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # a terminal has sent it there as well
+            # from a terminal, the process has received it as well
+            process.send_signal(signal.SIGINT)
             process.wait()
             raise
     # a failed run has a record, which the caller judges
     if ended and not outcome.exists():
-        raise MeasuringFailed(f"measuring ended with {ended}: what it says stands above")
+        raise MeasuringFailed(f"measuring ended with {ended}; its message is above")
 
 
 def _value(text: str) -> Any:
@@ -103,5 +87,5 @@ def settings_of(
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)
     suite = read_mapping(settings.suite.file)
-    suite.pop("on_gpus", None)  # of another suite that is made of this one
+    suite.pop("on_gpus", None)  # not part of a suite that is made from this one
     return settings, suite

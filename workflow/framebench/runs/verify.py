@@ -14,14 +14,12 @@ from core.case import Case
 from core.declarations import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
 
-from ..cases.fitting import MEASURE
 from ..config import own_model
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import newest_attempt
 from ..machine.identities import identity, is_here
-from ..plan import estimates
 from ..plan.case_settings import request, software, variables
 from ..plan.plan import Plan
 from ..records import verifications
@@ -29,8 +27,6 @@ from ..records.record_files import read
 from ..records.verifications import FULL, SMALL
 from .commands import harness_options, model_of
 
-#: Rough seconds of a verification of a full-size model.
-FULL_SECONDS = 60.0
 #: Statuses of verifications that the next call makes again.
 _NOT_MADE = tuple(status for status in FAILURES if status != "unsupported")
 #: Folders of the code that decides a reference.
@@ -72,22 +68,15 @@ class Verification(NamedTuple):
         """Return whether the verification is short enough to run in every measuring call."""
         return self.scale in (SMALL, own_model.SCALE)
 
-    def __str__(self) -> str:
-        case = self.case
-        parts = [case.framework, self.reference, case.mode, case.precision, case.compiler]
-        parts += [f"{case.devices} device(s)"]
-        parts += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
-        parts += [f"variant {case.variant}"] if case.variant else []
-        return " ".join([*parts, "dropout"] if self.dropout else parts)
-
 
 def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
     """Return the verifications that cases of the plan with a reference need.
 
     Training is verified on two devices if it has several, and with two micro-steps if it has
-    several; with dropout it is verified both ways, as only results without can be compared one by
-    one. Everything else is verified on one device. Each verification is needed in the baseline of
-    the precision, too. Variants with equal software and variables share theirs.
+    several; with dropout it is verified both with and without, because only results without dropout
+    can be compared one by one. Everything else is verified on one device. Each verification is
+    needed in the baseline of the precision, too. Variants with equal software and variables share
+    verifications.
     """
     found: dict[Verification, Verification] = {}
 
@@ -113,7 +102,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
             if scale == own_model.SCALE:
-                add(verification)  # on several devices its optimizer step is not compared
+                add(verification)  # on several devices the optimizer step is not compared
             if case.devices > 1:  # two, or the fewest of a combined parallelism
                 few = smallest(case.parallelism)
                 devices = layout_of(few, 2).devices
@@ -122,8 +111,8 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             verification = verification._replace(case=compared._replace(**fewest))
         add(verification)
         if case.mode == "train" and model["hyperparameters"].get("dropout"):
-            # Of the small model where there is one: its statistics take many passes, and masks do
-            # not depend on sizes.
+            # Uses the small model where there is one, because statistics take many passes, and
+            # masks do not depend on sizes.
             scale = SMALL if SMALL in model["verification"] else verification.scale
             add(verification._replace(dropout=True, scale=scale))
     return list(found.values())
@@ -131,10 +120,10 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
 
 def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verification]:
     """Yield the verification of the same code in the baseline of its precision, whose bounds find
-    what is smaller than rounding in this one.
+    mistakes that are smaller than rounding in this precision.
 
-    Variables that the baseline refuses are left out. A precision that the framework lacks has none.
-    Nor has a user's own model, which is compared with itself: a mistake in what both runs share
+    Variables that the baseline refuses are left out. A framework without the baseline has none. A
+    user's own model has none, either: it is compared with itself, so a mistake that both runs share
     shows in no precision."""
     case, baseline = verification.case, precisions.baseline(verification.case.precision)
     is_known = case.precision in catalog.frameworks[case.framework]["precisions"]
@@ -173,28 +162,18 @@ def small(
     return {**names(plan, catalog, made_small), **reduced}
 
 
-def seconds_of(plan: Plan, verification: Verification) -> float:
-    """Return the seconds that a comparison is expected to take."""
-    if not verification.is_short:
-        return FULL_SECONDS
-    case, is_small = verification.case, verification.scale == SMALL
-    return estimates.start_seconds(
-        case.framework, case.mode, case.compiler, plan.capacity, is_small
-    )
-
-
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     """Return a digest of the inputs of a reference: model config, seed and code."""
-    return _digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
+    return digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
 
 
 def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
-    """Return verifications by name: that of their record in ``results/verification``, less
-    ``.json``.
+    """Return verifications by name, which is their record's path in ``results/verification``
+    without ``.json``.
 
     The name ends in a digest of environment, harness, adapter and reference, so that a record is
-    never reused after a change of these. A name that is taken by another kind of record, another
-    machine's, or one that ended neither ok nor unsupported is replaced by that of the next attempt.
+    never reused after a change of these. A name is replaced by the next attempt's if its record is
+    of another kind, of another machine, or ended neither ok nor unsupported.
     """
     results = {}
     for verification in wanted:
@@ -209,7 +188,7 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         parts = [case.mode, case.precision, case.compiler, f"{case.devices}d"]
         parts += ["dropout"] if verification.dropout else []
         parts += [axis.label(getattr(case, axis.name)) for axis in case.differing()]
-        kind = "-".join(filter(None, [*parts, case.variant, _digest(about)]))
+        kind = "-".join(filter(None, [*parts, case.variant, digest(about)]))
         name = f"{case.framework}/{verification.reference}/{kind}"
         results[free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)] = verification
     return results
@@ -269,9 +248,7 @@ def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection
             record = read(path, kind)
         except (OSError, ValueError):
             return None
-        is_skipped = record["reason"].startswith(precisions.EMULATED)
-        is_wanted = plan.settings.emulated == MEASURE and is_skipped
-        if is_wanted or not is_here(identity(record["environment"]), plan.here):
+        if not is_here(identity(record["environment"]), plan.here):
             return None
         return None if record["status"] in retried else str(record["status"])
 
@@ -286,12 +263,13 @@ def _codes(catalog: Catalog, *folders: str) -> list[str]:
 @cache
 def _code(folder: Path) -> str:
     """Return a digest of a folder's code and declarations. A call reads them once."""
-    digest = hashlib.sha256()
+    content = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".py", ".json"):
-            digest.update(path.name.encode() + b"\0" + bounded.read_bytes(path))
-    return digest.hexdigest()
+            content.update(path.name.encode() + b"\0" + bounded.read_bytes(path))
+    return content.hexdigest()
 
 
-def _digest(values: Any) -> str:
+def digest(values: Any) -> str:
+    """Return eight characters that differ between values."""
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:8]

@@ -1,14 +1,11 @@
-"""Detect changes in a series of figures: a test for a shift of its level.
+"""Detect shifts of the level in a series of figures.
 
-The noise is a normal first-order autoregressive process; its correlation is estimated.
-
-1. Welch's statistic of a step, which lets both levels have noise of their own size, is computed at
-   every possible position; the largest counts. Its null distribution is simulated for noise that is
-   NOISE_FACTOR times as large at one end, and for every correlation up to a standard error above
-   the estimate; the least favourable one counts (a test that assumes independent noise reports
-   changes where there are none: Lund et al.; Robbins et al.).
-2. A change is a drift if a straight line fits better than two levels, else a jump.
-3. Both sides of a jump are tested again (binary segmentation, Scott & Knott).
+Welch's statistic of a step, which allows noise of different size on both levels, is computed at
+every possible position; the largest counts. Its null distribution is simulated for first-order
+autoregressive normal noise that is NOISE_FACTOR times as large at one end, with a correlation a
+standard error above the estimate (a test that assumes independent noise reports shifts where there
+are none: Lund et al.; Robbins et al.). Both sides of a shift are tested again (binary segmentation,
+Scott & Knott). A drift is reported as shifts where it is steep, or not at all.
 
 Sources:
 
@@ -32,30 +29,27 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-#: False-positive rate: fraction of unchanged series in which a change is reported.
+#: False-positive rate: fraction of unchanged series in which a shift is reported.
 LEVEL = 0.05
-#: Smallest number of points in a series, and on either side of a change.
+#: Smallest number of points in a series, and on either side of a shift.
 FEWEST, MIN_SEGMENT = 10, 3
 #: Number of latest points that are tested; the cost of the test grows with it.
 MOST = 250
-JUMP, DRIFT = "jump", "drift"
 #: Noise for which the statistic is calibrated: NOISE_FACTOR times as large in the last 1 / LAST of
 #: the points, at least MIN_SEGMENT. Equal noise has smaller statistics.
 NOISE_FACTOR, LAST = 5, 5
 #: Smallest number of draws of a simulation.
 DRAWS = 4000
-_CORRELATIONS = tuple(step / 10 for step in range(10))
 _CHUNK = 250  # series simulated at a time: as many as fit into the processor's cache
 
 Series = NDArray[np.float64]
 
 
 class ChangePoint(NamedTuple):
-    """A jump or drift between the points ``start`` and ``end`` (exclusive) of a series.
-    ``at``: first point of the new level; for a drift, first point of the series. ``p_value``:
-    probability of so clear a change in an unchanged series."""
+    """A shift of the level of the points from ``start`` to ``end`` (exclusive) of a series.
+    ``at``: first point of the new level. ``p_value``: probability of so clear a shift in an
+    unchanged series."""
 
-    kind: str
     start: int
     at: int
     end: int
@@ -63,7 +57,7 @@ class ChangePoint(NamedTuple):
 
 
 def changes(values: Sequence[float], series: int = 1) -> list[ChangePoint]:
-    """Return the changes in the logarithms of the latest MOST of ``values``, in their order.
+    """Return the shifts of the logarithms of the latest MOST of ``values``, in their order.
 
     ``values``: positive. ``series``: number of series that are tested together; with probability
     1 - LEVEL no unchanged series among them is reported."""
@@ -75,68 +69,56 @@ def _within(values: Series, start: int, end: int, level: float) -> list[ChangePo
     part = values[start:end]
     if len(part) < FEWEST or np.ptp(part) < 1e-9:
         return []
-    p_value = _p_value(part, max(DRAWS, math.ceil(5 / level)))
+    draws = max(DRAWS, math.ceil(5 / level))
+    drawn = without_change(len(part), _correlation(part), draws)
+    above = draws - int(np.searchsorted(drawn, squares_of_step(part[np.newaxis]).max()))
+    p_value = (above + 1) / (draws + 1)
     if p_value > level:
         return []
-    at, levels = _step(part, [], line=False)
-    if _squares(_rest(part, [], line=True)) < _squares(levels):
-        return [ChangePoint(DRIFT, start, start, end, p_value)]
-    before = _within(values, start, start + at, level)
-    after = _within(values, start + at, end, level)
-    return [*before, ChangePoint(JUMP, start, start + at, end, p_value), *after]
+    at = start + _step(part, [])[0]
+    shift = ChangePoint(start, at, end, p_value)
+    return [*_within(values, start, at, level), shift, *_within(values, at, end, level)]
 
 
-def _step(values: Series, others: list[int], line: bool) -> tuple[int, Series]:
-    """Return the position of the step that fits best next to steps at ``others`` and, with
-    ``line``, a slope, and the residuals of that fit."""
+def _step(values: Series, others: list[int]) -> tuple[int, Series]:
+    """Return the position of the step that fits best next to steps at ``others``, and the residuals
+    of that fit."""
     places = [at for at in range(MIN_SEGMENT, len(values) - MIN_SEGMENT + 1) if at not in others]
-    fits = ((at, _rest(values, [*others, at], line)) for at in places)
-    return min(fits, key=lambda fit: _squares(fit[1]))
+    fits = [(at, _residuals(values, [*others, at])) for at in places]
+    return min(fits, key=lambda fit: float(np.sum(fit[1] ** 2)))
 
 
-def _rest(values: Series, steps: list[int], line: bool) -> Series:
-    """Return the residuals of a fit with ``steps`` and, with ``line``, a slope."""
-    time = np.arange(len(values))
-    columns = [np.ones(len(values)), *(time >= at for at in steps), *([time] if line else [])]
-    design = np.stack(columns, axis=1).astype(float)
-    rest: Series = values - design @ np.linalg.lstsq(design, values)[0]
-    return rest
+def _residuals(values: Series, steps: list[int]) -> Series:
+    levels = [part - part.mean() for part in np.split(values, sorted(steps))]
+    return np.concatenate(levels)
 
 
-def _squares(values: Series) -> float:
-    return float(np.sum(values**2))
+def _correlation(values: Series) -> float:
+    """Return a standard error above the correlation of neighbours, at most 0.9, in tenths.
+
+    It is that of the residuals of one step and, with enough points, of two, if that is less: a
+    second step would be taken for correlated noise."""
+    at, residuals = _step(values, [])
+    largest = _largest_correlation(residuals, 2)
+    if len(values) >= 2 * FEWEST:
+        largest = min(largest, _largest_correlation(_step(values, [at])[1], 3))
+    return min(9, round(10 * largest)) / 10
 
 
-def _p_value(values: Series, draws: int) -> float:
-    """Return the largest p-value over all correlations that the series may have."""
-    largest = float(squares_of_step(values[np.newaxis]).max())
-    at, rest = _step(values, [], line=True)
-    most = _largest_correlation(rest, 3)
-    if len(values) >= 2 * FEWEST:  # a second jump would be taken for correlated noise
-        most = min(most, _largest_correlation(_step(values, [at], line=True)[1], 4))
-    drawn = [
-        without_change(len(values), correlation, draws)
-        for correlation in _CORRELATIONS
-        if correlation <= most + 0.05
-    ]
-    above = max(len(sample) - int(np.searchsorted(sample, largest)) for sample in drawn)
-    return (above + 1) / (len(drawn[0]) + 1)
-
-
-def _largest_correlation(rest: Series, fitted: int) -> float:
+def _largest_correlation(residuals: Series, fitted: int) -> float:
     """Return a standard error above the first-order autocorrelation of residuals, corrected for the
     bias that comes from ``fitted`` parameters. The error holds for noise that changes its size."""
-    products, squares = rest[1:] * rest[:-1], max(_squares(rest), 1e-300)
-    lagged = float(np.sum(products)) / squares
-    corrected = (len(rest) * lagged + fitted) / (len(rest) - fitted)
-    return min(max(corrected, 0.0), 0.9) + math.sqrt(_squares(products)) / squares
+    count, products = len(residuals), residuals[1:] * residuals[:-1]
+    squares = max(float(np.sum(residuals**2)), 1e-300)
+    corrected = (count * float(np.sum(products)) / squares + fitted) / (count - fitted)
+    return min(max(corrected, 0.0), 0.9) + math.sqrt(float(np.sum(products**2))) / squares
 
 
 def squares_of_step(values: Series) -> Series:
     """Return Welch's squared statistic of a step at each point of each row.
 
-    The shorter side's variance counts as at least that of the longer one: three points that happen
-    to agree are no quiet level. It is 0 where fewer than MIN_SEGMENT points lie on one side."""
+    The shorter side's variance counts as at least that of the longer one: three points may agree by
+    chance. It is 0 where fewer than MIN_SEGMENT points lie on one side."""
     points = values.shape[1]
     centred = values - values.mean(axis=1, keepdims=True)
     before = np.arange(MIN_SEGMENT, points - MIN_SEGMENT + 1)

@@ -1,4 +1,5 @@
-"""Statistics as pure functions over raw samples. What the samples cannot tell is None, never 0.
+"""Statistics as pure functions over raw samples. Values that the samples cannot determine are None,
+never 0.
 
 Sources named below:
 
@@ -42,10 +43,10 @@ def samples_needed(fraction: float) -> int:
     """Return the fewest independent samples for a percentile: 11 for 0.5, 64 for 0.9, 662 for 0.99.
 
     It is 130 for 0.95 and 6,636 for 0.999. With so many samples, the second largest lies above the
-    true percentile with CONFIDENCE, so that one stall more or less decides nothing. Of n samples
+    true percentile with CONFIDENCE, so that a single stall does not change the result. Of n samples
     the number above the percentile is Binomial(n, 1 - fraction); it is below two in at most 1 -
     CONFIDENCE of all cases (David & Nagaraja). 64 and 662 are also the least numbers of queries of
-    MLPerf's early stopping. The printed percentile is an estimate, not that bound.
+    MLPerf's early stopping. The printed percentile is an estimate, not a bound.
     """
     above = float(1 - Fraction(str(fraction)))
     count = 2

@@ -31,8 +31,8 @@ import numpy as np
 from .descriptive import median
 
 CONFIDENCE = 0.95
-#: Fewest repeats per side for the interval of a ratio. With six, two unlike pairs of modes are
-#: covered in 92 % (simulated), and even the two extreme ratios would not be sure to reach 95 %.
+#: Fewest repeats per side for the interval of a ratio. With six, the ratio of two different bimodal
+#: sides is covered in only 92 % (simulated), and even the extreme ratios do not guarantee 95 %.
 REPEATS_FOR_RATIO = 7
 
 Interval = tuple[float, float]

@@ -18,8 +18,8 @@ from enum import Enum
 from . import descriptive, intervals, signed_rank
 from .verdicts import THRESHOLD
 
-#: Repeats of each side at the first looks, each with its part of the error rate: what intervals of
-#: medians take that end at the extremes (7, 8) and next to them (10).
+#: Repeats of each side at the first looks, with each look's part of the error rate. At 7 and 8
+#: repeats, intervals of medians end at the extremes, at 10 at the values next to them.
 FIRST_LOOKS = {7: 0.32, 8: 0.16, 10: 0.43}
 FIRST_LOOK = min(FIRST_LOOKS)
 #: Repeats from which looks compare pairs.
@@ -28,9 +28,9 @@ PAIRED_FROM = 10
 #: that is left.
 LATER_LOOK = 14
 #: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
-#: more, of which the fastest counts.
+#: more repeats, the fastest of which counts.
 FAR_ONCE, FAR = 0.5, 0.12
-#: The same in standard deviations of the repeats, where they scatter more.
+#: Distance behind the leader in standard deviations of the repeats, which must also be exceeded.
 FAR_DEVIATIONS = 4.0
 #: Repeats before the first look, which tell most cases that are far behind.
 SECOND = 2
@@ -77,7 +77,8 @@ def _at_all_looks(
     candidate: Sequence[float],
     error: float,
 ) -> intervals.Interval | None:
-    """Return what the intervals of all looks have in common, which miss with ``error`` together.
+    """Return the intersection of the intervals of all looks, which miss the ratio with probability
+    ``error`` together.
 
     ``either``, ``paired``: methods for two sides, and for ratios of pairs.
     """
@@ -143,8 +144,7 @@ def _is_far(leader: Sequence[float], other: Sequence[float], scatter: float) -> 
 
 
 def _scatter(cases: Sequence[Sequence[float]]) -> float:
-    """Return the standard deviation of repeats, as a fraction of their mean, of all cases
-    together."""
+    """Return the pooled standard deviation of all cases' repeats, as a fraction of their mean."""
     import numpy as np
 
     repeated = [np.asarray(values) for values in cases if len(values) > SECOND]

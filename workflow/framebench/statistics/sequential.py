@@ -14,7 +14,7 @@ continues the same test.
 The test judges the median pair. It assumes independent pairs, but neither symmetry nor equal
 distributions. A candidate that stalls in some runs and is unchanged in most has a median of 1. If
 the order within pairs is random (:func:`matrix.rounds`), drift that both runs of a pair share makes
-no difference. The price against the signed rank test is 1.5 times the pairs, for normal noise.
+no difference. For normal noise, the test needs 1.5 times the pairs of the signed rank test.
 
 The ends of the interval are order statistics: repeated confidence intervals, which hold at all
 looks together.
@@ -38,7 +38,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .descriptive import median
-from .intervals import CONFIDENCE, Interval, moses_interval
+from .intervals import CONFIDENCE, Interval, median_interval, moses_interval
 
 #: One-sided level: a single case is decided exactly where its whole 95 % interval lies on one side
 #: of the limit.
@@ -51,7 +51,7 @@ class Bounds(NamedTuple):
     """Median of the ratios of a case, with its bounds.
 
     ``interval``: at 95 %; ``upper``: bound at 97.5 %, adjusted for the number of cases; both None
-    with too few pairs. ``pairs``: number of pairs that they are of, 0 for two sets.
+    with too few pairs. ``pairs``: number of pairs used, 0 for two sets.
     """
 
     ratio: float
@@ -101,8 +101,8 @@ def bounds_of_sets(base: Sequence[float], candidate: Sequence[float], cases: int
 
 def fixed_bounds(ratios: Sequence[float], cases: int) -> Bounds:
     """Return the bounds of a number of pairs that was fixed in advance."""
-    ends = (_critical(_chances(len(ratios)), level) for level in (LEVEL, LEVEL / cases))
-    return _bounds(ratios, *ends)
+    adjusted = median_interval(ratios, 1 - 2 * LEVEL / cases)
+    return Bounds(median(ratios), median_interval(ratios), adjusted and adjusted[1], len(ratios))
 
 
 def next_look(pairs: int) -> int | None:
@@ -119,7 +119,8 @@ def critical_counts(level: float) -> tuple[int, ...]:
     alive, before, spent, found = np.ones(1), 0, 0.0, []
     for look in LOOKS:
         alive = np.convolve(alive, _chances(look - before))
-        count = _critical(alive, level * _spent(look) - spent)
+        left = level * _spent(look) - spent
+        count = int(np.searchsorted(np.cumsum(alive), left, side="right")) - 1
         spent += float(alive[: count + 1].sum())
         alive[: count + 1] = 0
         found.append(count)
@@ -131,11 +132,6 @@ def _spent(pairs: int) -> float:
     """Return the part of the level that all looks up to ``pairs`` may spend: a quarter at 8 pairs,
     85 % at 40."""
     return 1 - 6 / pairs
-
-
-def _critical(chances: np.ndarray, level: float) -> int:
-    """Return the largest count whose cumulative probability is at most ``level``; -1 for none."""
-    return int(np.searchsorted(np.cumsum(chances), level, side="right")) - 1
 
 
 def _chances(count: int) -> np.ndarray:

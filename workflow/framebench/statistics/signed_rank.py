@@ -1,7 +1,7 @@
 """Signed-rank statistics of paired ratios: estimate, interval, and test of the factor.
 
-Both runs of a pair see the same state of the machine. It is a factor of both, so it cancels in
-their ratio, however much it varies from pair to pair. All functions use Wilcoxon's signed rank
+Both runs of a pair see the same state of the machine. This state is a common factor, so it cancels
+in their ratio, however much it varies from pair to pair. All functions use Wilcoxon's signed rank
 statistic of the logarithms of the ratios, in its exact distribution over all signs: no random
 numbers, and no minimum number of pairs for an approximation.
 

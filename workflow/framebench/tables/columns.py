@@ -124,7 +124,7 @@ def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, 
 
 @cache
 def declarations() -> Mapping[str, Mapping[str, Any]]:
-    """Return the settings of tables.yaml by table, all that the driver needs of tables."""
+    """Return the settings of tables.yaml by table, which are all that the driver needs."""
     return read_mapping(Path(__file__).with_name("tables.yaml"))
 
 
@@ -175,7 +175,7 @@ def _load() -> dict[str, Column]:
 #: Columns by name.
 COLUMNS: Mapping[str, Column] = _load()
 _OBSERVED = {axis.name for axis in observed.CONDITIONS if axis.observed}
-#: Names of columns that tables have together, by the name of the group in tables.yaml.
+#: Names of columns that tables use as a group, by the group's name in tables.yaml.
 GROUPS: Mapping[str, Sequence[str]] = {
     "case": KEYS,
     "result": (*KEYS, "matmul_dtypes", "uncompiled"),

@@ -84,7 +84,7 @@ def find_contests(inputs: Inputs) -> list[Contest]:
     settings: dict[tuple[Key, Identity], list[CaseResult]] = defaultdict(list)
     for result in principal_results(inputs.cases, inputs.others):
         case = result.case
-        # A roof of the machine has no framework, and is no contest of a user's own model.
+        # A roof of the machine has no framework, and a user's own model has no contest.
         if case.model not in inputs.own_models and (case.framework or not inputs.own_models):
             settings[_setting(result.key), result.runs[0].machine].append(result)
     several = len({machine for _, machine in settings}) > 1
@@ -98,7 +98,7 @@ def find_contests(inputs: Inputs) -> list[Contest]:
         asked = _asked(key.case, key.conditions)
         measured = {result.case.framework for result in results}
         not_yet = {one.case.framework for one in expected[asked] if one.folder not in present}
-        # Within a time budget one case of a framework is enough: others, with a compiler, follow.
+        # Within a time budget one case of a framework is enough; cases with a compiler follow.
         not_yet -= measured if asked in budgeted else set()
         contest = Contest(
             key,
@@ -123,7 +123,7 @@ def _by_setting(cases: Sequence[ExpectedCase]) -> dict[Asked, list[ExpectedCase]
 def _with_batch_checks(
     found: Sequence[Contest], expected: Mapping[Asked, Sequence[ExpectedCase]]
 ) -> list[Contest]:
-    """Return the contests without those that check the batch of another, which names the outcome.
+    """Return the contests without batch checks, whose outcome is noted in the checked contest.
 
     No suite expects them: ``expected`` has the cases of all suites. Within a time budget the two
     leaders of a setting are measured with a larger batch, too."""

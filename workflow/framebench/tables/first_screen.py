@@ -181,7 +181,7 @@ def _setting(
     if is_each_fastest:
         precision = precision_words(contest.setting.case.precision)
         details = details.replace(precision, EACH_FASTEST, 1)
-        # Whoever is slower than all in other precisions than a baseline is as in the row above.
+        # Frameworks whose baseline is fastest have the same figure as in the row above.
         own = [at for at, result in enumerate(shown) if _has_baseline(result.case.precision)]
         last = max(own[-1] + 1 if own else len(shown), 2)
         shown, others = shown[:last], shown[last:]
@@ -237,7 +237,7 @@ def _verdict(contest: Contest, row: Row) -> tuple[str, str, str]:
         return "No figure", "", ""
     first = title_of(contest.entrants[0])
     if row["lead"] is None:
-        # A roof of the machine has no framework, and none competes.
+        # A roof of the machine has no framework and no contest.
         return (f"Only {first} has a figure", "", "") if row["framework"] else ("", "", "")
     second = title_of(contest.entrants[1])
     interval = (row["lead_ci_low"], row["lead_ci_high"])
@@ -267,7 +267,7 @@ def _why_unsure(contest: Contest, row: Row) -> str:
 
 
 def _aside(contest: Contest, lacking: Lacking) -> list[str]:
-    """Return who has no figure, a line for each reason."""
+    """Return which frameworks have no figure, a line for each reason."""
     reasons: dict[str, list[str]] = defaultdict(list)
     for name, why in contest.left_out.items():
         if why.startswith(TOO_SLOW):
@@ -367,8 +367,8 @@ def _what(runs: Sequence[Run], provenance: Origin) -> list[str]:
 
 
 def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]], Lacking]:
-    """Return who cannot take part in a precision at all: sentences, reasons by framework, and pairs
-    of framework and precision."""
+    """Return which frameworks cannot take part in a precision: sentences, reasons by framework, and
+    pairs of framework and precision."""
     reasons: dict[str, dict[str, str]] = defaultdict(dict)
     measured: set[tuple[str, str]] = set()
     for contest in found:

@@ -50,7 +50,7 @@ def answer_sentence(
 
 
 def _by_leader(compared: Sequence[SettingAnswer]) -> dict[str, list[SettingAnswer]]:
-    """Return the settings by leader, the one of most settings first."""
+    """Return the settings by leader, the leader of most settings first."""
     leaders: dict[str, list[SettingAnswer]] = defaultdict(list)
     for setting in compared:
         even = setting.row["verdict"] == NO_DIFFERENCE

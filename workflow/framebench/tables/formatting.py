@@ -23,8 +23,8 @@ from .columns import NUMBER, PRINTED, TOPOLOGY, Column, Row
 DASH, MISSING = "\N{EN DASH}", "-"
 #: Columns with the reason for a missing figure.
 REASONS = ("reason", "note")
-LONG = 28  # characters from which on a cell may wrap
-LONG_NOTE = 160  # characters from which on a note gets more width
+LONG = 28  # characters beyond which a cell may wrap
+LONG_NOTE = 160  # characters beyond which a note gets more width
 _EXPONENT_FROM = 1e7
 
 
@@ -71,7 +71,7 @@ def rounded(value: Any, spec: str) -> str:
 # ---- conditions and parameters ------------------------------------------------------------------
 
 _REGISTER = {axis.name: axis for axis in observed.CONDITIONS}
-#: Short forms for labels without a title that differ from those of lists of cases.
+#: Short forms for labels without a title, where they differ from texts in lists of cases.
 _SHORT: dict[str, Callable[[Any], str]] = {
     **{name: axis.text for name, axis in _REGISTER.items()},
     "sequence_length": lambda length: f"length {length}",
@@ -83,7 +83,7 @@ def condition_text(name: str, value: Any) -> str:
     """Return a condition as text for a cell; "" if it is unknown or the default."""
     if value is None or value is False:
         return ""
-    is_missing = value != value  # pandas.NA gives itself, neither true nor false
+    is_missing = value != value  # pandas.NA compares to itself, which is neither true nor false
     usual = _REGISTER[name].default if name in _REGISTER else None
     if is_missing is value or is_missing or value == usual:
         return ""
@@ -180,7 +180,7 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     if column.is_number:
         return _numbers(column, rows)
     texts = [cell_text(column, row[column.name]) for row in rows]
-    if column.form is PRINTED:  # as printed, even if it is no number
+    if column.form is PRINTED:  # shown as printed, even if it is no number
         return [
             Cell(text, "number", flags=_flags(column, row))
             for text, row in zip(texts, rows, strict=True)

@@ -17,7 +17,7 @@ from ..statistics import descriptive, intervals, steady
 from .results import CaseResult, CaseResults
 
 #: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
-#: interval there is no such flag: the range of two repeats is wide or narrow by chance.
+#: interval this flag is not set, because the range of two repeats is wide or narrow by chance.
 NOISY = 0.05
 
 # Failures, the most telling first, to choose among equally frequent ones.

@@ -81,7 +81,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     parameters, points = [one.case.parameters for one in shown], [one.key.point for one in shown]
     own = _columns(parameters, "parameter of the kind", "parameter_", taken)
     taken |= {column.name for column in own.values()}
-    where = _columns(points, "where it was measured", "at_", taken)
+    where = _columns(points, "device, settings and environment", "at_", taken)
     keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS, "metric"), *where.values())
     names = tuple(column.name for column in keys)
 

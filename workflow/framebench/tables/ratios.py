@@ -2,7 +2,7 @@
 
 Verdicts are adjusted for all ratios of a table. The sides are a case and its baseline
 (:mod:`declared.speedups`), two sets of records, or two variants of a suite. For the latter two, if
-enough repeats were measured in pairs close in time (:mod:`pairs`), the ratios of the pairs are
+enough repeats were measured in pairs (:mod:`pairs`), the ratios of the pairs are
 tested; else each side is a set of repeats."""
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ reached together, with as many cores each, on the same machine.
 
 An all-reduce was measured in the same framework, by the benchmark ``collective``. Between two
 measured sizes, time is linear in bytes, as for a latency and a bandwidth (Hockney, *Parallel
-Computing* 20, 1994). Below the smallest size its time is used. Beyond the largest there is no
+Computing* 20, 1994). Below the smallest size its time is used. Beyond the largest size there is no
 expectation."""
 
 from __future__ import annotations

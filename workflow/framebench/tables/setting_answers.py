@@ -27,7 +27,7 @@ EACH_FASTEST = "each in its fastest precision"
 class Entrant:
     """A figure at a setting.
 
-    ``label``: title of the framework, and its compiler; of a variant, its name. ``precision``: in
+    ``label``: title of the framework and its compiler, or name of a variant. ``precision``: in
     words. ``value``: median, in the setting's unit, or ratio of a variant to the first one.
     ``percent``: of the best figure. ``interval``: 95 % interval of ``value``; None with too few
     repeats. ``notes``: whatever distinguishes the figure, such as its compiler. ``axes``: its

@@ -80,7 +80,7 @@ class Inputs:
         return {}
 
     def cached(self, compute: Callable[[Inputs], T]) -> T:
-        """Return what a function makes of these inputs. It is computed once."""
+        """Return a function's result for these inputs, computed once."""
         if compute not in self._computed:
             self._computed[compute] = compute(self)
         result: T = self._computed[compute]
@@ -128,8 +128,8 @@ class Table:
     title: str
     explanation: str
     columns: tuple[Column, ...]
-    #: Data frame or rows, of which the columns are taken. Tables that need more than records have
-    #: none here.
+    #: Function that makes the data frame or rows; further columns are dropped. Tables that need
+    #: more than records have none.
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]] = lambda inputs: ()
     group: str = ""
     heading: str = ""

@@ -23,7 +23,7 @@ MOST = 9
 UNFOLDED = "unfold for why"
 #: Key columns that describe the figure, not the case.
 _NOT_OF_THE_CASE = {"unit", "status"}
-#: Key columns that are unfolded where each framework has one value.
+#: Key columns that are unfolded where each framework has only one value.
 _OF_FRAMEWORK = ("framework_version", "source")
 
 
@@ -108,7 +108,7 @@ def _values(series: pd.Series[Any]) -> list[Any]:
 
 def _is_shown(column: Column, rows: Sequence[Row]) -> bool:
     """Return whether readers see a column: numbers, whose cells say why a figure is missing, and
-    texts of which any is not blank."""
+    texts unless all are blank."""
     if column.hidden:
         return False
     values = {row[column.name] for row in rows}
@@ -151,8 +151,8 @@ class Arrangement:
 
 
 def arrange(view: TableView) -> Arrangement:
-    """Return the arrangement of a table. Surplus keys are unfolded; of the columns of a crosstab,
-    those with the fewest figures."""
+    """Return the arrangement of a table. Surplus keys are unfolded; in a crosstab, the columns with
+    the fewest figures."""
     by_name = {field.column.name: field for field in view.fields}
     if view.table.crosstab:
         keys, columns = [*by_name][:2], [*by_name][2:]
@@ -195,6 +195,6 @@ def _is_key(view: TableView, field: Field) -> bool:
     if name in _OF_FRAMEWORK:
         pairs = {(row.get("framework"), row[name]) for row in view.rows}
         if len(pairs) == len({framework for framework, _ in pairs}):
-            return False  # the framework tells it
+            return False  # the framework implies it
     is_key = name in view.table.keys and name not in _NOT_OF_THE_CASE
     return is_key or name in ("total_batch", *CONDITIONS)

@@ -6,8 +6,8 @@ from ..tables.setting_answers import Entrant, FirstScreen, SettingAnswer
 
 #: File in the results with the answer at all settings.
 FILE = "answer.txt"
-#: Most settings on the terminal; characters of a line in the file.
-MOST_SETTINGS, COLUMNS = 8, 100
+#: Most settings on the terminal.
+MOST_SETTINGS = 8
 
 
 def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
@@ -30,7 +30,7 @@ def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
 
 
 def _setting(setting: SettingAnswer) -> str:
-    """Return name, verdict, figures of all entrants, and who has none."""
+    """Return name, verdict, figures of all entrants, and entrants without a figure."""
     between = setting.between if setting.between not in setting.aside else ""
     state = setting.state if setting.state != setting.verdict.lower() else ""
     how = "; ".join(filter(None, [between, state]))

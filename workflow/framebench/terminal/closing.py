@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ..config.statuses import FAILURES, OK
-from ..plan.job import Job, count_of
-from .status_lines import RunOutcome
+from ..plan.job import count_of
 
 #: Statuses of a measured run: a missing feature of a framework is a result.
 AS_EXPECTED = (OK, "unsupported")
-#: Largest number of runs to list; the report lists all.
-_MOST = 3
 
 
 def is_failure(status: str) -> bool:
@@ -20,58 +17,42 @@ def is_failure(status: str) -> bool:
     return status not in ("", *AS_EXPECTED)
 
 
-def failed(runs: Sequence[Job]) -> list[Job]:
-    """Return the runs that make the call end with 1: failures, and all runs where each of them is
-    unsupported, as with a driver that no framework can use."""
-    is_futile = {run.status for run in runs} == {"unsupported"}
-    return [run for run in runs if is_futile or is_failure(run.status)]
+def failed(statuses: Sequence[str]) -> list[str]:
+    """Return the statuses of runs that make the call end with 1: failures, or all if all runs
+    are unsupported, for example because no framework can use the driver."""
+    is_futile = {*statuses} == {"unsupported"}
+    return [status for status in statuses if is_futile or is_failure(status)]
 
 
-def failures(ended: Mapping[str, RunOutcome], runs: int) -> list[str]:
-    """Name the runs that failed, of all ``runs`` of the suite. ``ended``: outcome by label."""
-    named = [
-        f"  {_one_line(f'{label}: {outcome.status}: {outcome.reason}')}"
-        for label, outcome in ended.items()
-    ]
-    more = len(named) - _MOST
-    statuses = [outcome.status for outcome in ended.values()]
+def failures(failed: Sequence[str], runs: int) -> list[str]:
+    """Return lines on the statuses of failed runs, of all ``runs`` of the suite."""
     return [
-        f"Not measured: {len(ended)} of {count_of(runs, 'run')} ({_counted(statuses)})",
-        *named[:_MOST],
-        *([f"  and {more} more, see the report"] if more > 0 else []),
+        f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({_counted(failed)}), "
+        "see the report",
         "These runs count as done. To repeat them, add --config retry="
-        + ",".join(dict.fromkeys(statuses)),
+        + ",".join(dict.fromkeys(failed)),
     ]
 
 
-def unfinished(
-    statuses: Sequence[str], searches: int, interrupted: Sequence[str], command: str, report: str
-) -> list[str]:
+def unfinished(statuses: Sequence[str], searches: int, command: str, report: str) -> list[str]:
     """Say in three lines what was measured, what is missing and which command goes on.
 
-    ``statuses``: of every run of the suite, "" of those without a record; ``searches``: number of
-    largest batches that are not found; ``interrupted``: labels of runs that left no record;
-    ``command``: this call, quoted for a shell; ``report``: its path, "" without one.
+    ``statuses``: of every run of the suite, "" for runs without a record; ``searches``: number of
+    unfinished searches for the largest batch; ``command``: this call, quoted for a shell;
+    ``report``: its path, "" without one.
     """
     done = [status for status in statuses if status]
     failed = _counted(status for status in done if is_failure(status))
     where = f"; tables and report hold them: {report}" if report and done else ""
     missing = {"run": len(statuses) - len(done), "search": searches}
     counts = [count_of(number, kind) for kind, number in missing.items() if number]
-    begun = ", ".join(map(_one_line, interrupted[:_MOST]))
-    begun += f" and {len(interrupted) - _MOST} more" if len(interrupted) > _MOST else ""
     return [
         f"Measured: {len(done)} of {count_of(len(statuses), 'run')}"
         + (f" ({failed})" if failed else "")
         + where,
-        f"Missing: {', '.join(counts) or 'no run, but checks or tables'}"
-        + (f"; interrupted: {begun}" if begun else ""),
+        f"Missing: {', '.join(counts) or 'no run, but checks or tables'}",
         f"To go on: {command}",
     ]
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def _counted(statuses: Iterable[str]) -> str:

@@ -10,7 +10,6 @@ it prints a line for each job, and Snakemake's errors and warnings. Dry runs, ``
 from __future__ import annotations
 
 import contextlib
-import io
 import logging
 import os
 import sys
@@ -54,21 +53,18 @@ class LogHandler(LogHandlerBase):
     def __post_init__(self) -> None:
         asked = self.common_settings
         self._stream = sys.stdout if asked.stdout else sys.stderr
-        if isinstance(self._stream, io.TextIOWrapper):  # escape characters that the encoding lacks
-            self._stream.reconfigure(errors="backslashreplace")
         self._all = bool(asked.dryrun or asked.verbose or asked.debug_dag)
         self._view: Any = None
         self._is_terminal = self._stream.isatty() and os.environ.get("TERM") != "dumb"
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print the visible part of a record. A vanished terminal stops no measurement."""
-        with contextlib.suppress(OSError):
-            try:
-                self._emit(record)
-            except OSError:
-                raise
-            except Exception:
-                self.handleError(record)
+        """Print the visible part of a record."""
+        try:
+            self._emit(record)
+        except OSError:
+            pass  # a vanished terminal stops no measurement
+        except Exception:
+            self.handleError(record)
 
     def _emit(self, record: logging.LogRecord) -> None:
         event = str(getattr(record, "event", None) or "")

@@ -64,7 +64,7 @@ def encoded(
     """Return (batch, sequence, hidden) after the last layer; ``dropouts`` are DROPOUTS_OF_A_LAYER
     keys for each."""
     epsilon, rate = hyper["layer_norm_epsilon"], hyper["dropout"]
-    mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: may be attended to
+    mask = batch["attention_mask"].astype(bool)[:, None, None, :]  # True: visible to attention
     x = cut(x, hyper)
     for name in (f"{prefix}layers.{layer}" for layer in range(hyper["layers"])):
         y = joined(x, hyper)
@@ -93,7 +93,7 @@ def vocabulary_logits(
 
 
 class EncoderDefinition(ModelDefinition):
-    """Definition of an encoder whose layers can be shared out among ranks: matrices COLUMNS are
+    """Definition of an encoder whose layers can be sharded over ranks: matrices COLUMNS are
     split by columns, ROWS by rows."""
 
     COLUMNS = ("attention.query", "attention.key", "attention.value", "intermediate")

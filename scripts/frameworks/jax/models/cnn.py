@@ -28,7 +28,7 @@ def _average_pool(layer: Layer, x: Array) -> Array:
 
 
 def _windows(layer: Layer, extra: Tuple[int, int]) -> Tuple[Any, Any, Any]:
-    """Return sizes, strides and padding; ``extra``: more of that below and on the right."""
+    """Return sizes, strides and padding; ``extra``: additional padding below and on the right."""
     kernel, stride, padding = layer.window
     padded = [(0, 0), *((padding, padding + more) for more in extra), (0, 0)]
     return (1, kernel, kernel, 1), (1, stride, stride, 1), padded

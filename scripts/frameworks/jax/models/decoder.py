@@ -76,7 +76,8 @@ def _attention(
     cache: Optional[Cache],
 ) -> Array:
     """Return the attention of (batch, sequence, hidden), in the same shape. Each position sees
-    itself and earlier ones; a single one also sees the cache, which takes in all."""
+    itself and earlier positions; a single position also sees the cache. All keys and values enter
+    the cache."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     every = dense(parameters, f"{name}.query_key_value", x)
     query, key_of_token, value = _heads(every, hyper)
@@ -88,8 +89,8 @@ def _attention(
         if x.shape[1] == 1:
             positions, (key_of_token, value) = cache.length[None], cache.kept[name]
             of_keys = jnp.arange(key_of_token.shape[1])
-    # The heads of queries that share one of keys become more rows of the same matmul, so that
-    # nothing is copied for them: one such row a position.
+    # Query heads that share a key head become further rows of one matmul, so that keys are not
+    # copied: each head has one row per position.
     query = jnp.swapaxes(query.reshape(*x.shape[:2], groups, heads // groups, -1), 2, 3)
     rows = query.reshape(x.shape[0], -1, *key_of_token.shape[2:])
     seen = jnp.repeat(positions, heads // groups)[:, None] >= of_keys
@@ -100,7 +101,8 @@ def _attention(
 
 def _heads(every: Array, hyper: Hyper) -> List[Array]:
     """Return queries, keys and values (batch, sequence, heads, size) from (batch, sequence,
-    columns). Of ranks that share them out, each has its own heads of all three side by side."""
+    columns). Where ranks shard the heads, each rank's heads of queries, keys and values are
+    adjacent."""
     ranks = hyper[SHARING].ranks if SHARING in hyper else 1
     heads, groups = hyper["heads"] // ranks, hyper["key_value_heads"] // ranks
     positions = every.shape[:2]
@@ -132,7 +134,7 @@ def following(
     parameters: Arrays, token_ids: Array, cache: Cache, hyper: Hyper, dtype: Any
 ) -> Tuple[Array, Cache]:
     """Return logits (batch, vocabulary) of the token after ``token_ids`` (batch, sequence), which
-    continue those in ``cache``, and the extended cache. Several tokens need an empty cache."""
+    continue the tokens in ``cache``, and the extended cache. Several tokens need an empty cache."""
     extended = Cache(dict(cache.kept), cache.length)
     x = _hidden(parameters, token_ids, hyper, dtype, None, extended)
     after = extended._replace(length=cache.length + token_ids.shape[1])
@@ -190,8 +192,8 @@ def _logits(parameters: Arrays, x: Array, hyper: Hyper) -> Array:
 
 class Generator:
     """Continues ``prompts`` (batch, sequence) by up to ``count`` tokens. ``is_compiled``: whether
-    passes, over the prompts and over one token, are programs, to which the cache is donated. They
-    are compiled here for all shapes that are timed."""
+    the passes over the prompts and over one token are compiled programs, to which the cache is
+    donated. They are compiled here for all timed shapes."""
 
     def __init__(
         self,
@@ -206,7 +208,7 @@ class Generator:
         (device,) = prompts.devices()
 
         def follow(parameters: Arrays, kept: Any, used: Array, tokens: Array) -> Any:
-            """Return the tokens that follow, (batch,), what they were chosen by, and the cache."""
+            """Return the next tokens (batch,), the logits they were chosen by, and the cache."""
             cache = Cache(kept, used)
             tokens = tokens.reshape(batch, -1)
             logits, (kept, used) = following(parameters, tokens, cache, hyper, dtype)
@@ -258,7 +260,8 @@ class Definition(ModelDefinition):
         return transformers.decoder(self.hyper)
 
     def heads_of(self, hyper: Hyper) -> Dict[str, Sequence[int]]:
-        """Return the numbers of heads side by side in a projection, one for each kind of head."""
+        """Return the numbers of adjacent heads in a projection, one number for each kind of
+        head."""
         kept = hyper["key_value_heads"]
         return {"attention.query_key_value": (hyper["heads"], kept, kept)}
 

@@ -24,8 +24,8 @@ from .layers import Arrays, Hyper, Key, cross_entropy, dense, keys
 
 
 def _noise(draws: Array, vocabulary: int) -> Array:
-    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
-    prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), computed from one draw
+    per prediction."""
     mixed = draws.astype(jnp.uint32)[..., None] ^ jnp.arange(
         vocabulary, dtype=jnp.uint32
     ) * np.uint32(WORD)

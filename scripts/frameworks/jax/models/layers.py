@@ -1,7 +1,7 @@
 """Layers of the models: pure functions of parameters and activations.
 
-Mixed precision is that of the activations: matmuls cast their weights to the dtype of ``x``.
-Statistics, softmax and loss are computed in float32, as in jmp's policy
+In mixed precision, activations have the narrow dtype, and matmuls cast their weights to the dtype
+of ``x``. Statistics, softmax and loss are computed in float32, as in jmp's policy
 ``params=float32,compute=bfloat16,output=float32`` and in Flax's ``dtype`` argument."""
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from jax import Array, lax
 from networks import Layer, Weight
 from networks.losses import total_loss
 
-Arrays = Dict[str, Array]  # by the names that all frameworks share
+Arrays = Dict[str, Array]  # arrays by the names that all frameworks share
 Hyper = Dict[str, Any]  # hyper-parameters of a model
-Key = Optional[Array]  # of random numbers; None in inference, which drops nothing
+Key = Optional[Array]  # key of random numbers; None in inference, which has no dropout
 
-#: Beside a model's hyper-parameters: how ranks share its layers out, where they do.
+#: Key next to a model's hyper-parameters: how ranks shard its layers, if they do.
 SHARING = "sharing"
 
 
@@ -29,8 +29,8 @@ def drawn(
     random: Optional[np.random.Generator] = None,
     trained: bool = True,
 ) -> Dict[str, np.ndarray]:
-    """Return the initial parameters, or if not ``trained`` the running statistics, by name. The
-    latter need no ``random`` numbers."""
+    """Return the initial parameters, or if not ``trained`` the running statistics, by name. Running
+    statistics need no ``random`` numbers."""
     return {name: _drawn(w, random) for name, w in weights.items() if w.trained == trained}
 
 
@@ -73,7 +73,7 @@ def batch_norm(
 ) -> Tuple[Array, Arrays]:
     """Return normalised channels and the next running statistics. In training, the batch's
     statistics are used and mixed into the running ones with the share ``layer.momentum``, the
-    variance without bias, as in ``torch.nn.BatchNorm2d``."""
+    running variance unbiased, as in ``torch.nn.BatchNorm2d``."""
     name = layer.name
     mean, variance = f"{name}.running_mean", f"{name}.running_var"
     wide = x.astype(jnp.float32)
@@ -115,7 +115,7 @@ def rms_norm(parameters: Arrays, name: str, x: Array, epsilon: float) -> Array:
 def attention(
     query: Array, key: Array, value: Array, mask: Array, rate: float, random: Key
 ) -> Array:
-    """Return the attention, in the shape (batch, sequence, heads, size). Positions where ``mask``,
+    """Return the attention (batch, sequence, heads, size). Positions where ``mask``,
     broadcast to (batch, heads, sequence, sequence), is False are not attended to; the masks for
     dropout of the probabilities are drawn from ``random``.
 
@@ -129,8 +129,8 @@ def attention(
 
 
 def relu(x: Array) -> Array:
-    """Return ``jax.nn.relu`` that keeps a NaN on CPUs. There, XLA's kernels make zero of the
-    maximum of NaN and zero where a sum follows (jaxlib 0.10.2), and a diverged run had finite
+    """Return ``jax.nn.relu`` that keeps a NaN on CPUs. There, XLA's kernels return zero for the
+    maximum of NaN and zero where a sum follows (jaxlib 0.10.2), so that a diverged run had finite
     losses."""
     return jnp.where(x <= 0, jnp.zeros_like(x), x)
 

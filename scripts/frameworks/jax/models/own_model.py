@@ -1,5 +1,5 @@
-"""A model that the user brings, as a definition: parameters and a function, or a module of Flax,
-Linen or NNX, made by a file."""
+"""A user's own model as a definition: a file makes parameters and a function, or a module of Flax
+(Linen or NNX)."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from .layers import Arrays, Key
 #: Parameters, running statistics, and a function of them, inputs and a key, which is None in
 #: inference. It returns outputs and the next statistics.
 Parts = Tuple[Any, Any, Callable[..., Tuple[Any, Any]]]
-#: Arguments by which a Linen module is told that it trains, and their value then.
+#: Arguments that tell a Linen module that it trains, and their values in training.
 _MODES = {"train": True, "training": True, "is_training": True, "deterministic": False}
 
 
 class Definition(OwnDefinition):
-    """Parameters and batch are dictionaries by the paths of their arrays."""
+    """Definition whose parameters and batch are dictionaries by the paths of their arrays."""
 
     OPTIMIZERS, LIBRARY = optax.GradientTransformation, "Optax"
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         if is_mixed(case.precision):
-            raise Unsupported("JAX has no mixed precision of its own: the model itself must say it")
+            raise Unsupported("JAX has no mixed precision of its own: the model itself must set it")
         super().__init__(case, model_config, rank_context)
 
     def _first(self, inputs: Any) -> Any:
         return jax.tree.leaves(inputs)[0]
 
     def _drawn(self, seed: int) -> Tuple[Any, Any, Any, Any]:
-        with jax.enable_x64(False):  # in float64 it would draw other numbers
+        with jax.enable_x64(False):  # with float64 enabled, it would draw other numbers
             return self._made(jax.random.PRNGKey(seed))
 
     def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
@@ -51,7 +51,7 @@ class Definition(OwnDefinition):
     def parameters(self, random: np.random.Generator) -> Dict[str, np.ndarray]:
         seed, dropout = self.rank_context.seed, self._own.get("dropout", True)
         model, inputs, _, self._loss = self._drawn(seed)
-        with jax.enable_x64(False):  # as above
+        with jax.enable_x64(False):  # with float64 enabled, it would draw other numbers
             parameters, statistics, self._apply = _parts(model, inputs, seed, dropout)
         flat, self._parameter_tree = self._flat(parameters)
         self._statistics, self._statistics_tree = self._flat(statistics)
@@ -120,7 +120,7 @@ def _parts(model: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
     if isinstance(model, tuple) and len(model) == 2 and callable(model[1]):
         function = model[1]
         return model[0], {}, lambda own, kept, some, key: (function(own, some), kept)
-    # What the user's file has imported: some versions of Flax break where both are.
+    # Only what the user's file has imported: some versions of Flax break if both are imported.
     linen, nnx = (sys.modules.get(f"flax.{name}") for name in ("linen", "nnx"))
     if linen and isinstance(model, linen.Module):
         return _linen_parts(linen, model, inputs, seed, dropout)
@@ -133,7 +133,8 @@ def _parts(model: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
 
 
 def _arguments(inputs: Any) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-    """Return inputs as arguments: those of a tuple one by one, those of a dictionary by name."""
+    """Return inputs as arguments: elements of a tuple one by one, values of a dictionary by
+    name."""
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
     return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,)), {}
@@ -162,7 +163,7 @@ def _linen_parts(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool)
         variables = {"params": own, **kept}
         if key is None:
             return call(module.apply, variables, some, train=False), kept
-        rngs = {"params": key, "dropout": key}  # streams of other names follow the first
+        rngs = {"params": key, "dropout": key}  # streams with other names derive from the first
         outputs, changed = call(
             module.apply, variables, some, train=True, rngs=rngs, mutable=[*kept]
         )

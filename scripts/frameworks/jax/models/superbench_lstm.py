@@ -21,7 +21,7 @@ def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
         parameters[f"lstm.weight_{kind}_l{layer}"].astype(x.dtype) for kind in ("ih", "hh")
     )
     biases = parameters[f"lstm.bias_ih_l{layer}"] + parameters[f"lstm.bias_hh_l{layer}"]
-    # those of all steps in one matmul: only what comes from the step before needs that step
+    # input matmuls of all steps in one: only the recurrent part needs the previous step
     entering = jnp.matmul(x, inner) + biases.astype(x.dtype)
 
     def step(carry: Tuple[Array, Array], entering: Array) -> Tuple[Tuple[Array, Array], Array]:
@@ -32,7 +32,7 @@ def _layer(parameters: Arrays, layer: int, x: Array) -> Array:
         output = (jax.nn.sigmoid(read) * jnp.tanh(cell)).astype(x.dtype)
         return (output, cell), output
 
-    # zeros made of x: in a program over several ranks they must be each rank's own, as x is
+    # zeros derived from x, so that in a program over several ranks they vary by rank, like x
     zeros = jnp.zeros_like(entering[0, :, : recurrent.shape[0]])
     return lax.scan(step, (zeros, zeros.astype(jnp.float32)), entering)[1]
 

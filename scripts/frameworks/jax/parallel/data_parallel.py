@@ -2,7 +2,7 @@
 
 A compiled step is one program over all devices (``jax.shard_map``), in which each rank computes on
 its own batch with its own statistics, as DistributedDataParallel does, and XLA sees the all-reduce.
-With plain ``jit`` and shardings batch normalisation would be that of the global batch."""
+With plain ``jit`` and shardings, batch normalisation would use the global batch."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec, Sharding, SingleDev
 Function = Callable[..., Any]
 
 AXIS = "rank"
-SHARED = PartitionSpec()  # the same in every rank
-OWN = PartitionSpec(AXIS)  # each rank's own, side by side along the first axis
+SHARED = PartitionSpec()  # arrays that are the same in every rank
+OWN = PartitionSpec(AXIS)  # arrays of all ranks, concatenated along the first axis
 
 
 def join(rank_context: RankContext) -> None:
@@ -27,7 +27,7 @@ def join(rank_context: RankContext) -> None:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.distributed.initialize(
         coordinator_address=rank_context.addresses[0],
-        coordinator_bind_address=rank_context.addresses[0],  # else that of every interface
+        coordinator_bind_address=rank_context.addresses[0],  # by default every interface
         num_processes=rank_context.world_size,
         process_id=rank_context.rank,
         local_device_ids=None if rank_context.accelerator == "cpu" else [rank_context.local_rank],
@@ -45,13 +45,13 @@ def like(leaf: jax.Array, array: np.ndarray) -> jax.Array:
     own = local(leaf)
     if array.dtype.kind == "V":  # numpy writes bfloat16 as bytes
         array = array.view(own.dtype)
-    # own memory: that of the file's array would be given away with the state
+    # a copy, because the memory is donated with the state
     part = jax.device_put(jnp.array(array), own.sharding)
     return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, [part])
 
 
 class Ranks:
-    """The collectives over all ranks, on arrays of which each rank holds its own."""
+    """Collectives over all ranks; each rank has its own array."""
 
     def __init__(self) -> None:
         devices = sorted(jax.devices(), key=lambda device: device.process_index)
@@ -79,11 +79,11 @@ class Ranks:
 
     def average(self, tree: Any) -> Any:
         """Return the mean of every array over the ranks. JAX has no collective outside a compiled
-        program: with or without ``jit``, this one is compiled."""
+        program: this one is compiled with or without ``jit``."""
         return local(self._mean(jax.tree.map(self.stacked, tree)))
 
     def averaging(self, tree: Any) -> jax.stages.Compiled:
-        """Return the program of :meth:`average` for such a ``tree``."""
+        """Return the program of :meth:`average` for trees like ``tree``."""
         return jax.jit(self._mean).lower(jax.tree.map(self.stacked, tree)).compile()
 
     def summing(self, tree: Any) -> Callable[[], Any]:
@@ -92,13 +92,13 @@ class Ranks:
         return lambda: self._sum(stacked)
 
     def total(self, value: float) -> float:
-        """Sum of ``value`` over the ranks, in float64."""
+        """Return the sum of ``value`` over the ranks, in float64."""
         with jax.enable_x64(True):
             return float(local(self._sum(self.stacked(jnp.float64(value)))))
 
 
 def options_of(device: jax.Device) -> Dict[str, Any]:
-    """Return compiler options for programs over several such devices."""
+    """Return compiler options for programs over several devices like this one."""
     if device.platform == "cpu":
         return {}
     # JAX's GPU performance tips: overlaps the collectives with the backward pass
@@ -106,7 +106,7 @@ def options_of(device: jax.Device) -> Dict[str, Any]:
 
 
 def stack_parts(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
-    """Return the batches of micro-steps, of numpy or on the device, along a new first axis."""
+    """Stack the batches of micro-steps, in numpy or on the device, along a new first axis."""
     return {
         name: (jnp if isinstance(array, jax.Array) else np).stack([part[name] for part in parts])
         for name, array in parts[0].items()
@@ -114,11 +114,11 @@ def stack_parts(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
 
 
 class Arrangement:
-    """Placement of arrays and transformation of functions: those of a rank by itself, which may
-    average over ``ranks`` outside of its programs."""
+    """Placement of arrays and transformation of functions for a single rank, which may average over
+    ``ranks`` outside of its programs."""
 
     def __init__(self, device: jax.Device, ranks: Optional[Ranks]) -> None:
-        self.options: Dict[str, Any] = {}  # of the compiler
+        self.options: Dict[str, Any] = {}  # options of the compiler
         self._sharding, self._ranks = SingleDeviceSharding(device), ranks
 
     def share(self, tree: Any) -> Any:
@@ -137,19 +137,20 @@ class Arrangement:
         return self.share(init(parameters))
 
     def batch(self, arrays: Dict[str, Any], is_stacked: bool = False) -> Any:
-        """Place this rank's batch; ``is_stacked``: those of all micro-steps, along a first axis."""
+        """Place this rank's batch; ``is_stacked``: whether the batches of all micro-steps are
+        stacked along a first axis."""
         return self.own(arrays)
 
     def gathering(self, forward: Function) -> Function:
-        """Return ``forward`` as a function of the parameters as they are stored."""
+        """Return ``forward`` as a function of the stored parameters."""
         return forward
 
     def sharing(self, differentiate: Function) -> Function:
-        """Return ``differentiate`` with gradients as the parameters are kept."""
+        """Return ``differentiate`` with gradients placed like the parameters."""
         return differentiate
 
     def results(self, function: Function, arguments: Any) -> Any:
-        """Return shardings of what ``function`` gives; None: XLA finds them itself."""
+        """Return the shardings of the results of ``function``; None where XLA chooses them."""
         return None
 
     def heads(self, name: str) -> Tuple[int, ...]:
@@ -193,12 +194,12 @@ class Together(Arrangement):
         return jax.lax.pcast(tree, AXIS, to="varying")
 
     def average(self, tree: Any) -> Any:
-        # one all-reduce each: XLA combines them as it sees fit
+        # one all-reduce per array; XLA combines them
         return jax.tree.map(lambda array: jax.lax.pmean(array, AXIS), tree)
 
     def whole(self, function: Function, results: Any) -> Function:
-        """Return the program over all ranks of which ``function`` is one rank's part; JAX refuses
-        one whose SHARED results it cannot prove to be the same in every rank."""
+        """Return the program over all ranks whose part in one rank is ``function``. JAX refuses a
+        program whose SHARED results are not provably the same in every rank."""
         return jax.shard_map(
             function, mesh=self._mesh, in_specs=(SHARED, OWN, OWN), out_specs=results
         )

@@ -2,8 +2,8 @@
 say which rank has which part of them, and XLA inserts the collectives.
 
 A definition that can be sharded says which projections of its layers are cut by columns and which
-by rows (``COLUMNS``, ``ROWS``), which of them have heads side by side (``heads_of``), and where
-activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
+by rows (``COLUMNS``, ``ROWS``), which of them concatenate several kinds of heads (``heads_of``),
+and where activations are cut and joined (:func:`layers.cut`, :func:`layers.joined`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..models.layers import Arrays
 from ..steps import Differentiate, Forward, Own
 from .data_parallel import Arrangement, Function, options_of
 
-#: The mesh has these axes and the one of tensors, some with a single device. Replicas have samples
+#: The mesh has these axes and a tensor axis; some axes have a single device. Replicas have samples
 #: of their own; those along `fsdp` share their parameters.
 REPLICAS = (DATA, FSDP)
 WHOLE = PartitionSpec()
@@ -31,7 +31,7 @@ WHOLE = PartitionSpec()
 class Sharding(Arrangement):
     """Arrangement of all ranks, each of which has its part of the parameters.
 
-    Arrays, and programs ``function(shared, own, batch)``, are common to all ranks."""
+    Arrays and programs ``function(shared, own, batch)`` span all ranks."""
 
     def __init__(self, case: Case, definition: Any) -> None:
         """Raise :class:`Unsupported` without a compiler, or where heads or the sequence are no
@@ -44,7 +44,7 @@ class Sharding(Arrangement):
         extents = (layout.data, layout.fsdp, layout.tensor)
         self.mesh = Mesh(np.array(devices).reshape(extents), (*REPLICAS, TENSOR))
         self.options = options_of(devices[0])
-        self._ranks = None  # loss and gradients already are means over the samples of all ranks
+        self._ranks = None  # loss and gradients are already means over the samples of all ranks
         #: Gathers an array, a parameter or its gradient, in every rank. All ranks must call this.
         self.gather = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
         self._definition = definition
@@ -53,8 +53,8 @@ class Sharding(Arrangement):
 
     @property
     def settings(self) -> Dict[str, Any]:
-        """Sizes of the mesh above 1, and whether sequence parallelism applies, as JSON values for
-        the record."""
+        """Return the sizes of the mesh above 1, and whether sequence parallelism applies, as JSON
+        values for the record."""
         sizes = {name: size for name, size in self.mesh.shape.items() if size > 1}
         return {**sizes, "sequence_parallel": TENSOR in sizes}
 
@@ -75,7 +75,7 @@ class Sharding(Arrangement):
         return jax.lax.with_sharding_constraint(x, NamedSharding(self.mesh, spec))
 
     def share(self, parameters: Dict[str, np.ndarray]) -> Arrays:
-        """Return this rank's part of each of ``parameters``, which are whole. Raises
+        """Return this rank's part of each array of ``parameters``. Raises
         :class:`Unsupported` where an extent is no multiple of the ranks."""
         self._specs = {name: self._spec(name, array) for name, array in parameters.items()}
         return {name: self._placed(array, self._specs[name]) for name, array in parameters.items()}
@@ -86,8 +86,8 @@ class Sharding(Arrangement):
 
     def _spec(self, name: str, array: np.ndarray) -> PartitionSpec:
         """Return the sharding of a parameter. A projection's columns or rows are sharded over the
-        tensor group, the first other axis that can be over the others; an array without one is
-        whole in each rank."""
+        tensor group, the first other divisible axis over the remaining ranks; an array without such
+        an axis is whole in each rank."""
         axes: List[Optional[str]] = [None] * array.ndim
         projection, ranks = _projection(name), self.ranks
         if ranks > 1 and projection in self._definition.COLUMNS:
@@ -105,8 +105,8 @@ class Sharding(Arrangement):
         return PartitionSpec(*axes)
 
     def heads(self, name: str) -> Tuple[int, ...]:
-        """Return where the heads of the model are in a projection that has several kinds of them
-        side by side: the heads of all kinds that belong to a rank are adjacent."""
+        """Return the order of heads in a projection that has several kinds of heads: a rank's heads
+        of all kinds are adjacent."""
         kinds = self._heads.get(_projection(name), ())
         if self.ranks == 1 or len(kinds) < 2:
             return ()
@@ -117,7 +117,7 @@ class Sharding(Arrangement):
         return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE), tree)
 
     def batch(self, arrays: Dict[str, np.ndarray], is_stacked: bool = False) -> Arrays:
-        """Place the batches of all ranks side by side."""
+        """Concatenate the batches of all ranks."""
         axis = int(is_stacked)
         sharding = NamedSharding(self.mesh, PartitionSpec(*[None] * axis, REPLICAS))
 
@@ -145,11 +145,11 @@ class Sharding(Arrangement):
 
     @property
     def output_sharding(self) -> NamedSharding:
-        """Return the sharding of outputs: each replica has those of its samples."""
+        """Return the sharding of outputs: each replica has the outputs of its samples."""
         return NamedSharding(self.mesh, PartitionSpec(REPLICAS))
 
     def vary(self, tree: Arrays) -> Arrays:
-        """Return arrays sharded as the parameters of their names are."""
+        """Return arrays sharded like the parameters of the same names."""
         return {name: self._constrained(array, self._specs[name]) for name, array in tree.items()}
 
     def gathering(self, forward: Forward) -> Forward:
@@ -182,9 +182,9 @@ class Sharding(Arrangement):
 def require_multiples(
     definition: Any, hyper: Dict[str, Any], length: Optional[int], ranks: int
 ) -> None:
-    """Raise :class:`Unsupported` where ``ranks`` cannot share heads and sequence out."""
+    """Raise :class:`Unsupported` where heads or sequence cannot be sharded over ``ranks``."""
     if not hasattr(definition, "heads_of"):
-        raise Unsupported("the model's definition does not say how ranks share it out")
+        raise Unsupported("the model's definition does not say how to shard it over ranks")
     for heads in (count for counts in definition.heads_of(hyper).values() for count in counts):
         if heads % ranks:
             raise Unsupported(f"{heads} attention heads cannot be sharded over {ranks} ranks")

@@ -48,7 +48,7 @@ class Attention(M.Module):
         self.key = M.Linear(hidden, hidden)
         self.value = M.Linear(hidden, hidden)
         self.output = M.Linear(hidden, hidden)
-        self.dropout = M.Dropout(hyper["dropout"])  # of the attention probabilities
+        self.dropout = M.Dropout(hyper["dropout"])  # on attention probabilities
         self.scores = Multiplication(transpose_b=True)
         self.context = Multiplication()
 
@@ -100,7 +100,7 @@ class Bert(M.Module):
             return
         self.transform = M.Linear(hidden, hidden)
         self.transform_norm = M.LayerNorm(hidden, hyper["layer_norm_epsilon"])
-        # the decoder's weight is the token embedding, its bias is its own
+        # the decoder's weight is the token embedding; its bias is a separate parameter
         self.decoder = Multiplication(transpose_b=True)
         self.decoder_bias = megengine.Parameter([0.0] * hyper["vocabulary"], dtype="float32")
         self.next_sentence = M.Linear(hidden, 2)
@@ -126,8 +126,8 @@ class Bert(M.Module):
 def _at_positions(x: Tensor, positions: Tensor) -> Tensor:
     """Return the values (batch, sequence, hidden) at positions (batch, predictions).
 
-    Not by ``F.gather``, which at the default ``async_level`` finds its own indices out of bounds on
-    CPUs (1.13.0)."""
+    ``F.gather`` cannot be used: at the default ``async_level`` it finds its own indices out of
+    bounds on CPUs (1.13.0)."""
     batch, count = positions.shape
     rows = megengine.tensor(np.arange(batch, dtype="int32").repeat(count))
     return x[rows, F.flatten(positions)].reshape(batch, count, -1)

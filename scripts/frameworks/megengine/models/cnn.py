@@ -41,13 +41,13 @@ def max_pool_of_repeated(layer: Layer) -> Operation:
 
 
 def _padded(x: Tensor, layer: Layer) -> Tensor:
-    """Return ``x`` with a margin that is never the largest."""
+    """Return ``x`` padded with values that are never the largest."""
     sides = ((layer.padding, layer.padding + more) for more in layer.extra)
     return F.nn.pad(x, ((0, 0), (0, 0), *sides), constant_value=-3e38)
 
 
 def adaptive_average_pool(layer: Layer) -> Operation:
-    # F.adaptive_avg_pool2d has windows of one size, whatever the extents
+    # not F.adaptive_avg_pool2d, whose windows all have one size
     size = layer.size
     rows, columns = (
         [slice(i * extent // size, -(-(i + 1) * extent // size)) for i in range(size)]
@@ -84,7 +84,7 @@ FUNCTIONS: Dict[str, Callable[[Layer], Operation]] = {
     "relu6": lambda layer: F.relu6,
     "max_pool": max_pool,
     "max_pool_of_repeated": max_pool_of_repeated,
-    # "average": with the padding
+    # "average" includes the padding
     "average_pool": lambda layer: lambda x: F.avg_pool2d(x, *layer.window, mode="average"),
     "adaptive_average_pool": adaptive_average_pool,
     "global_average_pool": lambda layer: lambda x: x.mean((2, 3)),
@@ -113,7 +113,8 @@ class CNN(M.Module):
             return getattr(self, layer.name) if layer.op in MODULES else FUNCTIONS[layer.op](layer)
 
         plans = {mode: schedule(network, mode).bound(operation) for mode in (True, False)}
-        self._plan_of = plans.__getitem__  # in a dictionary MegEngine would find the layers again
+        # kept as a method, because MegEngine would find the layers in a dictionary again
+        self._plan_of = plans.__getitem__
 
     def forward(self, images: Tensor) -> Tuple[Tensor, ...]:
         calls, places, outputs = self._plan_of(self.training)
@@ -126,8 +127,8 @@ class CNN(M.Module):
 
 
 def _with_repeated(network: LayerGraph) -> LayerGraph:
-    """Return ``network`` with max pools of what other max pools repeat as operations of their
-    own."""
+    """Return ``network`` with a separate operation for max pools whose input another max pool has
+    repeated."""
     repeated: Set[str] = set()
     layers = []
     for layer in network.layers:

@@ -62,7 +62,7 @@ class Attention(nn.Cell):
         self.key = dense(hidden, hidden, hyper)
         self.value = dense(hidden, hidden, hyper)
         self.output = dense(hidden, hidden, hyper)
-        self.dropout = nn.Dropout(p=hyper["dropout"])  # of the attention probabilities
+        self.dropout = nn.Dropout(p=hyper["dropout"])  # on attention probabilities
         self.scores = ops.BatchMatMul(transpose_b=True)
         self.context = ops.BatchMatMul()
 
@@ -87,7 +87,7 @@ class Layer(nn.Cell):
         self.intermediate = dense(hyper["hidden"], hyper["intermediate"], hyper)
         self.output = dense(hyper["intermediate"], hyper["hidden"], hyper)
         self.output_norm = normalization(hyper)
-        # one each: in a graph, two calls of one have the same masks
+        # separate layers, because in a graph two calls of one layer have the same masks
         self.attention_dropout = nn.Dropout(p=hyper["dropout"])
         self.output_dropout = nn.Dropout(p=hyper["dropout"])
 
@@ -116,7 +116,7 @@ class Bert(nn.Cell):
             return
         self.transform = dense(hidden, hidden, hyper)
         self.transform_norm = normalization(hyper)
-        # the decoder's weight is the token embedding, its bias is its own
+        # the decoder's weight is the token embedding; its bias is a separate parameter
         self.decoder = ops.MatMul(transpose_b=True)
         self.decoder_bias = Parameter(ops.zeros(hyper["vocabulary"]), name="decoder_bias")
         self.next_sentence = dense(hidden, 2, hyper)
@@ -154,7 +154,7 @@ class Definition(Base):
         """Return the sum of the mean cross-entropies of the heads."""
         if "classes" in hyper:
             return ops.cross_entropy(outputs[0], batch["labels"])
-        if hyper.get("head") == "span":  # the classes are the tokens
+        if hyper.get("head") == "span":  # begin and end are classified over the tokens
             scores = outputs[0].swapaxes(1, 2)
             return ops.cross_entropy(
                 scores.reshape(-1, scores.shape[-1]), batch["spans"].reshape(-1)

@@ -40,7 +40,7 @@ def convolution(layer: Layer) -> nn.Cell:
 
 
 def batch_norm(layer: Layer) -> nn.Cell:
-    momentum = 1.0 - layer.momentum  # share of the old statistics
+    momentum = 1.0 - layer.momentum  # MindSpore's momentum is the share of the old statistics
     return nn.BatchNorm2d(layer.channels, eps=layer.epsilon, momentum=momentum)
 
 
@@ -148,13 +148,14 @@ class CNN(nn.Cell):
             self._cells[layer.name] = CELLS[layer.op](layer)
         for name, shape in flattened(network).items():
             self._cells[name].flattened = shape
-        #: Cell, numbers of its inputs and of its output, and of what is not wanted afterwards.
+        #: Cell, indices of its inputs and of its output, and indices of values that are freed
+        #: afterwards.
         plan = schedule(network, training)
         calls, self.places, self.outputs = plan.bound(lambda call: self._cells[call.layer.name])
         self.calls = [(cell, *numbers) for cell, *numbers in calls]
 
     def construct(self, images: Tensor) -> Tuple[Tensor, ...]:
-        # images are held anyway; a list whose items change their shapes has no gradient in a graph
+        # filled with the images, because in a graph a list whose items change shape has no gradient
         values = (images,) * self.places
         for cell, sources, output, freed in self.calls:
             x = cell(*[values[number] for number in sources])

@@ -15,7 +15,8 @@ from .bert import table
 
 
 class RMSNorm(nn.Cell):
-    """Over the last axis, written out: MindSpore's RmsNorm has no kernel for CPUs."""
+    """RMS normalization over the last axis, written out: MindSpore's RmsNorm has no kernel for
+    CPUs."""
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -70,7 +71,7 @@ class Attention(nn.Cell):
         columns = (heads + 2 * self.groups) * self.size
         self.query_key_value = dense(hidden, columns, hyper)
         self.output = dense(hidden, hidden, hyper, added=True)
-        self.dropout = nn.Dropout(p=hyper.get("dropout", 0.0))  # of the attention probabilities
+        self.dropout = nn.Dropout(p=hyper.get("dropout", 0.0))  # on attention probabilities
         self.scores = ops.BatchMatMul(transpose_b=True)
         self.context = ops.BatchMatMul()
 
@@ -120,7 +121,7 @@ class Layer(nn.Cell):
         self.attention = Attention(hyper)
         self.feed_forward_norm = normalization(hyper)
         self.feed_forward = FeedForward(hyper)
-        # one each: in a graph, two calls of one have the same masks
+        # separate layers, because in a graph two calls of one layer have the same masks
         self.attention_dropout = nn.Dropout(p=hyper.get("dropout", 0.0))
         self.feed_forward_dropout = nn.Dropout(p=hyper.get("dropout", 0.0))
 
@@ -182,7 +183,7 @@ class Definition(Base):
     def loss(
         outputs: Tuple[Tensor, ...], batch: Dict[str, Tensor], hyper: Dict[str, Any]
     ) -> Tensor:
-        """Return the mean cross-entropy of all tokens; of classes, that of the last token."""
+        """Return the mean cross-entropy of all tokens, or of the last token for classes."""
         logits = outputs[0]
         if "classes" in hyper:
             logits = logits[:, -1]

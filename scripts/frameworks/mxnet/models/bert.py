@@ -22,7 +22,7 @@ def normalization(hyper: Dict[str, Any]) -> nn.LayerNorm:
 
 
 def gelu(F: Any, x: Any) -> Any:
-    """x times the normal distribution's function of x, by erf, not by tanh."""
+    """Return x times the normal distribution function of x, by erf, not by tanh."""
     return F.LeakyReLU(x, act_type="gelu")
 
 
@@ -56,7 +56,7 @@ class Attention(nn.HybridBlock):
         self.key = dense(hidden, hidden)
         self.value = dense(hidden, hidden)
         self.output = dense(hidden, hidden)
-        self.dropout = nn.Dropout(hyper["dropout"])  # of the attention probabilities
+        self.dropout = nn.Dropout(hyper["dropout"])  # on attention probabilities
 
     def hybrid_forward(self, F: Any, x: Any, mask: Any) -> Any:
         query = self._split(F, self.query(x) * self.scale)
@@ -86,7 +86,7 @@ class Layer(nn.HybridBlock):
         self.dropout = nn.Dropout(hyper["dropout"])
 
     def hybrid_forward(self, F: Any, x: Any, mask: Any) -> Any:
-        # not by +, which broadcasts: oneDNN adds arrays of one shape
+        # not +, which broadcasts: oneDNN adds only arrays of equal shape
         x = self.attention_norm(F.elemwise_add(x, self.dropout(self.attention(x, mask))))
         y = self.dropout(self.output(gelu(F, self.intermediate(x))))
         return self.output_norm(F.elemwise_add(x, y))
@@ -115,8 +115,8 @@ class Bert(nn.HybridBlock):
             return
         self.transform = dense(hidden, hidden)
         self.transform_norm = normalization(hyper)
-        # the decoder's weight is the token embedding, its bias is its own; both come to
-        # hybrid_forward because they are attributes
+        # the decoder's weight is the token embedding, its bias a separate parameter; as attributes
+        # both are passed to hybrid_forward
         self.decoder_weight = self.embeddings.token.weight
         self.decoder_bias = self.params.get("decoder_bias", shape=(hyper["vocabulary"],))
         self.next_sentence = dense(hidden, 2)
@@ -166,6 +166,6 @@ class Definition(ModelDefinition):
         )
         if "masked_positions" not in batch:
             return ids
-        # row numbers among those of all sequences: MXNet takes rows of a matrix
+        # row numbers counted over all sequences, because MXNet takes rows of a matrix
         first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
         return (*ids, (first_rows + batch["masked_positions"]).astype(np.int32))

@@ -14,11 +14,11 @@ from networks.schedule import flattened, schedule
 
 from .layers import ModelDefinition, initialized
 
-# On GPUs channels last, which Tensor Cores take without conversions. Convolutions on the CPU have
-# no other layout than channels first; oneDNN reorders it by itself.
+# On GPUs channels are last, which Tensor Cores take without conversions. On the CPU, convolutions
+# only support channels first; oneDNN reorders by itself.
 LAYOUTS = {"cpu": "NCHW", "gpu": "NHWC"}
 
-Operation = Callable[..., Any]  # of mx.nd or mx.sym, and its inputs
+Operation = Callable[..., Any]  # function of mx.nd or mx.sym and the inputs
 
 
 def layout() -> str:
@@ -44,7 +44,7 @@ def convolution(layer: Layer) -> nn.HybridBlock:
 def batch_norm(layer: Layer) -> nn.HybridBlock:
     return nn.BatchNorm(
         axis=_channel_axis(),
-        # MXNet's momentum is the share of the old statistics, PyTorch's that of the new ones
+        # MXNet's momentum is the share of old statistics, PyTorch's the share of new ones
         momentum=1.0 - layer.momentum,
         epsilon=layer.epsilon,
         in_channels=layer.channels,
@@ -59,7 +59,7 @@ def pool(layer: Layer, **options: Any) -> Operation:
 
 
 def max_pool(layer: Layer) -> Operation:
-    # "full", wherever a window begins in the padding, has one more than the description
+    # "full" has one window more than the description if a window begins in the padding
     convention = "full" if any(layer.extra) else "valid"
     return pool(layer, pool_type="max", pooling_convention=convention)
 
@@ -75,7 +75,7 @@ def adaptive_average_pool(layer: Layer) -> Operation:
 
 
 def global_average_pool(layer: Layer) -> Operation:
-    # one row and one column, which Dense takes as they are
+    # one row and one column, which Dense accepts
     options = {"global_pool": True, "pool_type": "avg", "layout": layout()}
     return lambda F, x: F.Pooling(x, kernel=(1, 1), **options)
 
@@ -123,7 +123,7 @@ BLOCKS: Dict[str, Callable[[Layer], nn.HybridBlock]] = {
 }
 OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
     "dropout": lambda layer: lambda F, x: F.Dropout(x, p=layer.rate),
-    # by oneDNN in every dtype, unlike F.relu, which bfloat16 makes several times slower
+    # Activation uses oneDNN in every dtype; F.relu is several times slower in bfloat16
     "relu": lambda layer: lambda F, x: F.Activation(x, act_type="relu"),
     "relu6": lambda layer: lambda F, x: F.clip(x, 0.0, 6.0),
     "max_pool": max_pool,
@@ -131,7 +131,7 @@ OPERATIONS: Dict[str, Callable[[Layer], Operation]] = {
     "adaptive_average_pool": adaptive_average_pool,
     "global_average_pool": global_average_pool,
     "flatten": lambda layer: lambda F, x: F.flatten(x),
-    # by oneDNN, unlike +, which broadcasts
+    # uses oneDNN, unlike +, which broadcasts
     "add": lambda layer: lambda F, x, y: F.elemwise_add(x, y),
     "concatenate": concatenate,
     "channels": channels,
@@ -158,7 +158,7 @@ class CNN(nn.HybridBlock):
                 operations[layer.name] = widened(layer)
             if layer.name in network.outputs and layer.op == "global_average_pool":
                 operations[layer.name] = _flat(operations[layer.name])
-        if layout() == "NCHW":  # else in the order of the shared layout
+        if layout() == "NCHW":  # with channels last the order is already the shared layout's
             for name, shape in flattened(network).items():
                 self._children[name].flattened = shape
         self.plans = {

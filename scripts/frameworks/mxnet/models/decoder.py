@@ -18,7 +18,7 @@ def dense(inputs: int, units: int, hyper: Dict[str, Any]) -> nn.Dense:
 
 
 class RMSNorm(nn.HybridBlock):
-    """Over the last axis."""
+    """RMS normalization over the last axis."""
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Attention(nn.HybridBlock):
         self.size = hidden // self.heads
         self.query_key_value = dense(hidden, (self.heads + 2 * self.groups) * self.size, hyper)
         self.output = dense(hidden, hidden, hyper)
-        self.dropout = nn.Dropout(hyper.get("dropout", 0.0))  # of the attention probabilities
+        self.dropout = nn.Dropout(hyper.get("dropout", 0.0))  # on attention probabilities
 
     def hybrid_forward(self, F: Any, x: Any, later: Any, *angles: Any) -> Any:
         heads, groups = self.heads, self.groups
@@ -70,8 +70,8 @@ class Attention(nn.HybridBlock):
         if angles:
             query, key = rotate(F, query, *angles), rotate(F, key, *angles)
         key, value = (F.reshape(heads, (-3, 0, 0)) for heads in (key, value))
-        # The heads of queries that share one of keys stand one below the other, as more rows of the
-        # same matmul, so that nothing is copied for them: (batch * groups, rows, size).
+        # Query heads that share a key head become further rows of one matmul, (batch * groups,
+        # rows, size), so that keys are not copied.
         query = F.reshape(query * self.size**-0.5, (0, -4, groups, -1, 0, 0))
         query = F.reshape(query, (-3, -3, 0))
         scores = F.batch_dot(query, key, transpose_b=True)
@@ -116,7 +116,7 @@ class Layer(nn.HybridBlock):
         self.dropout = nn.Dropout(hyper.get("dropout", 0.0))
 
     def hybrid_forward(self, F: Any, x: Any, *positions: Any) -> Any:
-        # not by +, which broadcasts: oneDNN adds arrays of one shape
+        # not +, which broadcasts: oneDNN adds only arrays of equal shape
         y = self.attention(self.attention_norm(x), *positions)
         x = F.elemwise_add(x, self.dropout(y))
         return F.elemwise_add(x, self.dropout(self.feed_forward(self.feed_forward_norm(x))))
@@ -153,7 +153,7 @@ class LanguageModel(nn.HybridBlock):
             self.layers.add(Layer(hyper))
         self.norm = normalization(hyper)
         self.head = None
-        if hyper["tied"]:  # comes to hybrid_forward because it is an attribute
+        if hyper["tied"]:  # as an attribute it is passed to hybrid_forward
             self.tied_head = self.embeddings.token.weight
         else:
             self.head = dense(hyper["hidden"], hyper.get("classes", hyper["vocabulary"]), hyper)
@@ -174,7 +174,7 @@ class LanguageModel(nn.HybridBlock):
         return (logits,)
 
     def _positions(self, F: Any, position_ids: Any) -> Tuple[Any, ...]:
-        """Return what all layers take from positions (1, sequence): the mask added to scores
+        """Return what all layers need of positions (1, sequence): the mask added to scores
         and, for rotary positions, cosine and sine of the angles."""
         places = F.cast(position_ids, "float32")
         columns = F.expand_dims(places, axis=2)

@@ -12,7 +12,7 @@ from harness.adapter.layout import INPUTS
 from mxnet.gluon import nn
 from networks.losses import total_loss
 
-ENDINGS = {"gamma": "weight", "beta": "bias"}  # of normalisations, in the shared names
+ENDINGS = {"gamma": "weight", "beta": "bias"}  # shared endings of normalisations' parameters
 INITIALIZERS = {
     "normal": mx.init.Normal,
     "uniform": mx.init.Uniform,
@@ -21,8 +21,8 @@ INITIALIZERS = {
 
 
 def named_parameters(block: nn.Block, prefix: str = "") -> Iterator[Tuple[str, nn.Block, Any]]:
-    """Yield the shared name, block and parameter of each parameter in ``block``. One that several
-    blocks share comes last from the block that made it."""
+    """Yield the shared name, block and parameter of each parameter in ``block``. A parameter that
+    several blocks share is yielded last from the block that created it."""
     for attribute, parameter in block._reg_params.items():
         yield prefix + ENDINGS.get(attribute, attribute), block, parameter
     for name, child in block._children.items():
@@ -38,8 +38,8 @@ def initialized(model: nn.Block, weights: Mapping[str, networks.Weight]) -> nn.B
 
 
 def labels(batch: Dict[str, Any]) -> Dict[str, Any]:
-    """Return the numpy arrays that :func:`loss` takes: classes one after the other, or
-    probabilities of all classes."""
+    """Return the numpy arrays that :func:`loss` takes: a flat array of classes, or probabilities of
+    all classes."""
     named = {name: array for name, array in batch.items() if name not in INPUTS}
     return {
         name: array if array.dtype.kind == "f" else array.reshape(-1).astype(np.int32)
@@ -48,7 +48,7 @@ def labels(batch: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def cross_entropy(logits: Any, labels: Any) -> Any:
-    """Return the mean."""
+    """Return the mean cross-entropy."""
     entropy = mx.gluon.loss.SoftmaxCrossEntropyLoss(sparse_label=labels.ndim == 1)
     return entropy(logits.reshape((-3, 0)) if logits.ndim > 2 else logits, labels).mean()
 

@@ -46,7 +46,7 @@ class Attention(nn.Module):
         self.key = nn.Linear(hidden, hidden)
         self.value = nn.Linear(hidden, hidden)
         self.output = nn.Linear(hidden, hidden)
-        self.dropout = dropout(hyper["dropout"])  # of the attention probabilities
+        self.dropout = dropout(hyper["dropout"])  # on attention probabilities
         self.scores = Multiplication(transpose_b=True)
         self.context = Multiplication()
 
@@ -98,7 +98,7 @@ class Bert(nn.Module):
             return
         self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
-        # the decoder's weight is the token embedding, its bias is its own
+        # the decoder's weight is the token embedding; its bias is a separate parameter
         self.decoder = Multiplication(transpose_b=True)
         self.decoder_bias = nn.Parameter(oneflow.zeros(hyper["vocabulary"]))
         self.next_sentence = nn.Linear(hidden, 2)

@@ -31,7 +31,7 @@ def max_pool(layer: Layer) -> Operation:
 
 
 def average_pool(layer: Layer) -> Operation:
-    # The pool that OneFlow has for channels last leaves padding out of the mean.
+    # OneFlow's pool for channels last excludes padding from the mean.
     return _channels_first(lambda x: F.avg_pool2d(x, *layer.window, count_include_pad=True))
 
 
@@ -40,7 +40,7 @@ def adaptive_average_pool(layer: Layer) -> Operation:
 
 
 def _channels_first(pool: Operation) -> Operation:
-    """Return ``pool``, which has no kernel for channels last, between conversions where needed."""
+    """Wrap ``pool``, which has no kernel for channels last, in conversions where needed."""
     if not channels_last():
         return pool
     return lambda x: pool(x.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
@@ -111,9 +111,9 @@ class CNN(nn.Module):
         super().__init__()
         for layer in network.layers:
             if layer.op in MODULES:
-                # add_module takes no dot, which modules within modules would have in their names
+                # set directly, because add_module refuses names with dots
                 self._modules[layer.name] = MODULES[layer.op](layer)
-        if not channels_last():  # else in the order of the shared layout
+        if not channels_last():  # with channels last the order is already the shared layout's
             for name, shape in flattened(network).items():
                 self._modules[name].flattened = shape
         self.plans = {
@@ -124,7 +124,7 @@ class CNN(nn.Module):
         calls, places, outputs = self.plans[self.training]
         values: Any = [images] + [None] * (places - 1)
         for operation, sources, output, freed in calls:
-            # by name: a graph has modules of its own in the place of these
+            # looked up by name, because a graph replaces the modules
             run = self._modules[operation] if isinstance(operation, str) else operation
             values[output] = run(*[values[number] for number in sources])
             for number in freed:
@@ -145,6 +145,6 @@ def _operation(call: Call) -> Any:
 class Definition(ModelDefinition):
     def build(self) -> nn.Module:
         network = networks.describe(self.model_config)
-        # one kernel, which GPUs alone have
+        # fused into one kernel, which exists on GPUs only
         model = CNN(fused(network) if channels_last() else network)
         return initialized(model, networks.weights(network))

@@ -17,7 +17,7 @@ from .layers import ModelDefinition, dropout, initialized
 
 
 class RMSNorm(nn.Module):
-    """Over the last axis, in float32. OneFlow's own is for GPUs alone."""
+    """RMS normalization over the last axis, in float32. OneFlow's own layer is for GPUs only."""
 
     def __init__(self, size: int, eps: float) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Attention(nn.Module):
         columns = (heads + 2 * self.groups) * self.size
         self.query_key_value = nn.Linear(hidden, columns, bias=hyper["bias"])
         self.output = nn.Linear(hidden, hidden, bias=hyper["bias"])
-        self.dropout = dropout(hyper.get("dropout", 0.0))  # of the attention probabilities
+        self.dropout = dropout(hyper.get("dropout", 0.0))  # on attention probabilities
         self.scores = Multiplication(transpose_b=True)
         self.context = Multiplication()
 
@@ -87,8 +87,8 @@ class Attention(nn.Module):
         value = every[:, self.heads + self.groups :]
         if angles:
             query, key = rotate(query, *angles), rotate(key, *angles)
-        # The heads of queries that share one of keys stand one below the other, as more rows of the
-        # same matmul, so that nothing is copied for them.
+        # Query heads that share a key head become further rows of one matmul, so that keys are not
+        # copied.
         shared = (rows, self.groups, self.heads // self.groups * length, self.size)
         scores = self.scores((query * self.size**-0.5).reshape(*shared), key)
         scores = scores.reshape(rows, self.heads, length, length) + later.to(x.dtype)

@@ -24,15 +24,15 @@ def initialized(model: nn.Module, weights: Mapping[str, networks.Weight]) -> nn.
 
 
 def dropout(rate: float) -> nn.Dropout:
-    # Left to itself every nn.Dropout makes a generator of its own, all with one fixed seed: all
-    # layers of a shape, in all ranks and runs, would drop the same positions.
+    # By default every nn.Dropout creates its own generator, all with one fixed seed: layers of
+    # equal shape would drop the same positions in all ranks and runs.
     return nn.Dropout(rate, generator=oneflow.default_generator)
 
 
 def cross_entropies(logits: Tensor, labels: Tensor) -> Tensor:
     """Return the cross-entropy of each label, a vector."""
     logits = logits.float()
-    if labels.ndim == logits.ndim:  # probabilities
+    if labels.ndim == logits.ndim:  # labels are probabilities
         return -(labels * F.log_softmax(logits, dim=-1)).sum(dim=-1)
     if logits.ndim > 2:
         logits, labels = logits.flatten(0, 1), labels.flatten()

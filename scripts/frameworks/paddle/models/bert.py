@@ -46,14 +46,14 @@ class Attention(nn.Layer):
         super().__init__()
         hidden = hyper["hidden"]
         self.heads = hyper["heads"]
-        self.dropout = hyper["dropout"]  # of the attention probabilities
+        self.dropout = hyper["dropout"]  # on attention probabilities
         self.query = nn.Linear(hidden, hidden)
         self.key = nn.Linear(hidden, hidden)
         self.value = nn.Linear(hidden, hidden)
         self.output = nn.Linear(hidden, hidden)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        split = [0, 0, self.heads, -1]  # 0: as it was
+        split = [0, 0, self.heads, -1]  # 0 keeps the extent
         context = F.scaled_dot_product_attention(
             self.query(x).reshape(split),
             self.key(x).reshape(split),
@@ -102,7 +102,7 @@ class Bert(nn.Layer):
             return
         self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = normalization(hyper)
-        # the decoder's weight is the token embedding, its bias is its own
+        # the decoder's weight is the token embedding; its bias is a separate parameter
         self.decoder_bias = self.create_parameter([hyper["vocabulary"]], is_bias=True)
         self.next_sentence = nn.Linear(hidden, 2)
 
@@ -128,9 +128,9 @@ class Bert(nn.Layer):
 
 
 def added_to_scores(attention_mask: Tensor, x: Tensor, heads: int) -> Tensor:
-    """Return what is added to attention scores, from ``attention_mask`` (batch, sequence): (batch,
-    1, 1, sequence) in the dtype of ``x``, or (batch, heads, sequence, sequence) where attention
-    does not broadcast."""
+    """Return the mask to add to attention scores, from ``attention_mask`` (batch, sequence):
+    (batch, 1, 1, sequence) in the dtype of ``x``, or (batch, heads, sequence, sequence) where
+    attention does not broadcast."""
     scores = ((1.0 - attention_mask.astype(x.dtype)) * MASKED_SCORE).unsqueeze([1, 2])
     if not without_broadcast():
         return scores

@@ -32,19 +32,19 @@ def convolution(layer: Layer) -> Operation:
 
 
 def batch_norm(layer: Layer) -> Operation:
-    # Paddle's momentum is the share of the old statistics, PyTorch's that of the new ones
+    # Paddle's momentum is the share of old statistics, PyTorch's the share of new ones
     momentum, layout = 1.0 - layer.momentum, data_format()
     return nn.BatchNorm2D(layer.channels, momentum, layer.epsilon, data_format=layout)
 
 
 def max_pool(layer: Layer) -> Operation:
-    # not "ceil": Paddle's has a window more where that would begin in the padding
+    # ceil_mode only where needed: in Paddle it can add a window that begins in the padding
     options = {"ceil_mode": any(layer.extra), "data_format": data_format()}
     return lambda x: F.max_pool2d(x, *layer.window, **options)
 
 
 def average_pool(layer: Layer) -> Operation:
-    options = {"exclusive": False, "data_format": data_format()}  # the padding counts
+    options = {"exclusive": False, "data_format": data_format()}  # the mean includes the padding
     return lambda x: F.avg_pool2d(x, *layer.window, **options)
 
 
@@ -104,7 +104,7 @@ class CNN(nn.Layer):
             operation = operations[layer.name] = OPERATIONS[layer.op](layer)
             if isinstance(operation, nn.Layer):
                 self.add_sublayer(layer.name, operation)
-        if data_format() == "NCHW":  # else in the order of the shared layout
+        if data_format() == "NCHW":  # with channels last the order is already the shared layout's
             for name, shape in flattened(network).items():
                 self._sub_layers[name].flattened = shape
         self.plans = {

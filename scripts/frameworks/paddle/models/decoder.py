@@ -20,7 +20,7 @@ def dense(inputs: int, units: int, hyper: Dict[str, Any]) -> nn.Linear:
 
 
 class RMSNorm(nn.Layer):
-    """Over the last axis, in float32. Paddle's fused one is for GPUs alone."""
+    """RMS normalization over the last axis, in float32. Paddle's fused layer is for GPUs only."""
 
     def __init__(self, size: int, epsilon: float) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ def rotate(x: Tensor, angles: Rotation) -> Tensor:
 
 class Cache:
     """Keys and values of one layer, (batch, sequence, heads, size) each, for up to ``room``
-    positions. They have the dtype of the first ones."""
+    positions. The first keys and values determine the dtype."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -68,7 +68,7 @@ class Cache:
         self._length = 0
 
     def extend(self, *new: Tensor) -> Sequence[Tensor]:
-        """Append ``new`` keys and values; return those of all positions."""
+        """Append ``new`` keys and values; return keys and values of all positions."""
         if not self._kept:
             batch, _, heads, size = new[0].shape
             shape = [batch, self._room, heads, size]
@@ -89,20 +89,20 @@ class Attention(nn.Layer):
         hidden, heads, groups = (hyper[name] for name in ("hidden", "heads", "key_value_heads"))
         self.parts = [heads, groups, groups]
         self.sharing = heads // groups
-        self.dropout = hyper.get("dropout", 0.0)  # of the attention probabilities
+        self.dropout = hyper.get("dropout", 0.0)  # on attention probabilities
         self.query_key_value = dense(hidden, sum(self.parts) * (hidden // heads), hyper)
         self.output = dense(hidden, hidden, hyper)
 
     def forward(
         self, x: Tensor, angles: Optional[Rotation], cache: Optional[Cache] = None
     ) -> Tensor:
-        every = self.query_key_value(x).reshape([0, 0, sum(self.parts), -1])  # 0: as it was
+        every = self.query_key_value(x).reshape([0, 0, sum(self.parts), -1])  # 0 keeps the extent
         query, key, value = paddle.split(every, self.parts, axis=2)
         if angles is not None:
             query, key = rotate(query, angles), rotate(key, angles)
         if cache is not None:
             key, value = cache.extend(key, value)
-        if self.sharing > 1:  # a head of keys for each of queries
+        if self.sharing > 1:  # repeats key heads, one for each query head
             key, value = (
                 paddle.repeat_interleave(tensor, self.sharing, 2) for tensor in (key, value)
             )
@@ -111,7 +111,7 @@ class Attention(nn.Layer):
             key,
             value,
             dropout_p=self.dropout,
-            is_causal=cache is None or x.shape[1] > 1,  # a single one is behind all others
+            is_causal=cache is None or x.shape[1] > 1,  # a single token may see all earlier ones
             training=self.training,
         )
         return self.output(context.flatten(2))
@@ -180,7 +180,7 @@ class LanguageModel(nn.Layer):
         self.embeddings = Embeddings(hyper)
         self.layers = nn.LayerList([Layer(hyper) for _ in range(hyper["layers"])])
         self.norm = normalization(hyper)
-        self.head = None  # tied: the token embedding
+        self.head = None  # tied: logits use the token embedding
         if not hyper["tied"]:
             units = hyper.get("classes", hyper["vocabulary"])
             self.head = dense(hyper["hidden"], units, hyper)

@@ -16,9 +16,9 @@ from .layers import ModelDefinition, initialized
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
-    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
-    prediction."""
-    # Python's own numbers would go through float32
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), computed from one draw
+    per prediction."""
+    # Python numbers would be converted to float32
     mask, word, mixer = (paddle.full([1], number, "int64") for number in (MASK, WORD, MIXER))
     half, lower = (paddle.full([1], bits, "int64") for bits in (16, 12))
     bits = paddle.bitwise_and(paddle.arange(vocabulary, dtype="int64") * word, mask)
@@ -84,7 +84,7 @@ class Electra(nn.Layer):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.mask_token, self.masked_percent = hyper["mask_token"], hyper["masked_percent"]
-        self.embeddings = Embeddings(hyper)  # both have it
+        self.embeddings = Embeddings(hyper)  # generator and discriminator share it
         self.generator = Generator(hyper)
         self.discriminator = Discriminator(hyper)
 
@@ -121,7 +121,7 @@ class Definition(ModelDefinition):
         hyper = self.hyper
         originals = paddle.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
         generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
-        real = batch["attention_mask"].astype("float32")  # padding tells nothing
+        real = batch["attention_mask"].astype("float32")  # padding does not count
         discriminator = F.binary_cross_entropy_with_logits(
             scores, replaced, weight=real, reduction="sum"
         )

@@ -16,7 +16,7 @@ class Classifier(nn.Layer):
         super().__init__()
         hidden = hyper["hidden"]
         self.lstm = nn.LSTM(hyper["features"], hidden, num_layers=hyper["layers"])
-        bound = hidden**-0.5  # as in PyTorch, and in this layer of Paddle
+        bound = hidden**-0.5  # PyTorch's bound, which is also this layer's default
         uniform = nn.initializer.Uniform(-bound, bound)
         self.classifier = nn.Linear(
             hidden, hyper["classes"], weight_attr=uniform, bias_attr=uniform

@@ -39,7 +39,7 @@ class Attention(nn.Module):
         super().__init__()
         hidden = hyper["hidden"]
         self.heads = hyper["heads"]
-        self.dropout = hyper["dropout"]  # of the attention probabilities
+        self.dropout = hyper["dropout"]  # on attention probabilities
         self.query = nn.Linear(hidden, hidden)
         self.key = nn.Linear(hidden, hidden)
         self.value = nn.Linear(hidden, hidden)
@@ -93,7 +93,7 @@ class Bert(nn.Module):
             return
         self.transform = nn.Linear(hidden, hidden)
         self.transform_norm = nn.LayerNorm(hidden, eps=hyper["layer_norm_epsilon"])
-        # the decoder's weight is the token embedding, its bias is its own
+        # the decoder's weight is the token embedding; its bias is a separate parameter
         self.decoder_bias = nn.Parameter(torch.zeros(hyper["vocabulary"]))
         self.next_sentence = nn.Linear(hidden, 2)
 
@@ -104,7 +104,7 @@ class Bert(nn.Module):
             x = layer(x, mask)
         return self.finish(x, *inputs)
 
-    # The parts of it that stages of a pipeline have: see pipeline.py.
+    # Parts for the stages of a pipeline: see pipeline.py.
 
     def begin(self, token_ids: Tensor, segment_ids: Tensor, *_: Tensor) -> Tensor:
         return self.embeddings(token_ids, segment_ids)
@@ -125,8 +125,8 @@ class Bert(nn.Module):
 
 
 def attendable(attention_mask: Tensor) -> Tensor:
-    """Return a mask (batch, 1, 1, sequence) from ``attention_mask`` (batch, sequence); True: may be
-    attended to."""
+    """Return a mask (batch, 1, 1, sequence) from ``attention_mask`` (batch, sequence); True:
+    visible to attention."""
     return attention_mask.bool()[:, None, None, :]
 
 
@@ -137,7 +137,7 @@ def at(positions: Tensor, x: Tensor) -> Tensor:
 
 
 class EncoderDefinition(ModelDefinition):
-    """Definition of an encoder whose layers can be shared out among devices: matrices COLUMNS are
+    """Definition of an encoder whose layers can be sharded over devices: matrices COLUMNS are
     split by columns, ROWS by rows."""
 
     LAYER = Layer
@@ -150,7 +150,7 @@ class EncoderDefinition(ModelDefinition):
         return [layer.attention.heads]
 
     def share_heads(self, layer: Layer, ranks: int) -> Dict[str, List[int]]:
-        """Have ``layer`` compute the heads of one of ``ranks``.
+        """Restrict ``layer`` to the heads of one of ``ranks``.
 
         Returns the heads of each fused projection by its name; BERT has no such projection."""
         layer.attention.heads //= ranks

@@ -93,8 +93,8 @@ def _nest(root: nn.Module, name: str, module: nn.Module) -> None:
 
 
 def _shuffle(layer: Layer) -> Callable[..., Tensor]:
-    """Shuffle channels as (batch, height, width, channels), which channels_last is: no copy to
-    another layout."""
+    """Shuffle channels as (batch, height, width, channels), the layout of channels_last, without a
+    copy."""
 
     groups = layer.groups
 
@@ -110,7 +110,7 @@ def _channels(layer: Layer) -> Callable[..., Tensor]:
     return lambda x: x[:, begin:end]
 
 
-#: From a layer what computes it.
+#: Functions from a layer to the operation that computes it.
 OPERATIONS: Dict[str, Callable[[Layer], Any]] = {
     "convolution": lambda layer: nn.Conv2d(
         layer.in_channels, layer.channels, *layer.window, groups=layer.groups, bias=layer.bias
@@ -141,6 +141,5 @@ class Definition(ModelDefinition):
         return model.to(memory_format=self.MEMORY_FORMAT)
 
     def inputs(self, batch: Mapping[str, Tensor]) -> Tuple[Tensor]:
-        # (batch, height, width, channels) seen as (batch, channels, height, width) is channels_last
-        # already: no copy
+        # batches viewed as (batch, channels, height, width) are channels_last already: no copy
         return (batch["images"].permute(0, 3, 1, 2),)

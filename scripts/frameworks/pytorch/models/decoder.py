@@ -38,7 +38,7 @@ def rotate(x: Tensor, angles: Rotation) -> Tensor:
 
 class Cache:
     """Keys and values of one layer, (batch, heads, sequence, size) each, for up to ``room``
-    positions. They have the dtype of the first ones."""
+    positions. The first keys and values determine the dtype."""
 
     def __init__(self, room: int) -> None:
         self._room = room
@@ -49,7 +49,7 @@ class Cache:
         self._length = 0
 
     def extend(self, new: Tuple[Tensor, Tensor]) -> Tuple[Tensor, ...]:
-        """Append ``new`` keys and values; return those of all positions."""
+        """Append ``new`` keys and values; return keys and values of all positions."""
         if not self._kept:
             batch, heads, _, size = new[0].shape
             self._kept = tuple(update.new_empty(batch, heads, self._room, size) for update in new)
@@ -69,7 +69,7 @@ class Attention(nn.Module):
         hidden, heads = hyper["hidden"], hyper["heads"]
         self.parts = [heads, hyper["key_value_heads"], hyper["key_value_heads"]]
         self.grouped = hyper["key_value_heads"] != heads
-        self.dropout = hyper.get("dropout", 0.0)  # of the attention probabilities
+        self.dropout = hyper.get("dropout", 0.0)  # on attention probabilities
         columns = sum(self.parts) * (hidden // heads)
         self.query_key_value = nn.Linear(hidden, columns, bias=hyper["bias"])
         self.output = nn.Linear(hidden, hidden, bias=hyper["bias"])
@@ -88,7 +88,7 @@ class Attention(nn.Module):
             key,
             value,
             dropout_p=self.dropout if self.training else 0.0,
-            is_causal=query.shape[2] > 1,  # a single one is behind all others
+            is_causal=query.shape[2] > 1,  # a single token may see all earlier ones
             enable_gqa=self.grouped,
         )
         return self.output(context.transpose(1, 2).flatten(2))
@@ -162,7 +162,7 @@ class LanguageModel(nn.Module):
         self.embeddings = Embeddings(hyper)
         self.layers = nn.ModuleList(Layer(hyper) for _ in range(hyper["layers"]))
         self.norm = _norm(hyper)
-        self.head: Optional[nn.Linear] = None  # tied: the token embedding
+        self.head: Optional[nn.Linear] = None  # tied: logits use the token embedding
         if not hyper["tied"]:
             units = hyper.get("classes", hyper["vocabulary"])
             self.head = nn.Linear(hyper["hidden"], units, bias=hyper["bias"])
@@ -174,7 +174,7 @@ class LanguageModel(nn.Module):
             x = layer(x, angles)
         return self.finish(x)
 
-    # The parts of it that stages of a pipeline have: see pipeline.py.
+    # Parts for the stages of a pipeline: see pipeline.py.
 
     def begin(self, token_ids: Tensor) -> Tensor:
         return self.embeddings(token_ids)
@@ -249,7 +249,7 @@ class Definition(ModelDefinition):
         return list(layer.attention.parts)
 
     def share_heads(self, layer: Layer, ranks: int) -> Dict[str, List[int]]:
-        """Have ``layer`` compute the heads of one of ``ranks``.
+        """Restrict ``layer`` to the heads of one of ``ranks``.
 
         Returns the heads of queries, keys and values, of all ranks, by the name of their
         projection."""

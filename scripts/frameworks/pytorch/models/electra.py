@@ -16,8 +16,8 @@ from .layers import initialized
 
 
 def noise(draws: Tensor, vocabulary: int) -> Tensor:
-    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
-    prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), computed from one draw
+    per prediction."""
     bits = torch.arange(vocabulary, device=draws.device) * WORD & MASK
     mixed = draws.unsqueeze(-1) ^ bits
     for _ in range(2):
@@ -72,7 +72,7 @@ class Electra(nn.Module):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.mask_token, self.masked_percent = hyper["mask_token"], hyper["masked_percent"]
-        self.embeddings = Embeddings(hyper)  # both have it
+        self.embeddings = Embeddings(hyper)  # generator and discriminator share it
         self.generator = Generator(hyper)
         self.discriminator = Discriminator(hyper)
 
@@ -106,7 +106,7 @@ class Definition(EncoderDefinition):
         hyper = self.hyper
         originals = batch["token_ids"].gather(1, batch["masked_positions"])
         generator = F.cross_entropy(logits.flatten(0, 1), originals.flatten())
-        real = batch["attention_mask"].float()  # padding tells nothing
+        real = batch["attention_mask"].float()  # padding does not count
         discriminator = F.binary_cross_entropy_with_logits(
             scores, replaced, weight=real, reduction="sum"
         )

@@ -22,7 +22,7 @@ class Classifier:
     def __init__(self, declaration: Dict[str, Any]) -> None:
         library, _, self._name = declaration["source"].partition(":")
         self._new = partial(_torchvision_model, torchvision_models())
-        if library == "timm":  # which imports torchvision, too
+        if library == "timm":  # timm imports torchvision, too
             self._new = partial(_timm_model, _imported("timm"))
 
     def make(self, batch_size: int) -> Any:

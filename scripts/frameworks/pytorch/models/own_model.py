@@ -1,4 +1,4 @@
-"""A model that the user brings, as a definition: of a file, or of a library of models."""
+"""A user's own model as a definition, from a file or a model library."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from torch.utils._pytree import register_dataclass, tree_leaves, tree_map, tree_
 from .. import devices, importing
 from .own_libraries import Classifier
 
-#: Layers that drop something, by their names, which other libraries have, and the attribute that
-#: says how much.
+#: Names of other libraries' dropout layers, with the attribute that has the rate.
 DROPPING = {"StochasticDepth": "p", "DropPath": "drop_prob"}
 
 
@@ -73,7 +72,7 @@ class Definition(OwnDefinition):
         if self.case.precision == FLOAT64:
             dtype = devices.dtype_of(value, torch.float64)
         return value.to(
-            self.rank_context.accelerator,  # the rank's own device is the current one
+            self.rank_context.accelerator,  # the current device is the rank's own
             dtype,
             memory_format=self.MEMORY_FORMAT if value.dim() == 4 else torch.preserve_format,
         )
@@ -85,13 +84,13 @@ class Definition(OwnDefinition):
         if self.case.mode == "train" and not any(
             parameter.requires_grad for parameter in model.parameters()
         ):
-            raise TypeError("make returned a model without a parameter that is trained")
+            raise TypeError("make returned a model without trainable parameters")
         if not self._own.get("dropout", True):
             without_dropout(model)
         if any(map(is_lazy, model.parameters())):  # the first pass gives lazy modules their shapes
             with torch.no_grad():
                 Whole(model.eval(), self._names)(*_one_by_one(inputs)[1])
-        if isinstance(loss, nn.Module):  # it may have weights of classes
+        if isinstance(loss, nn.Module):  # the loss may have weights of classes
             loss.to(self.rank_context.accelerator)
             if self.case.precision == FLOAT64:
                 loss.double()
@@ -111,7 +110,7 @@ class Definition(OwnDefinition):
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
         hyper = self.model_config["hyperparameters"]
-        # not fused: that fails where a parameter has its first gradient after the others
+        # not fused, because it fails where a parameter gets its first gradient after the others
         return self._own_optimizer(model.parameters()) or torch.optim.SGD(
             model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]
         )
@@ -134,7 +133,8 @@ class Definition(OwnDefinition):
         return result
 
     def state(self, model: nn.Module) -> Dict[str, Variable]:
-        """Return the state as the model has it; no other framework is compared with it."""
+        """Return the state in the model's own layout, because no other framework is compared with
+        it."""
         named = (*model.named_parameters(), *model.named_buffers())
         return {
             name: Variable(devices.real(tensor), trainable=tensor.requires_grad)
@@ -160,7 +160,7 @@ def _widened(tensor: Tensor) -> Tensor:
 
 
 def without_dropout(model: nn.Module) -> None:
-    """Set the rate of all layers that drop something to 0."""
+    """Set the rate of all dropout layers to 0."""
     for layer in model.modules():
         if isinstance(layer, _DropoutNd):
             layer.p = 0.0

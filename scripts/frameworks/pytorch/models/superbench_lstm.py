@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .layers import ModelDefinition
 
-#: oneDNN's own words for a layer that it lacks in this dtype on this processor.
+#: oneDNN's message for a layer that it lacks in a dtype on this processor.
 _LACKING = "could not create a primitive"
 
 
@@ -23,7 +23,7 @@ class Classifier(nn.Module):
         self.classifier = nn.Linear(hidden, hyper["classes"])
 
     def forward(self, features: Tensor) -> Tuple[Tensor]:
-        """Return the logits (batch, classes) of (batch, sequence, features), by the last step.
+        """Map (batch, sequence, features) to logits (batch, classes), by the last step.
 
         Raises Unsupported where PyTorch has no LSTM in this dtype on this processor."""
         try:

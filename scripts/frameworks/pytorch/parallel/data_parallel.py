@@ -16,8 +16,8 @@ from torch import nn
 from torch.distributed.constants import default_pg_timeout
 
 OPTIONS = {
-    "gradient_as_bucket_view": True,  # spares the copy between gradients and buckets
-    # running statistics stay each rank's own: a training step does not read them, and the other
+    "gradient_as_bucket_view": True,  # saves the copy between gradients and buckets
+    # each rank keeps its own running statistics: a training step does not read them, and other
     # frameworks do not send them either (`forward_sync_buffers` in newer versions, which warn)
     "broadcast_buffers": False,
 }
@@ -35,8 +35,8 @@ COLLECTIVES = {
 def join(device: torch.device, rank_context: RankContext) -> str:
     """Join the process group of all ranks; returns its back-end.
 
-    Left to itself, PyTorch listens on every interface: rank 0 for the others, and Gloo wherever the
-    host's name leads. Here each rank listens at its own address."""
+    By default, PyTorch listens on every interface: rank 0 for the others, and Gloo at the address
+    of the host's name. Here each rank listens at its own address."""
     host, _, port = rank_context.addresses[0].rpartition(":")
     listening = None
     if rank_context.rank == 0:
@@ -81,7 +81,8 @@ def bucket_bytes(wrapped: Any) -> List[int]:
 
 def all_reduce_together(tensors: Sequence[torch.Tensor], group: Any = None) -> None:
     """All-reduce each tensor over the ranks of ``group``, by default all of them, as
-    DistributedDataParallel does its buckets: started one after the other, and then waited for."""
+    DistributedDataParallel does with its buckets: all are started one after the other, and then
+    waited for."""
     all_reduce = torch.distributed.all_reduce
     works = [all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
     for work in works:
@@ -89,8 +90,7 @@ def all_reduce_together(tensors: Sequence[torch.Tensor], group: Any = None) -> N
 
 
 def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
-    """Count the collectives that ``run()`` asks of process groups by kind, by PyTorch's
-    profiler."""
+    """Count the collectives of ``run()`` by kind, with PyTorch's profiler."""
     with torch.autograd.profiler.profile() as profiled:
         run()
     names = (COLLECTIVES.get(event.name) for event in profiled.function_events)

@@ -1,9 +1,9 @@
 """Pipeline parallelism: each rank has some layers of a model, a stage, which
 ``torch.distributed.pipelining`` runs in the order 1F1B. A pipeline may have replicas.
 
-A definition that can be cut into stages has a model with ``embeddings`` and ``layers``, which
-``begin``s, gives its layers something ``beside`` their activations and ``finish``es, and says which
-of its parameters are ``tied``: those of the embeddings that the last stage multiplies by."""
+A definition that can be cut into stages has a model with ``embeddings`` and ``layers``, with the
+methods ``begin``, ``beside`` (further inputs of layers) and ``finish``, and names its ``tied``
+parameters: those of the embeddings by which the last stage multiplies."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Autocast = Callable[[], AbstractContextManager[Any]]
 
 
 class Whole(NamedTuple):
-    """A parameter of the whole model, or its gradient. ``tensor``: this rank's, on the device
-    ``meta`` where only others have it; ``owner``: the rank that sends it to all."""
+    """A parameter of the whole model, or its gradient. ``tensor``: this rank's tensor, on the
+    device ``meta`` where only other ranks have it; ``owner``: the rank that sends it to all."""
 
     tensor: Tensor
     owner: int
@@ -57,8 +57,8 @@ class Stage(nn.Module):
         self._batches, self._loss, self._autocast = batches, loss, autocast
 
     def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
-        """Return activations (batch, sequence, hidden) from those of the stage before; logits from
-        the last. ``inputs``: of the model."""
+        """Return activations (batch, sequence, hidden) from the previous stage's, or logits in the
+        last stage. ``inputs``: of the model."""
         if x is None:
             x = self.model.begin(*inputs)
         beside = self.model.beside(*inputs)
@@ -78,7 +78,8 @@ class Pipeline:
     """A model cut into stages, of which each rank of a group has one."""
 
     def __init__(self, layout: Layout, device: torch.device, micro_steps: int) -> None:
-        """Raise :class:`Unsupported` where the schedule does not take so many micro-steps."""
+        """Raise :class:`Unsupported` where the schedule does not support this number of
+        micro-steps."""
         self._size, self._replicas, self._device = layout.pipeline, layout.data, device
         if 1 < micro_steps < self._size:
             raise Unsupported(
@@ -92,22 +93,24 @@ class Pipeline:
         self._ranks = distributed.get_process_group_ranks(self._group)
         self._place = mesh.get_local_rank(PIPELINE)
         self._is_last = self._place == self._size - 1
-        # every rank makes all groups, in the same order
+        # every rank must create all groups, in the same order
         ends = [[int(rank) for rank in column[[0, -1]]] for column in mesh.mesh.T]
         groups = {tuple(pair): distributed.new_group(pair) for pair in ends}
         self._ends = groups[self._ranks[0], self._ranks[-1]]
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
-        """Cut ``model`` in place: this rank's part goes to its device, and only shapes remain of
-        the others'. Raises :class:`Unsupported` where the model has too few layers."""
+        """Cut ``model`` in place: this rank's part goes to its device, and other parts keep only
+        their shapes. Raises :class:`Unsupported` where the model has too few layers."""
         if not hasattr(definition, "tied"):
-            raise Unsupported("the model is no single chain of layers that stages could be cut of")
+            raise Unsupported(
+                "the model is no single chain of layers, which could be cut into stages"
+            )
         self._model: Any = model
         self._spans = spans_of(len(self._model.layers), self._size)
         place_of = {n: place for place, span in enumerate(self._spans) for n in span}
 
         def owner(name: str) -> int:
-            """Return the place of the rank that owns a parameter."""
+            """Return the index of the rank that owns a parameter."""
             first, _, rest = name.partition(".")
             if first == "layers":
                 return place_of[int(rest.partition(".")[0])]
@@ -126,7 +129,7 @@ class Pipeline:
 
     @property
     def settings(self) -> Dict[str, Any]:
-        """JSON values, for the record."""
+        """Return settings as JSON values for the record."""
         return {
             "pipeline": self._size,
             "schedule": "1F1B",
@@ -141,7 +144,7 @@ class Pipeline:
         samples, tokens = batches[0].inputs[0].shape[:2]
         weight = self._model.embeddings.token.weight
         shape = (samples, tokens, weight.shape[1])
-        # what a stage sends to the next
+        # the shape that a stage sends to the next
         sent = torch.empty(shape, dtype=weight.dtype, device="meta", requires_grad=True)
         self._numbers = torch.arange(len(batches))
         stage = PipelineStage(
@@ -150,10 +153,10 @@ class Pipeline:
             self._size,
             self._device,
             input_args=() if self._place == 0 else (sent,),
-            output_args=(sent,),  # the last one sends nothing
+            output_args=(sent,),  # the last stage sends nothing
             group=self._group,
         )
-        # of a single micro-batch both are the same, and 1F1B wants as many as stages
+        # 1F1B needs as many micro-batches as stages; with one both schedules are equal
         schedule: Any = ScheduleGPipe if len(batches) == 1 else Schedule1F1B
         self._schedule = schedule(
             stage,
@@ -163,7 +166,7 @@ class Pipeline:
         )
 
     def differentiate(self) -> Tensor:
-        """Run the passes of all micro-batches; return the mean loss, which the last stage tells
+        """Run the passes of all micro-batches; return the mean loss, which the last stage sends to
         all ranks."""
         losses: List[Tensor] = []
         numbers = self._numbers
@@ -194,8 +197,8 @@ class Pipeline:
         return results
 
     def add_up(self) -> None:
-        """Add up gradients over ranks: those of tied parameters over the first and the last stage,
-        and means over the replicas."""
+        """Add up gradients over ranks: gradients of tied parameters over the first and the last
+        stage, and means over the replicas."""
         named = dict(self._model.named_parameters())
         tied = [named[name].grad for name in self._tied]
         if tied:
@@ -204,7 +207,7 @@ class Pipeline:
             average(self._model.parameters(), self._mesh.get_group(DATA), self._replicas)
 
     def clip(self, largest: float) -> None:
-        """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
+        """Scale the gradients down to the global norm ``largest``, if their norm is larger."""
         named = self._model.named_parameters()
         counted = [p.grad for name, p in named if self._owners[name] == self._place]
         total = nn.utils.get_total_norm([gradient for gradient in counted if gradient is not None])
@@ -238,9 +241,9 @@ class Pipeline:
 
 
 def spans_of(layers: int, stages: int) -> List[range]:
-    """Return the layers of each stage, as even as can be. What is left over goes to the stages
+    """Return the layers of each stage, as even as possible. Remaining layers go to the stages
     between the first and the last, which have embeddings and head, then to the first. Raises
-    :class:`Unsupported` where one would have none."""
+    :class:`Unsupported` where a stage would have no layer."""
     each, over = divmod(layers, stages)
     if not each:
         raise Unsupported(f"{layers} layers cannot be divided into {stages} stages")

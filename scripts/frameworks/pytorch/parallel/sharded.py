@@ -1,9 +1,9 @@
 """Sharded models, of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with
 sequence parallelism (``parallelize_module``), both, and either of them with replicas.
 
-A definition that can be sharded says what its layers are (``LAYER``), which of their projections
-are cut by columns and which by rows (``COLUMNS``, ``ROWS``), which normalisations stand between
-them (``NORMS``), and has ``share_heads``."""
+A definition that can be sharded declares its layers (``LAYER``), which of their projections
+are cut by columns and which by rows (``COLUMNS``, ``ROWS``), which normalisations are between them
+(``NORMS``), and has ``share_heads``."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is sharde
 
 def draw_apart(layers: Iterable[nn.Module], device: torch.device) -> None:
     """Give this rank random numbers of its own within ``layers``, whose heads and positions are
-    split over a tensor group. Outside of them, the ranks of the group compute, and drop, the
-    same."""
+    split over a tensor group. Outside these layers, the ranks of the group compute the same, with
+    the same dropout."""
     seed = torch.initial_seed() + 1 + 2 * torch.distributed.get_world_size()
     seed += torch.distributed.get_rank()
     other = torch.Generator(device).manual_seed(seed).get_state()
@@ -128,8 +128,8 @@ class Sharding:
         return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
 
     def add_up(self) -> None:
-        """Add up gradients that are parts, and without FSDP average them over those with samples of
-        their own."""
+        """Add up gradients that are parts, and without FSDP average them over ranks with different
+        samples."""
         if TENSOR in self._sizes:
             add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
         if FSDP not in self._sizes and DATA in self._sizes:
@@ -137,7 +137,7 @@ class Sharding:
 
     def clip(self, largest: float) -> None:
         """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
-        groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)  # one mesh in each operation
+        groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)  # one mesh per operation
         for p in self._model.parameters():
             groups[getattr(p, "device_mesh", None)].append(p)
         norms = [
@@ -160,7 +160,7 @@ class Sharding:
             model.set_requires_gradient_sync(True)
 
     def shared_state(self, state: Dict[str, Variable]) -> Dict[str, Variable]:
-        """Return the ``state`` of the model with the order of heads that ranks share."""
+        """Return the ``state`` of the model with the order of sharded heads."""
         return {n: entry._replace(heads=self._heads.get(n, ())) for n, entry in state.items()}
 
     def gather(self, tensor: Tensor) -> Tensor:
@@ -168,7 +168,7 @@ class Sharding:
         return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor
 
     def assign(self, tensor: Tensor, whole: Tensor) -> None:
-        """Overwrite this rank's part of a parameter with that of ``whole``."""
+        """Overwrite this rank's part of a parameter with its part of ``whole``."""
         if isinstance(tensor, DTensor):
             mesh, placements = tensor.device_mesh, tensor.placements
             whole = distribute_tensor(whole.to(tensor.dtype), mesh, placements, src_data_rank=None)
@@ -178,9 +178,9 @@ class Sharding:
 def share_layers(
     model: nn.Module, definition: Any, mesh: DeviceMesh, sequence_length: int, device: torch.device
 ) -> Dict[str, Tuple[int, ...]]:
-    """Cut the layers of ``model`` by columns and rows, and share the sequence out between them.
-    Returns, by parameter, where the heads of the model are among those that ranks have side by
-    side. ``device``: on which layers are computed."""
+    """Cut the layers of ``model`` by columns and rows, and shard the sequence between them.
+    Returns, by parameter, the positions of the model's heads among the concatenated heads of all
+    ranks. ``device``: device of the layers."""
     ranks = mesh.size()
     positions: Dict[str, Tuple[int, ...]] = {}
     if sequence_length % ranks:

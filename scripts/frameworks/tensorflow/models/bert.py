@@ -58,7 +58,7 @@ class Embeddings(layers.Layer):
 
 
 class Attention(layers.Layer):
-    """Self-attention with several heads; (batch, sequence, hidden) kept."""
+    """Self-attention with several heads; keeps (batch, sequence, hidden)."""
 
     def __init__(self, hyper: Dict[str, Any], name: str) -> None:
         super().__init__(name=name)
@@ -94,7 +94,7 @@ class EncoderLayer(layers.Layer):
         self.attention = Attention(hyper, "attention")
         self.attention_norm = layer_normalization(hyper, "attention_norm")
         self.intermediate = dense(hyper["intermediate"], hyper, "intermediate", gelu)
-        # Keras keeps `output` for itself.
+        # Keras reserves the attribute `output`.
         self.output_dense = dense(hyper["hidden"], hyper, "output")
         self.output_norm = layer_normalization(hyper, "output_norm")
         self.attention_dropout, self.output_dropout = (
@@ -119,7 +119,7 @@ class Gather(layers.Layer):
 
 
 class TiedDecoder(layers.Layer):
-    """The masked words' logits: the decoder is the token embedding, with a bias of its own."""
+    """Logits of masked words: the decoder is the token embedding, with a separate bias."""
 
     def __init__(self, hyper: Dict[str, Any], token: layers.Embedding, name: str) -> None:
         # Named for its bias, the only weight it owns: see `adapter.py`.

@@ -1,7 +1,6 @@
 """A convolutional network, layer by layer as ``scripts/networks`` describes it.
 
-What has weights is a Keras layer with the name of the description, which is theirs in
-``adapter.py``.
+Each layer with weights is a Keras layer with the description's name, which ``adapter.py`` uses.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class BatchNormalization(layers.BatchNormalization):
     Running variances are unbiased."""
 
     def call(self, inputs: tf.Tensor, training: bool = False, mask: None = None) -> tf.Tensor:
-        # Not tf.nn.fused_batch_norm, which raises an epsilon below 1.001e-5 to that.
+        # tf.nn.fused_batch_norm would raise a smaller epsilon to 1.001e-5.
         y, *moving = tf.raw_ops.FusedBatchNormV3(
             x=inputs,
             scale=self.gamma,
@@ -47,7 +46,8 @@ class BatchNormalization(layers.BatchNormalization):
 
 class CNN(keras.Model):
     """Images (batch, h, w, 3) to float32 logits (batch, classes), in training followed by those of
-    the auxiliary heads. Not a functional model: those compute all outputs in inference too."""
+    the auxiliary heads. It is no functional model, which would compute all outputs in inference,
+    too."""
 
     def __init__(self, network: LayerGraph) -> None:
         super().__init__()
@@ -86,14 +86,14 @@ def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
     height, width, channels = layer.in_shape
     if isinstance(holder, layers.Dense):
         return None, channels
-    if getattr(holder, "padding", "") == "valid":  # padded before it, see _computed
+    if getattr(holder, "padding", "") == "valid":  # _computed pads before it
         rows, columns = layer.padding
         height, width = height + 2 * rows, width + 2 * columns
     return None, height, width, channels
 
 
 def _convolution(layer: Layer) -> layers.Layer:
-    # "same" pads both sides alike where nothing strides; elsewhere the input is padded before
+    # without strides "same" pads both sides equally; otherwise the input is padded before
     same = layer.stride == 1 and layer.padding == tuple(size // 2 for size in layer.kernel)
     return layers.Conv2D(
         layer.channels,
@@ -109,7 +109,7 @@ def _convolution(layer: Layer) -> layers.Layer:
 
 
 def _batch_norm(layer: Layer) -> layers.Layer:
-    # Keras's momentum is the share of the old statistics, PyTorch's that of the new ones.
+    # Keras's momentum is the share of old statistics, PyTorch's the share of new ones.
     momentum, epsilon = 1.0 - layer.momentum, layer.epsilon
     return BatchNormalization(momentum=momentum, epsilon=epsilon, name=layer.name)
 
@@ -123,7 +123,7 @@ def _linear(layer: Layer) -> layers.Layer:
     )
 
 
-#: From a layer what holds its arrays or its random state.
+#: Functions from a layer to the Keras layer that holds its arrays or its random state.
 HOLDERS: Dict[str, Callable[[Layer], layers.Layer]] = {
     "convolution": _convolution,
     "batch_norm": _batch_norm,
@@ -133,7 +133,8 @@ HOLDERS: Dict[str, Callable[[Layer], layers.Layer]] = {
 
 
 def _grouped(layer: Layer, holder: layers.Conv2D, x: tf.Tensor, training: bool) -> tf.Tensor:
-    """Convolve in groups without the layer's own call, which compiles each with XLA."""
+    """Convolve in groups without the layer's own call, which would compile each convolution with
+    XLA."""
     kernel = tf.cast(holder.kernel, x.dtype)
     stride, padding, groups = layer.stride, holder.padding.upper(), layer.groups
     if groups == layer.channels == layer.in_channels:

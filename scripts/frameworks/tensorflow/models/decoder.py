@@ -1,7 +1,7 @@
 """Causal language models: GPT-2 (Radford et al. 2019) and Llama (Touvron et al. 2023,
 arXiv:2302.13971), told apart by their model config (see scripts/reference/decoder.py).
 
-Each layer with weights has a name, by which ``adapter.py`` knows them."""
+Each layer with weights has a name, by which ``adapter.py`` knows it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from ..steps import traced
 from .bert import embedding
 from .layers import ModelDefinition, attended, initializer, tied_logits
 
-#: Puts keys and values in a cache, and gives those that are seen.
+#: Function that puts keys and values in a cache, and returns the visible ones.
 Extend = Callable[[tf.Tensor, tf.Tensor], Sequence[tf.Tensor]]
 
 
 class Cache:
     """Keys and values of one layer, (batch, heads, room, size) each, for up to ``room`` positions.
-    ``xla``: whether XLA compiles what extends it."""
+    ``xla``: whether XLA compiles the extension."""
 
     def __init__(self, hyper: Dict[str, Any], batch: int, room: int, dtype: str, xla: bool) -> None:
         size = hyper["hidden"] // hyper["heads"]
@@ -33,11 +33,12 @@ class Cache:
         self._kept = [tf.Variable(zeros, trainable=False) for _ in range(2)]
 
     def extend(self, begin: tf.Tensor, *new: tf.Tensor) -> Sequence[tf.Tensor]:
-        """Write ``new`` keys and values at position ``begin`` and return those that they attend to:
-        themselves if there are several, which must be the first, else the whole room."""
+        """Write ``new`` keys and values at position ``begin`` and return the keys and values to
+        attend to: ``new`` itself if it has several positions, which must be the first ones, else
+        the whole room."""
         length = new[0].shape[2]
         for kept, update in zip(self._kept, new):
-            if self._xla:  # the bounds of slices are constants to it: it would compile for each
+            if self._xla:  # XLA treats slice bounds as constants and would compile for each
                 kept.assign(keras.ops.slice_update(kept, (0, 0, begin, 0), update))
             else:
                 kept[:, :, begin : begin + length].assign(update)
@@ -86,8 +87,8 @@ class Embeddings(layers.Layer):
 class Positions(layers.Layer):
     """Positions as all layers need them, from token ids (batch, sequence): the causal mask that is
     added to the scores (sequence, sequence) and, for rotary positions, cosine and sine of their
-    angles (sequence, size / 2), in float32. They ``begin`` at a position, and see ``room``
-    positions or each other."""
+    angles (sequence, size / 2), in float32. ``begin``: first position; ``room``: visible positions
+    of a cache, None for the tokens themselves."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
@@ -186,7 +187,7 @@ class DecoderLayer(layers.Layer):
 
 
 class TiedHead(layers.Layer):
-    """The logits, by the token embedding."""
+    """Logits, by the token embedding."""
 
     def __init__(self, token: layers.Embedding, name: str) -> None:
         super().__init__(name=name)
@@ -231,8 +232,8 @@ class Generator:
         caches = [Cache(hyper, batch, length + count, dtype, xla) for _ in range(hyper["layers"])]
 
         def follow(tokens: tf.Tensor, begin: tf.Tensor) -> Any:
-            """Return the tokens that follow, (batch,), what they were chosen by, and where they
-            stand."""
+            """Return the next tokens (batch,), the logits they were chosen by, and their
+            position."""
             tokens = tf.reshape(tokens, (batch, -1))
             logits = following(model, hyper, tokens, begin, caches)
             return tf.argmax(logits, axis=-1), logits, begin + tokens.shape[1]

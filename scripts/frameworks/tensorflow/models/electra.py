@@ -48,8 +48,8 @@ class Masked(layers.Layer):
 
 
 def noise(draws: tf.Tensor, vocabulary: int) -> tf.Tensor:
-    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of a draw for each
-    prediction."""
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), computed from one draw
+    per prediction."""
     bits = tf.bitwise
     mask, half, lower = (tf.constant(number, tf.int64) for number in (MASK, 16, 12))
     patterns = bits.bitwise_and(tf.range(vocabulary, dtype=tf.int64) * WORD, mask)
@@ -73,14 +73,14 @@ class Sampled(layers.Layer):
 
 
 class Replaced(layers.Layer):
-    """Token ids with those of the masked positions replaced."""
+    """Layer that replaces the token ids at the masked positions."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         return replaced(*tensors)
 
 
 class Differ(layers.Layer):
-    """Layer that is 1 where two arrays differ, else 0."""
+    """Layer that returns 1 where two arrays differ, else 0."""
 
     def call(self, tensors: List[tf.Tensor]) -> tf.Tensor:
         return tf.cast(tensors[0] != tensors[1], self.compute_dtype)
@@ -95,7 +95,7 @@ class Definition(ModelDefinition):
         generator_hyper = generator(hyper)
         inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
         tokens, segments, mask, positions, _, draws = inputs.values()
-        embeddings = Embeddings(hyper, name="embeddings")  # both have it
+        embeddings = Embeddings(hyper, name="embeddings")  # generator and discriminator share them
         shown = Masked(hyper)([tokens, positions, inputs["mask_draws"]])
         x = dense(generator_hyper["hidden"], hyper, "generator.project")(
             embeddings([shown, segments])

@@ -17,7 +17,8 @@ INITIALIZERS: Dict[str, Callable[[float], keras.initializers.Initializer]] = {
 
 
 def initializer(distribution: str, value: float) -> keras.initializers.Initializer:
-    """Return a new initializer for each weight: one of Keras repeats its values at every use."""
+    """Return a new initializer for each weight, because a Keras initializer repeats its values at
+    every use."""
     return INITIALIZERS[distribution](value)
 
 
@@ -28,7 +29,7 @@ def tied_logits(
     token embedding."""
     flat = tf.reshape(x, (-1, x.shape[-1]))
     logits = tf.matmul(flat, tf.cast(token.embeddings, x.dtype), transpose_b=True)
-    if bias is not None:  # next to the matmul, with which TensorFlow fuses it
+    if bias is not None:  # directly after the matmul, so that TensorFlow fuses both
         logits += tf.cast(bias, x.dtype)
     return tf.reshape(logits, (-1, tf.shape(x)[1], logits.shape[-1]))
 
@@ -40,11 +41,11 @@ def attended(
     added: Optional[tf.Tensor],
     dropped: Callable[[tf.Tensor], tf.Tensor] = tf.identity,
 ) -> tf.Tensor:
-    """Return the attention, in the shape (batch, heads, sequence, size). ``added``: to the scores,
-    to mask tokens; ``dropped``: dropout of the probabilities.
+    """Return the attention, in the shape (batch, heads, sequence, size). ``added``: mask added to
+    the scores; ``dropped``: dropout of the probabilities.
 
-    The heads of queries that share one of keys stand one below the other, as more rows of the same
-    matmul, so that nothing is copied for them."""
+    Query heads that share a key head become further rows of one matmul, so that keys are not
+    copied."""
     heads, groups, size = query.shape[1], key.shape[1], query.shape[3]
     length = tf.shape(query)[2]
     rows = tf.reshape(query * size**-0.5, (-1, groups, heads // groups * length, size))
@@ -56,7 +57,7 @@ def attended(
 
 
 def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Return the mean. Labels are class indices, or probabilities of all classes."""
+    """Return the mean cross-entropy. Labels are class indices, or probabilities of all classes."""
     sparse = labels.dtype.is_integer
     entropy = (
         tf.nn.sparse_softmax_cross_entropy_with_logits

@@ -1,5 +1,4 @@
-"""A model that the user brings, as a definition: a Keras model, made by a file or by its name in
-keras.applications."""
+"""A user's own model as a definition: a Keras model from a file or from keras.applications."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ _RECURRENT = (keras.layers.GRUCell, keras.layers.LSTMCell, keras.layers.SimpleRN
 
 @contextlib.contextmanager
 def computing_in(dtype: str) -> Iterator[None]:
-    """Have Keras make and draw everything in ``dtype`` until the context ends."""
+    """Let Keras create and draw everything in ``dtype`` until the context ends."""
     policy, width = keras.config.dtype_policy(), keras.config.floatx()
     keras.config.set_dtype_policy(dtype)
     keras.config.set_floatx(dtype)
@@ -64,7 +63,7 @@ class Definition(OwnDefinition):
     def batch(self, drawn: Dict[str, Any]) -> Dict[str, np.ndarray]:
         """Return this rank's batch, drawn with the seed in ``drawn``."""
         keras.utils.set_random_seed(int(drawn["seed"]))
-        with computing_in("float32"):  # in another it would draw other numbers
+        with computing_in("float32"):  # in another dtype it would draw other numbers
             _, inputs, targets, _ = self._made()
         self._structure = (inputs, targets)
         arrays = [np.asarray(tensor) for tensor in tf.nest.flatten(self._structure)]
@@ -76,7 +75,7 @@ class Definition(OwnDefinition):
     def build(self) -> keras.Model:
         if self.case.precision != FLOAT64:
             return self._built()
-        with computing_in("float32"):  # for its initial weights
+        with computing_in("float32"):  # draws the initial weights in float32
             initial = self._built().get_weights()
         with computing_in("float64"):
             model = self._built()
@@ -84,7 +83,7 @@ class Definition(OwnDefinition):
         return model
 
     def _built(self) -> keras.Model:
-        """Return the model with all of its weights, which it may make at its first call."""
+        """Return the model with all of its weights, which it may create at its first call."""
         model, inputs, _, self._loss = self._made()
         if not isinstance(model, keras.Model):
             raise TypeError(f"make returned {type(model).__name__} as the model, not a keras.Model")
@@ -118,9 +117,10 @@ class Definition(OwnDefinition):
         if value.shape.rank:
             raise TypeError("the loss must be one number")
         if isinstance(self._loss, keras.losses.Loss):
-            # Keras divides what its objects give by the number of ranks; the step does so, too
+            # Keras's loss objects divide by the number of ranks; the step does so, too
             value *= tf.distribute.get_strategy().num_replicas_in_sync
-        for penalty in self._model.losses:  # of regularizers and add_loss, as Keras trains
+        # penalties of regularizers and add_loss, as in Keras's training
+        for penalty in self._model.losses:
             value += tf.cast(penalty, value.dtype)
         return value
 

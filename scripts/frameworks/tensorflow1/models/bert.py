@@ -27,7 +27,7 @@ class Definition(layers.ModelDefinition):
         self, variables: Variables, batch: Dict[str, Any], training: bool, scope: Scope
     ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
         """Return the outputs of the reference; there are no running statistics. Every ``scope()``
-        holds a part that is to be compiled by itself."""
+        holds a part that is compiled separately."""
         hyper = self.hyper
         hidden, heads = hyper["hidden"], hyper["heads"]
         rows, length = batch["token_ids"].shape.as_list()

@@ -13,7 +13,7 @@ from ..compiler import Scope
 from ..steps import Variables
 from . import layers
 
-#: Convolutions that XLA compiles together: as many as a bottleneck has.
+#: Number of convolutions that XLA compiles together, as in a bottleneck.
 COMPILED_TOGETHER = 3
 
 
@@ -37,13 +37,13 @@ def _convolution(layer: Layer, variables: Variables, x: tf.Tensor) -> tf.Tensor:
     if groups == 1:
         y = _ungrouped(layer, x, weight)
     elif groups == inner:
-        # It has no explicit padding.
+        # The operation has no explicit padding.
         x = padded(x, layer.padding)
         weight = tf.reshape(weight, (*layer.kernel, inner, layer.channels // inner))
         y = tf.nn.depthwise_conv2d(x, weight, (1, stride, stride, 1), "VALID")
     else:
-        # On a CPU, Conv2D refuses groups. Split and concatenated, as users of TensorFlow 1 had
-        # their ResNeXt, the matmuls are those of a grouped convolution.
+        # On a CPU, Conv2D refuses groups. Split and concatenated, as in TensorFlow 1's ResNeXt
+        # models, the matmuls are the same as in a grouped convolution.
         pairs = zip(tf.split(x, groups, -1), tf.split(weight, groups, -1))
         y = tf.concat([_ungrouped(layer, *pair) for pair in pairs], -1)
     return tf.nn.bias_add(y, variables[f"{layer.name}.bias"]) if layer.bias else y
@@ -64,7 +64,7 @@ class Definition(layers.ModelDefinition):
     ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
         """Map images (batch, height, width, 3) to logits (batch, classes), in training followed by
         those of the auxiliary heads, with the batch's means and variances by the names of their
-        running statistics. Every ``scope()`` holds a part that is to be compiled by itself."""
+        running statistics. Every ``scope()`` holds a part that is compiled separately."""
         network = networks.describe(self.model_config)
         left_out = () if training else network.auxiliary
         computed = [layer for layer in network.layers if layer.name not in left_out]

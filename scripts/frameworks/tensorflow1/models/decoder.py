@@ -35,14 +35,14 @@ class Definition(layers.ModelDefinition):
         self, variables: Variables, batch: Dict[str, Any], training: bool, scope: Scope
     ) -> Tuple[List[tf.Tensor], Dict[str, tf.Tensor]]:
         """Return logits (batch, sequence, vocabulary or classes); there are no running statistics.
-        Every ``scope()`` holds a part that is to be compiled by itself."""
+        Every ``scope()`` holds a part that is compiled separately."""
         hyper = self.hyper
         hidden, heads, groups = hyper["hidden"], hyper["heads"], hyper["key_value_heads"]
         size = hidden // heads
         rows, length = batch["token_ids"].shape.as_list()
         rotary = hyper["position"] == "rotary"
 
-        # As in BERT, all is (batch x sequence, hidden).
+        # As in BERT, activations are (batch x sequence, hidden).
         def dense(x: tf.Tensor, name: str) -> tf.Tensor:
             return layers.dense(x, variables, name)
 
@@ -64,8 +64,8 @@ class Definition(layers.ModelDefinition):
             query, key, value = tf.split(every, [heads, groups, groups], axis=1)
             if rotary:
                 query, key = rotated(query), rotated(key)
-            # The heads of queries that share one of keys stand one below the other, as more rows of
-            # the same matmul, so that nothing is copied for them.
+            # Query heads that share a key head become further rows of one matmul, so that keys are
+            # not copied.
             query = tf.reshape(query * size**-0.5, (rows, groups, -1, size))
             scores = tf.matmul(query, key, transpose_b=True)
             weights = tf.nn.softmax(tf.reshape(scores, (rows, heads, length, length)) + later)

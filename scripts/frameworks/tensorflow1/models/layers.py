@@ -40,8 +40,8 @@ def batch_norm(
     """Return ``x``, images, batch-normalised over all but the last axis. In training, return the
     batch's mean and variance too, by the names of their running statistics."""
     means = (f"{name}.running_mean", f"{name}.running_var")
-    # Fused, as TensorFlow's performance guide recommends; not tf.nn.fused_batch_norm, which
-    # raises an epsilon below 1.001e-5 to that.
+    # Fused, as TensorFlow's performance guide recommends; tf.nn.fused_batch_norm would raise a
+    # smaller epsilon to 1.001e-5.
     y, *of_batch = tf.raw_ops.FusedBatchNormV3(
         x=x,
         scale=variables[f"{name}.weight"],
@@ -72,7 +72,7 @@ def dropout(x: tf.Tensor, rate: float, training: bool) -> tf.Tensor:
 
 
 def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
-    """Return the mean. Labels are class indices, or probabilities of all classes."""
+    """Return the mean cross-entropy. Labels are class indices, or probabilities of all classes."""
     sparse = labels.dtype.is_integer
     entropy = (
         tf.nn.sparse_softmax_cross_entropy_with_logits

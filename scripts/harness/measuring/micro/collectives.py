@@ -35,7 +35,9 @@ def highest_value(dtype: str, ranks: int) -> int:
     there is none."""
     value = min(_MOST, _EXACT[dtype] // ranks)
     if value < 1:
-        raise Unsupported(f"sums over {ranks} ranks are not exact in {dtype}: no check of them")
+        raise Unsupported(
+            f"sums over {ranks} ranks are not exact in {dtype}: their check is impossible"
+        )
     return value
 
 
@@ -51,7 +53,7 @@ def rank_input(rank: int, count: int, dtype: str, ranks: int, seed: int) -> Any:
 
 def expected(operation: str, arrays: List[Any], rank: int) -> Any:
     """Return the result of ``rank`` after one run, from the ``arrays`` of all ranks; None where it
-    is undefined, as of a reduce at other ranks than its root."""
+    is undefined, such as after a reduce at ranks other than its root."""
     import numpy as np
 
     ranks = len(arrays)
@@ -73,7 +75,7 @@ def expected(operation: str, arrays: List[Any], rank: int) -> Any:
 def most_in_a_row(operation: str, dtype: str, ranks: int) -> int:
     """Return how often a block may run the collective on its own result.
 
-    Each all-reduce multiplies by the number of ranks, until it would overflow."""
+    Each all-reduce of its result multiplies it by the number of ranks, until it would overflow."""
     if operation not in (ALL_REDUCE, REDUCE):
         return MOST_IN_A_BLOCK
     room = _LARGEST[dtype] / highest_value(dtype, ranks)
@@ -87,7 +89,8 @@ def check_result(actual: Any, expected: Optional[Any], description: str) -> None
 
     if expected is None:
         return
-    actual = np.array(actual).reshape(-1)  # a copy: it may be of what is still being written
+    # a copy, because the framework may still write to the array
+    actual = np.array(actual).reshape(-1)
     if actual.shape != expected.shape:
         raise Mismatch(f"{description} gave {actual.size} elements, not {expected.size}")
     wrong = np.flatnonzero(actual != expected)

@@ -1,8 +1,8 @@
-"""Kernels over the host's memory, in C (`host_memory.c` next to this file), and what they work on.
+"""Kernels over the host's memory, in C (`host_memory.c` next to this file), and their arrays.
 
 They are compiled when needed: Python has no loops over memory that are as fast, or that wait for
-each load. Arrays come from the C library's allocator, as STREAM's do. NumPy's own would lie in huge
-pages wherever the kernel has some. Standard library and numpy.
+each load. Arrays come from the C library's allocator, as STREAM's do. NumPy's arrays would lie in
+huge pages wherever the kernel has some. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def aligned(elements: int) -> Any:
 def default_bytes(parameter: str, arrays: int = 1) -> int:
     """Return the default size of each of ``arrays`` of a node: TIMES_CACHE times the last-level
     cache, but together at most an eighth of the free memory, because a virtual machine may report
-    the caches of its whole host. Raises Mismatch where the cache is unknown: ``parameter`` is to be
-    set."""
+    the caches of its whole host. Raises Mismatch where the cache is unknown and ``parameter`` must
+    be set."""
     cache, total = largest_cache(), control_groups.memory_bytes()
     if not cache:
         raise Mismatch(f"the kernel does not report the size of the caches: set {parameter}")
@@ -80,7 +80,7 @@ def default_bytes(parameter: str, arrays: int = 1) -> int:
 
 
 def largest_cache() -> int:
-    """Return the bytes of all last-level caches; 0 where the kernel does not tell."""
+    """Return the bytes of all last-level caches; 0 where the kernel does not report them."""
     caches: Dict[str, List[int]] = {}
     for folder in glob.glob(_CACHES):
         level, size, shared = (

@@ -93,7 +93,7 @@ class ModelKernels(Sweep, Generic[Shape]):
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         """Return the metrics of all shapes together, weighted by their number in the model, and of
-        each alone. The slowest device counts."""
+        each shape alone. The slowest device counts."""
         points = self.grid(workload)
         total = sum(COST.values()) * sum(
             at["times"] * self.operations(shape) for at, shape in points

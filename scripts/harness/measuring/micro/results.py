@@ -14,18 +14,18 @@ from core.matmuls import MatmulShape
 from harness.adapter import Mismatch
 from harness.operations import ADD, EXP, MULTIPLY, SCALAR, SCALE, TRIAD
 
-#: Elements of a result that are recomputed. Of a result in parts of 64 ranks, a wrong part is
-#: missed once in fifty times.
+#: Number of elements of a result that are recomputed. If one of 64 ranks' parts is wrong, the
+#: sample misses it once in fifty times.
 SAMPLE = 256
-#: Largest relative error of a layer by norm, by dtype; "" is half precision. In float32 a fast
-#: convolution (Winograd's) takes most of it. In TF32 and in half precision, rounding of operands
-#: and of attention's probabilities is a tenth of it.
+#: Largest relative error of a layer, by norm, for each dtype; "" is half precision. In float32 a
+#: fast convolution (Winograd's) causes most of this error. In TF32 and in half precision, rounding
+#: of operands and of attention's probabilities causes a tenth of it.
 LAYER_ROUNDING = {"float32": 1e-3, "tf32": 6e-3, "": 5e-2}
-#: Largest error of an element of an elementwise operation, relative to 1 + its magnitude: rounding
-#: of operands and results to the eight bits of bfloat16, and of float32 alone.
+#: Largest error of an element of an elementwise operation, relative to 1 + its magnitude. It allows
+#: for rounding of operands and results to the eight bits of bfloat16, or of float32 alone.
 HALF_ROUNDING, ROUNDING = 2e-2, 1e-5
-#: Largest relative error, by norm and dtype; "" is half precision. Rounding alone is a tenth of it:
-#: in float32, with the 11 bits of TF32, and with the eight bits of half-precision operands.
+#: Largest relative error of a matmul, by norm, for each dtype; "" is half precision. Rounding of
+#: float32, of TF32's 11 bits and of half precision's eight bits causes a tenth of it.
 MATMUL_ROUNDING = {"float64": 1e-6, "int8": 0.0, "float32": 1e-4, "tf32": 4e-3, "": 3e-2}
 
 
@@ -52,8 +52,8 @@ def check(
     bound = bounds.get(dtype, bounds[""])
     if not error <= bound:
         raise Mismatch(
-            f"{exact.size} elements of {description} are {error:.2g} off those in float64, more "
-            f"than {bound:g}"
+            f"{exact.size} elements of {description} have a relative error of {error:.2g} against "
+            f"float64, more than {bound:g}"
         )
     return error
 
@@ -86,7 +86,7 @@ def check_elements(name: str, result: Any, expected: Any, dtype: str) -> None:
 
 
 def shape(text: str) -> MatmulShape:
-    """Return the shape that ``text`` says. Raises ValueError."""
+    """Parse a shape from ``text``. Raises ValueError."""
     try:
         extents = [int(word) for word in text.split("x")]
     except ValueError:

@@ -19,7 +19,7 @@ STEPS = 16
 #: Passes in which replicas must have the same outputs to share their masks.
 PASSES_OF_REPLICAS = 3
 
-#: Part of the squared norm of outputs that rounding moves them by at most, in any precision.
+#: Largest change of the outputs' squared norm by rounding, as a fraction, in any precision.
 _ROUNDING = 1e-2
 
 Outputs = Sequence[Any]
@@ -90,7 +90,7 @@ def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[s
     passes, freedom = expected["passes"], 2 * expected["passes"] - 2
     variance = (found.var(0, ddof=1) + np.array(expected["variances"])) / 2
     rounding = finest * known + finest**2 * sizes
-    rounding[:: len(STATISTICS)] = finest  # of the scale
+    rounding[:: len(STATISTICS)] = finest  # statistics of the scale
     error = np.maximum(np.sqrt(2 * variance / passes), rounding)
     off = abs(found.mean(0) - known)
     squared = (off / np.where(off == 0, 1.0, error)) ** 2
@@ -102,8 +102,8 @@ def loss_error(
     losses: Sequence[float], expected: Mapping[str, Any], finest: float, micro_steps: int = 1
 ) -> float:
     """Return by how many standard errors the mean of the losses of training steps with the same
-    weights is off, or their variance is too small, as it is where steps repeat their masks. A loss
-    is the mean over ``micro_steps``.
+    weights is off, or their variance is too small. It is too small where steps repeat their masks.
+    A loss is the mean over ``micro_steps``.
 
     The variance is judged by the cube root of its ratio (Paulson 1942). ``expected``: mean and
     variance of the reference's losses; ``finest``: relative error of a loss by rounding, which no

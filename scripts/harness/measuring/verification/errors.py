@@ -23,8 +23,8 @@ OF_TOKEN = "outputs of a token"
 
 def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, Any]:
     """Return the largest error of the logits of a token, (batch, count, vocabulary), among those
-    where ``compared`` (batch, count) is true. It is relative to their norm, or to that of a mean
-    token, if larger."""
+    where ``compared`` (batch, count) is true. It is relative to the token's norm, or to a mean
+    token's norm, if larger."""
     import numpy as np
 
     exact = np.asarray(expected, np.float64)
@@ -32,7 +32,7 @@ def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, A
     mean = max(float(np.sqrt((norms**2).mean())), 1e-300)
     off = np.linalg.norm(np.asarray(actual, np.float64) - exact, axis=2)
     errors = np.where(compared, off / np.maximum(norms, mean), 0.0)
-    row, number = np.unravel_index(np.argmax(errors), errors.shape)  # of a NaN, if there is one
+    row, number = np.unravel_index(np.argmax(errors), errors.shape)  # of a NaN, if any
     return measured(OF_TOKEN, float(errors[row, number]), f"token {number} of sequence {row}")
 
 
@@ -51,8 +51,8 @@ def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
     return measured(quantity, abs(count - expected) / expected, str(count))
 
 
-#: Part of its share of its layer's norm below which an exact array is zero but for the rounding of
-#: float64.
+#: Fraction of an array's share of its layer's norm. An exact array below it is zero but for the
+#: rounding of float64.
 _CANCELLED = 1e-9
 
 
@@ -66,18 +66,18 @@ def compare_arrays(
     total``).
 
     The error of an array is relative to at least ``floor`` times its share, by number of elements,
-    of the norm of all arrays. In half precision, rounding alone is a hundredth of the larger terms
-    whose difference a small gradient is. A gradient that is zero but for rounding, such as that of
-    the keys' bias, which softmax ignores, has no error relative to itself: it is the sum of terms
-    as large as those of its layer's other arrays, and its error is relative to its share of the
-    layer's norm, if that is larger. Raises KeyError where the names differ."""
+    of the norm of all arrays. In half precision, a small gradient is the difference of larger
+    terms, and rounding alone is a hundredth of these terms. A gradient may be zero but for
+    rounding, such as the gradient of the keys' bias, which softmax ignores. It is the sum of terms
+    as large as in the layer's other arrays, so its error is relative to its share of the layer's
+    norm, if that is larger. Raises KeyError where the names differ."""
     import numpy as np
 
     if set(actual) != set(expected):
         differing = sorted(set(actual) ^ set(expected))
         raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
     norms, sizes = {}, {}
-    squares: Dict[str, float] = {}  # of a layer, and of all layers as ""
+    squares: Dict[str, float] = {}  # by layer, and of all layers as ""
     elements: Dict[str, int] = {}
     for name, array in expected.items():
         exact = np.asarray(array, np.float64)
@@ -102,5 +102,6 @@ def compare_arrays(
 
 
 def _layer(name: str) -> str:
-    """Return the name of a parameter's layer; the parameter's own if it is of none."""
+    """Return the name of a parameter's layer; the parameter's own name if it belongs to no
+    layer."""
     return name.rpartition(".")[0] or name

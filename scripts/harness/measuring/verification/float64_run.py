@@ -1,9 +1,9 @@
 """Compare a user's model with its own float64 run, without a compiler, in the same framework.
 
 Weights and batch are the same. Some values are always so near a jump of a derivative (a ReLU) that
-rounding moves them across, and part of the gradients with them: of a ResNet-18 one percent in
-float32, of a MobileNet in half precision all. Float64 runs with randomly moved weights show how
-much rounding does to this model, and explain that much of an error. Standard library and numpy.
+rounding moves them across and changes gradients: one percent of a ResNet-18's gradients in float32,
+all of a MobileNet's in half precision. Float64 runs with randomly changed weights show the effect
+of rounding on this model; this much of an error is subtracted. Standard library and numpy.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from harness.measuring.verification.errors import compare_arrays, measured, rela
 _WIDE = ("float64", "float32")
 #: Largest difference of two float64 passes over the same batch without random numbers.
 _SAME = 1e-9
-#: Largest relative error of a gradient that is more than rounding. The gradient of a bias before a
-#: normalization is zero, for example, and an optimizer that divides by it gives a random update.
+#: Gradients with a larger relative error than this are nothing but rounding. The gradient of a bias
+#: before a normalization is zero, for example, and an optimizer that divides by it gives a random
+#: update.
 _KNOWN = 0.1
 
-#: Runs with moved weights, and units in the last place of the precision by which each moves its
-#: weights at most.
+#: Runs with changed weights, and the largest change, in units in the last place of the precision.
 _DRAWS, _UNITS = 3, 4.0
-#: Factor on the effect of moved weights that is subtracted from an error, and the most that is
+#: Factor on the effect of changed weights that is subtracted from an error, and the most that is
 #: subtracted. A missing or doubled gradient or update is an error of 1.
 _TIMES, _MOST = 3.0, 0.5
 
@@ -39,7 +39,7 @@ Arrays = Mapping[str, Any]
 class Step(NamedTuple):
     """First training step: its loss, the weights before it, and the changes it made.
 
-    ``units``: rounding that the storage of each weight may add to its change, as part of the
+    ``units``: rounding that the storage of each weight may add to its change, relative to the
     weight: half a unit in the last place before the step and after it."""
 
     loss: float
@@ -67,7 +67,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     one whose results are all zero."""
     adapter: OwnModels = context.adapter
     adapter.model_config["own"]["dropout"] = (
-        False  # as configs of other models have it in a comparison
+        False  # the same value as in comparisons of other models
     )
     rank_context = adapter.rank_context
     model.build(context, model.seed_of_batch(rank_context.seed, rank_context.rank))
@@ -169,7 +169,7 @@ def _averaged(adapter: OwnModels, own: Arrays) -> Dict[str, Any]:
     """Return the gradients averaged over all ranks' batches, each computed here without
     collectives."""
     rank_context = adapter.rank_context
-    total = dict(own)  # another rank's samples may reach other parameters
+    total = dict(own)  # another rank's samples may use other parameters
     for rank in set(range(rank_context.world_size)) - {rank_context.rank}:
         with adapter.in_float64() as exact:
             exact.build(model.seed_of_batch(rank_context.seed, rank))
@@ -229,7 +229,7 @@ def _errors(adapter: Adapter, actual: Observed, expected: Observed) -> List[Dict
 def _beyond_rounding(
     actual: Step, expected: Step, computed: Arrays, exact_gradients: Arrays
 ) -> Dict[str, Any]:
-    """Return the first update without the rounding of weights to what they are stored in.
+    """Return the first update without the rounding of weights to their storage dtype.
 
     Where the gradient itself is rounding, the exact update is taken."""
     import numpy as np

@@ -11,14 +11,14 @@ from harness.kind import Workload
 from harness.measuring.verification.errors import measured, relative, worst, worst_token
 from harness.measuring.verification.rounding import FLOAT32
 
-#: Error of all logits that float32 stays below, and that narrower matmuls exceed.
+#: Error of the logits: float32 stays below it, narrower matmuls exceed it.
 WIDE = 2e-5
-TOKENS = 32  # that continue each prompt in a comparison
-FEWEST = 2  # tokens of a request
+TOKENS = 32  # new tokens of each prompt in a comparison
+FEWEST = 2  # least number of tokens of a request
 
 
 def count_compared(model_config: Mapping[str, Any], length: Optional[int]) -> int:
-    """Return how many new tokens are compared after prompts of ``length``: TOKENS, or those that
+    """Return how many new tokens are compared after prompts of ``length``: TOKENS, or as many as
     the model has positions for; 0 without a length."""
     return min(TOKENS, model_config["sequence_lengths"][1] - length) if length else 0
 
@@ -44,11 +44,11 @@ def check_supported(adapter: Generation, workload: Workload, count: int) -> None
 def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, Any]]:
     """Return the errors of the tokens that continue the prompts of the batch, and of their logits.
 
-    The prompts are continued twice: as it is timed, and by the reference's tokens, from which
-    rounding may lead away. Of the first, the logits up to the first other token are compared.
-    A token is wrong where the reference prefers its own by more than the logits' errors explain.
-    Errors of a narrow precision must be those of one: the matmuls that are counted are those of
-    another pass.
+    The prompts are continued twice: as it is timed, and by the reference's tokens, because rounding
+    may change a token. In the first pass, the logits up to the first different token are compared.
+    A token is wrong where the reference prefers its own by more than the logits' errors explain. In
+    a narrow precision the errors must be as large as that precision's, because matmuls are counted
+    in another pass.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
         explained = best - chosen <= 2 * np.abs(logits - exact).max(axis=2)
         wrong += int((compared & ~explained).sum())
     outputs = worst(totals)
-    same = f"{is_same.sum()} of {is_same.size} are the reference's"
+    same = f"{is_same.sum()} of {is_same.size} tokens are the reference's"
     is_wide = FLOAT32 in precisions.known()[adapter.case.precision].dtypes
     return [
         outputs,
@@ -84,8 +84,8 @@ def compare(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, 
 
 
 def _continued(adapter: Generation, count: int, tokens: Any) -> Tuple[Any, Any]:
-    """Return the tokens (batch, count) that follow the prompts, and their logits. Each pass is over
-    the last token, or that of ``tokens`` (batch, count), unless None, in its place."""
+    """Return the tokens (batch, count) that follow the prompts, and their logits. Each pass takes
+    the last token, or the token of ``tokens`` (batch, count) in its place, unless None."""
     import numpy as np
 
     handles, logits = [adapter.prefill()], [adapter.following_logits()]

@@ -17,7 +17,7 @@ from harness.measuring.checks import check_matmuls
 FLOAT32, TF32 = "float32", "tf32"
 #: Formats that replace float32, by their significant bits.
 FORMATS = {11: TF32, 8: "bfloat16"}
-#: Bits of float32 (24) less one or two that an algorithm's sums may lose.
+#: Least significant bits of a float32 matmul: 24, less two that an algorithm's sums may lose.
 _FLOAT32_BITS = 22
 #: Rows and columns of the matrices, and channels of the images, large enough for tensor cores.
 _SIZE = 256
@@ -42,7 +42,7 @@ def observe(adapter: Adapter) -> Dict[str, int]:
     identity = np.eye(_SIZE, dtype=np.float32)
     matrix = np.tile(row, (_SIZE, 1))
     images = np.tile(row, (*_IMAGES, 1))
-    # A kernel of one pixel excludes transforms (Winograd, Fourier), which would round too.
+    # A kernel of one pixel excludes transforms (Winograd, Fourier), which round as well.
     kernel = identity[np.newaxis, np.newaxis]
     return {
         "matrix product": _bits(adapter.matmul_result(matrix, identity), row, exponents),
@@ -61,7 +61,7 @@ def named(products: Dict[str, int], bits: Dict[str, int]) -> Dict[str, int]:
 
 
 def ran_in(context: Context, dtype: str) -> str:
-    """Return ``dtype`` of a matmul without a model, or the format that float32 is rounded to.
+    """Return the ``dtype`` of a matmul without a model, or the format that float32 is rounded to.
 
     The significant bits are observed once and stored in the record."""
     bits = context.fields.get("significant_bits") or observe(context.adapter)
@@ -73,7 +73,7 @@ def ran_in(context: Context, dtype: str) -> str:
 
 def check_ran_in(context: Context, dtype: str, count: int = 1) -> str:
     """Store that ``count`` matmuls without a model ran in ``dtype``, or in the format that float32
-    is rounded to, which is returned. Raises Mismatch where it is not one of the precision's."""
+    is rounded to, which is returned. Raises Mismatch where it is none of the precision's dtypes."""
     name = ran_in(context, dtype)
     context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {name: count})
     return name
@@ -87,7 +87,7 @@ def _bits(result: Any, row: Any, exponents: Any) -> int:
     import numpy as np
 
     error = np.abs(np.asarray(result, np.float64).reshape(-1, len(row)) - row).max(0) / _SCALE
-    kept = error < 2.0 ** -(exponents + 1.0)  # false of a NaN
+    kept = error < 2.0 ** -(exponents + 1.0)  # false for a NaN
     lost: List[int] = sorted(exponents[~kept])
     return int(lost[0]) if lost else 24
 

@@ -1,4 +1,5 @@
-"""Verify that devices share a step as requested: what each holds, and what it communicates."""
+"""Verify that devices share a step as requested, by the parameters that each holds and its
+communication."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND, Sharde
 CAPABILITIES: Dict[str, Tuple[type, ...]] = {
     "accumulation": (Accumulation,),
     "parallelism": (Sharded,),
-    "input": (),  # kinds that read samples ask for theirs
+    "input": (),  # kinds that read samples require their own capability
 }
 
 
@@ -26,15 +27,15 @@ def needed(case: Case) -> List[type]:
 
 def observe(context: Context) -> None:
     """Store the parameters that this rank holds and its collectives per step, after the timed
-    region, where devices share more than data."""
+    region, where devices share more than the data."""
     if context.workload.case.parallelism != DATA:
         context.fields["held_parameters"] = context.adapter.held_parameters()
         context.fields["collectives"] = context.adapter.collective_counts()
 
 
 def check(workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
-    """Raise Mismatch where a rank holds the whole model, all ranks together do not, or collectives
-    are missing."""
+    """Raise Mismatch where a rank holds the whole model, where all ranks together do not hold it,
+    or where collectives are missing."""
     case = workload.case
     if case.parallelism == DATA:
         return

@@ -42,7 +42,7 @@ def test_figures_go_to_another_tool_and_come_back(
     ("command", "status", "reason"),
     [
         ("export --format latx", 1, "format: found 'latx' (did you mean latex?); allowed: bencher"),
-        ("export --format csv --records x.csv --to x.csv", 1, "--to: found x.csv, which is of the"),
+        ("export --format csv --records x.csv --to x.csv", 1, "--to: found x.csv, a file of the"),
         ("import --format superbench", 2, "the following arguments are required: --from"),
         (
             "import --format superbench --from given.json",

@@ -23,7 +23,7 @@ def test_of_dllogger_the_summary_is_taken_with_its_units(tmp_path: Path) -> None
         ("final_loss", 8.7, "", "lower"),
         ("e2e_train_time", 512.25, "s", "lower"),
     }, "the seed is no figure, and 300.0 is of an epoch"
-    assert any("seed: it is not known whether higher or lower is better" in line for line in said)
+    assert any("seed: it is unknown whether higher or lower is better" in line for line in said)
 
 
 def test_of_a_foreign_mllog_the_time_to_train_is_taken(tmp_path: Path) -> None:
@@ -137,6 +137,14 @@ def test_an_mllog_of_several_ranks_lasts_from_the_first_start_to_the_last_stop(
 
 def logged(step: Any, **data: Any) -> str:
     return f"0: DLLL {json.dumps({'type': 'LOG', 'step': step, 'data': data})}\n"
+
+
+def test_a_dllogger_log_without_any_figure_says_what_it_has(tmp_path: Path) -> None:
+    with pytest.raises(
+        RecordsError, match=r"no summary with a figure of known direction; it has lr"
+    ) as error:
+        brought("dllogger", logged(1, lr=0.1), tmp_path)
+    assert "did not end" not in str(error.value)
 
 
 def test_dllogger_logs_of_two_configurations_are_two_cases(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
     actual = versions.model_versions("HEAD~3:models/net.py", "net.py")
     assert actual.side(actual.names[-1]).files["layers.py"] == b"# three\n"
     assert len(actual.names) == 4
-    with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which is as HEAD"):
+    with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which equals HEAD"):
         versions.model_versions("HEAD:models/net.py", "HEAD:models/net.py")
 
 

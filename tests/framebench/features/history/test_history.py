@@ -85,9 +85,9 @@ def test_a_change_is_found_with_what_else_changed(
     page = (sets.parent / "out" / "history.html").read_text()
     assert "system.kernel 6.1.0 -> 6.2.0" in page
     assert page.partition("<script")[0].count("<svg") == 1
-    assert "jump" in (sets.parent / "out" / "tables" / "changes.md").read_text()
+    assert "worse" in (sets.parent / "out" / "tables" / "changes.md").read_text()
     assert len(points) == SETS, "another version was taken for another case"
-    assert (change["kind"], change["direction"]) == ("jump", "worse")
+    assert change["direction"] == "worse"
     assert (change["points_before"], change["points_after"]) == (CHANGED, SETS - CHANGED)
     assert change["ratio"] == pytest.approx(0.9, abs=0.01)
     assert change["ratio_ci_low"] < change["ratio"] < change["ratio_ci_high"] < 1
@@ -147,7 +147,7 @@ def test_a_set_without_what_orders_it_is_left_out_and_named(
     (tmp_path / "sets" / "set-1.csv").write_text(samples.csv())
     points, _ = history(tmp_path / "sets")
     assert [point["set"] for point in points] == ["set-0"]
-    assert re.search(r"set-1\.csv: .* no date is known", capsys.readouterr().err)
+    assert re.search(r"set-1\.csv: .* without a known date", capsys.readouterr().err)
 
 
 def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> None:
@@ -163,6 +163,19 @@ def test_a_case_that_one_set_lacks_or_failed_at_is_missing_there(sets: Path) -> 
     assert (row["status"], row["reason"]) == ("failed", "broke")
     assert pd.isna(row["median"])
     assert [change["points_before"] for change in changes] == [CHANGED]
+
+
+def test_folders_of_records_are_sets_too(tmp_path: Path) -> None:
+    kept = tmp_path / "sets"
+    for number in range(2):
+        write_set(tmp_path / "made" / f"set-{number}", 1.0, number)
+    kept.mkdir()
+    shutil.move(tmp_path / "made" / "set-0", kept / "results")
+    shutil.move(tmp_path / "made" / "set-1" / "runs", kept / "records")
+    (kept / "notes.txt").write_text("no set")
+    (kept / "empty").mkdir()
+    points, _ = history(kept)
+    assert [point["set"] for point in points] == ["results", "records"]
 
 
 def test_what_holds_no_results_is_refused(

@@ -1,5 +1,5 @@
-"""Judging of nodes: which are named, how seldom healthy ones are, what is said of the others, and
-files of rules."""
+"""Judging of nodes: which are named, how seldom healthy ones are, the verdicts on others, and files
+of rules."""
 
 from __future__ import annotations
 
@@ -94,6 +94,10 @@ def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
     assert telling.figure.name == "memory/triad/1n1g/cpu"
     assert telling.ratio == pytest.approx(0.5, abs=0.01)
     assert next(iter(nodes)) == "n3", "what is bad does not stand first"
+    assert [*node_health.lines([*nodes.values()])] == [
+        "node n3: slower: memory/triad/1n1g/cpu: 50 against 100 GB/s of the others, rule all",
+        "1 of 4 nodes named",
+    ]
 
 
 def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
@@ -115,7 +119,7 @@ def test_a_figure_without_a_rule_does_not_count() -> None:
     disks = NodeRules.model_validate({"rules": {"disks": {"metrics": "disk/.*"}}})
     nodes = judge(runs_of(four(n3=SLOW)), disks)
     assert verdicts(nodes)["n3"] == "cannot tell"
-    assert nodes["n3"].reason == "no rule is of any of its figures"
+    assert nodes["n3"].reason == "no rule matches any of its figures"
 
 
 def test_a_node_that_has_no_figure_where_others_have_one_has_failed() -> None:

@@ -25,7 +25,7 @@ from ...records.read_files import READ, RUNS
 from ...records.sidecars import CallEntry, Interruption
 from .handed_on import HandedOn, names_in
 
-#: Folders of records, and files of notes that are read with them.
+#: Folders of records, and sidecar files that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
 NOTES = (expected.FILE, sidecars.FILES[Interruption])
 #: What ``gpu-check`` writes: output of commands, and its table.
@@ -41,9 +41,10 @@ GPU_REPORTS = {
 GPU_PATHS = "gpu_check.txt"
 
 
-def make_archive(results: Path, redacts: bool = False) -> None:
+def make_archive(results: Path, redacts: bool = False, figures_only: bool = False) -> None:
     """Write ``archives/NAME.zip`` below the results folder: records, and tables and report made
-    anew from them; with ``redacts`` only what may go.
+    anew from them; with ``redacts`` only what may go, with ``figures_only`` also without texts of
+    frameworks.
 
     Raises ConfigError for a folder without records."""
     if not json_files.below(results / "runs")[0]:
@@ -51,8 +52,10 @@ def make_archive(results: Path, redacts: bool = False) -> None:
             f"--results: found {results}, which has no record in runs/; allowed: a folder that was "
             "measured into"
         )
-    handed_on = HandedOn(_names(results)) if redacts else None
-    calls = sidecars.load(results, CallEntry)[0]
+    handed_on = None
+    if redacts or figures_only:
+        handed_on = HandedOn(_names(results), texts=not figures_only)
+    calls = sidecars.load(results, CallEntry)
     name = calls[-1].suite if calls else "results"
     with tempfile.TemporaryDirectory(prefix="framebench-") as temporary:
         folder = Path(temporary)
@@ -60,7 +63,7 @@ def make_archive(results: Path, redacts: bool = False) -> None:
         with redirect_stdout(io.StringIO()):
             make_report(folder / "runs", folder)
         digest = hashlib.sha256(bounded.read_bytes(folder / RUNS)).hexdigest()[:12]
-        ending = "-redacted" if redacts else ""
+        ending = "-figures" if figures_only else "-redacted" if redacts else ""
         name = handed_on.text(name) if handed_on else name
         target = results / "archives" / f"{name}-{digest}{ending}.zip"
         _pack(folder, target)
@@ -81,7 +84,7 @@ def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
             write_whole_bytes(folder / place, content)
         except ValueError as error:
             print(f"left out: {place}: {cause(error)}", file=sys.stderr)
-    if called := sidecars.load(results, CallEntry)[0]:
+    if called := sidecars.load(results, CallEntry):
         kept = [call._replace(command="") for call in called] if handed_on else called
         sidecars.append(folder, kept)
     for name in (*GPU_REPORTS, GPU_PATHS, *(() if handed_on else NOTES)):
@@ -99,14 +102,14 @@ def _names(results: Path) -> list[tuple[str, str]]:
     """Return the hosts and users that texts may name, by kind."""
     names = [("user", os.environ.get(name, "")) for name in ("USER", "LOGNAME")]
     for path in _records(results):
-        with contextlib.suppress(ValueError, AttributeError):  # told where it is copied
+        with contextlib.suppress(ValueError, AttributeError):  # reported where the file is copied
             names += names_in(json_files.decode(bounded.read_bytes(path)))
     return names
 
 
 def _pack(folder: Path, target: Path) -> None:
-    """Write all files of ``folder`` to one ZIP file, without hidden files and lists of what was
-    read. Raises OSError."""
+    """Write all files of ``folder`` to one ZIP file, without hidden files and the lists of files
+    that were read. Raises OSError."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path in sorted(folder.rglob("*")):

@@ -12,7 +12,7 @@ from ...feature_registry import Feature
 def _archive(options: argparse.Namespace) -> None:
     from . import contents
 
-    contents.make_archive(options.results, options.redact)
+    contents.make_archive(options.results, options.redact, options.figures_only)
 
 
 def _check_gpus(options: argparse.Namespace) -> None:
@@ -27,14 +27,17 @@ def _add_commands(commands: Any) -> None:
     archiving = commands.add_parser("archive", help="results as one file to hand on")
     archiving.add_argument("--results", type=Path, default=Path("results"), help="what to archive")
     archiving.add_argument(
-        "--redact", action="store_true", help="only what may go, without hosts, users and paths"
+        "--redact", action="store_true", help="only named fields, without hosts, users and paths"
+    )
+    archiving.add_argument(
+        "--figures-only", action="store_true", help="also without reasons of failures"
     )
     archiving.set_defaults(command=_archive)
-    checking = commands.add_parser("gpu-check", help="which ways to use the GPUs work here")
+    checking = commands.add_parser("gpu-check", help="try which ways to use the GPUs work here")
     checking.add_argument(
         "--frameworks", help="such as pytorch,jax (default: all, with --short pytorch)"
     )
-    checking.add_argument("--short", action="store_true", help="six paths alone, three minutes")
+    checking.add_argument("--short", action="store_true", help="only six paths, in three minutes")
     checking.add_argument("--results", type=Path, default=Path("gpu_check"), help="where to write")
     checking.add_argument(
         "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"

@@ -1,4 +1,4 @@
-"""``framebench gpu-check``: tries each way to use the GPUs once, and archives what happened."""
+"""``framebench gpu-check``: tries each way to use the GPUs once, and archives the results."""
 
 from __future__ import annotations
 
@@ -45,8 +45,7 @@ def check(suite: Path, frameworks: str, results: Path, config: Sequence[str]) ->
     settings, _ = snakemake_calls.settings_of([*asked, *own], known, {})
     plan = make_plan(settings, known, local.detect(), None)
     try:
-        with snakemake_calls.without_traces():
-            snakemake_calls.measure(suite, results, asked, [])
+        snakemake_calls.measure(suite, results, asked, [])
     except (snakemake_calls.MeasuringFailed, KeyboardInterrupt) as error:
         print(f"framebench: {error or 'interrupted'}", file=sys.stderr)
     for name, command_line in contents.GPU_REPORTS.items():
@@ -74,7 +73,7 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
     for case, folder in plan.folders.items():
         run = runs.get(folder)
         if run is None:
-            made[case] = (NOT_TRIED, "it has no record: see above, and logs")
+            made[case] = (NOT_TRIED, "it has no record: see above and the logs")
         elif run.status != OK:
             made[case] = (FAILS, f"{run.status}: {run.reason}")
         elif (flag := flags.flag(run)) and (why := verified.why_excluded([flag])):
@@ -109,7 +108,7 @@ def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]
 
 
 def _path(case: Case, known: catalog.Catalog) -> str:
-    """Return what a case tries, without the framework and the name of its native compiler."""
+    """Return the name of the path that a case tries, without framework and native compiler."""
     usual, native = (known.compiler(case.framework, word) for word in ("default", "native"))
     parts = [case.model, case.mode, case.precision, case.topology]
     if case.compiler != usual:

@@ -1,8 +1,8 @@
 """Parts of results that one hands on: named fields, and texts in which names are replaced.
 
 A field that is not named here stays behind, so a new one does, too. Nobody knows what stands in a
-text of a framework: paths, addresses, known hosts and users become stand-ins, and long texts are
-cut."""
+text of a framework: paths, addresses, known hosts and users become stand-ins, long texts are cut,
+and all can be left out."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-#: Characters of the longest text.
-LONGEST = 300
+#: Characters of the longest text, and characters of a text that are searched for names.
+LONGEST, LOOKED_AT = 300, 1000
 WITHHELD = "withheld"
-#: Object that goes unchanged: versions of packages look like addresses.
-_UNCHANGED: dict[str, Any] = {}
+#: Versions of packages, and values of variables, that are handed on unchanged.
+_UNCHANGED = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
 #: Paths of the system, units with a slash, times, and words with colons, which name nobody.
 _PUBLIC = re.compile(
     r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
     r"|\d{1,2}:\d{2}:\d{2}(\.\d+)?|[A-Za-z:.%]+"
 )
-#: What names somebody, by kind; quoted paths may have blanks.
+#: Patterns of texts that identify somebody, by kind; quoted paths may have blanks.
 _NAMING = re.compile(
     r"""(?P<quoted>(['"`])(?=[/~\\.]|\w:[/\\])[^'"`\n]*\2?)"""
     r"""|(?P<gpu>(?:GPU|MIG)-[0-9A-Za-z/-]{8,})"""
@@ -31,7 +31,7 @@ _NAMING = re.compile(
 
 
 def _fields(names: str, **inner: Any) -> dict[str, Any]:
-    """Return fields that go with all they hold, and those of which named ones go."""
+    """Return fields that are handed on whole, and fields of which named subfields are."""
     return {**dict.fromkeys(names.split()), **inner}
 
 
@@ -47,7 +47,7 @@ _WATCH = _fields(
     "memory_bytes memory_available_bytes_min swapped_bytes energy_joules watching absent raw",
     gpus=_GPU,
 )
-#: Fields of a record that go, and of the objects in it.
+#: Fields of a record that are handed on, and of the objects in it.
 FIELDS = _fields(
     "format source kind case parameters repeat status reason framework_version metrics samples "
     "window_seconds wall_seconds started memory lease attempts",
@@ -71,8 +71,7 @@ FIELDS = _fields(
     watch=_WATCH,
     nodes=_fields("node memory", watch=_WATCH, hardware=_HARDWARE),
     environment=_fields(
-        "install_method image_digest python variables code",
-        packages=_UNCHANGED,
+        "install_method image_digest python packages variables code",
         hardware=_HARDWARE,
         system=_fields(
             "host os kernel machine governor cgroup_cpu_limit cgroup_memory_limit_bytes"
@@ -80,16 +79,22 @@ FIELDS = _fields(
         scheduler=_fields("name"),
     ),
 )
-#: What stands in place of fields that stay behind and that a record must have.
+#: Fields with fixed words, which name nobody.
+_WORDS = _fields(
+    "format kind status framework framework_version precision compiler parallelism install_method "
+    "accelerator mode unit better quantity part ends python"
+)
+#: Values of required fields that are not handed on.
 _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
 
 
 class HandedOn:
     """Parts of records and texts that an archive hands on, with one stand-in for each name.
 
-    ``names``: hosts and users by kind."""
+    ``names``: hosts and users by kind; ``texts``: whether texts of frameworks are handed on."""
 
-    def __init__(self, names: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
+        self._hands_on_texts = texts
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._kinds = {name.lower(): kind for kind, name in names if name}
         longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
@@ -97,11 +102,13 @@ class HandedOn:
         self._known = re.compile(rf"(?<![A-Za-z0-9])(?:{known})(?![A-Za-z0-9])", re.IGNORECASE)
 
     def record(self, record: dict[str, Any]) -> Any:
-        """Return what goes of a record."""
+        """Return the parts of a record that are handed on."""
         return self._object(record, FIELDS)
 
     def text(self, text: str) -> str:
         """Return a text with stand-ins, at most LONGEST characters of it."""
+        if len(text) > LOOKED_AT:  # a name that the cut divides stays behind
+            text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
         text = _NAMING.sub(self._naming, text)
         text = self._known.sub(
             lambda match: self._stand_in(self._kinds[match[0].lower()], match[0].lower()), text
@@ -113,21 +120,33 @@ class HandedOn:
         return match[0] if _PUBLIC.fullmatch(found) else self._stand_in(kind, found)
 
     def _object(self, value: Any, fields: dict[str, Any] | None) -> Any:
-        if fields is _UNCHANGED:
-            return value
         if isinstance(value, list):
             return [self._object(item, fields) for item in value]
-        if isinstance(value, str) and value.startswith(("/", "~")):  # may have blanks
+        if isinstance(value, str) and value.startswith(("/", "~")):  # paths may have blanks
             return value if _PUBLIC.fullmatch(value) else self._stand_in("path", value)
         if not isinstance(value, dict):
             return self.text(value) if isinstance(value, str) else value
         goes = {
-            _NAMING.sub(self._naming, name): self._object(item, fields and fields[name])
+            _NAMING.sub(self._naming, name): self._field(name, item, fields and fields[name])
             for name, item in value.items()
             if fields is None or name in fields
         }
         needed = {name: item for name, item in _NEEDED.items() if name in value}
         return goes if fields is None else {**needed, **goes}
+
+    def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
+        if name == "reason" and value and not self._hands_on_texts:
+            return WITHHELD
+        if name in _WORDS and isinstance(value, str):
+            return value
+        if name in _UNCHANGED and isinstance(value, dict):
+            return {
+                key: item
+                if _UNCHANGED[name].fullmatch(str(item))
+                else self._stand_in("value", str(item))
+                for key, item in value.items()
+            }
+        return self._object(value, fields)
 
     def _stand_in(self, kind: str, name: str) -> str:
         number = 1 + sum(other == kind for other, _ in self._stand_ins)

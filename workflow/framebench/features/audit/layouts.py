@@ -5,12 +5,12 @@ Its ``tables`` have these keys, which ``defaults`` may have for all of them:
 - ``title``: may name columns of the first row, such as ``{table}``.
 - ``of``: ``cases``, the measured cases, or ``printed``, the cells of ``published.csv``.
 - ``where``: pattern, or patterns, that the value of a column has to match.
-- ``each``: columns of whose values each has a table of its own.
+- ``each``: columns; each of their values has a separate table.
 - ``row``: columns that make up a row.
 - ``columns``: heading -> column with the value; or ``printed``, the printed cells with this
   heading; or a mapping with ``value``, ``where``, ``join`` (text between several values),
   ``format``, and ``over``: the same case with other values, that the figure is divided by. The
-  heading ``*`` stands for all printed headings that have no place of their own."""
+  heading ``*`` stands for all other printed headings."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .published import PUBLISHED_NAME, read_cells
 
 FOLDER = Path(__file__).parent / "layouts"
 _KEYS = {"title", "of", "where", "each", "row", "columns"}
-#: Names of the precisions that NVIDIA compares mixed precision with.
+#: Names of the precisions that are not mixed, as NVIDIA prints them.
 _FULL = {"tf32": "TF32", "fp32": "FP32"}
 
 
@@ -64,7 +64,7 @@ def draw(layout: Path, records: Path) -> str:
 
 
 def _measured(records: Path) -> Sequence[Row]:
-    """Return the cases as rows."""
+    """Return the measured cases as rows."""
     inputs, _ = inputs_of(record_sets.load(records), records)
     return view.records(inputs.frame)
 
@@ -118,7 +118,8 @@ def _grouped(rows: Sequence[Row], names: Sequence[str]) -> list[list[Row]]:
 
 
 def _headings(columns: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str, Any]]:
-    """Return headings with their columns; ``{full}`` becomes the precision that is not mixed."""
+    """Return headings with their columns; ``{full}`` is replaced by the precision that is not
+    mixed."""
     full = next((_FULL[row["precision"]] for row in rows if row["precision"] in _FULL), "")
     named = {heading.replace("{full}", full): spec for heading, spec in columns.items()}
     others = dict.fromkeys(_heading(row) for row in rows)
@@ -132,7 +133,8 @@ def _headings(columns: Mapping[str, Any], rows: Sequence[Row]) -> list[tuple[str
 
 
 def _heading(row: Row) -> str:
-    """Return the heading of a printed cell; what follows a colon is one of several in a cell."""
+    """Return the heading of a printed cell, without the part after a colon, which tells figures of
+    one cell apart."""
     return str(row.get("column", "")).partition(": ")[0]
 
 

@@ -33,7 +33,8 @@ PUBLISHED_NAME = "published.csv"
 ROUNDING = 1e-9
 #: A figure as tables print it, with its decimals.
 _FIGURE = re.compile(r"-?\d{1,15}(?:\.(\d{1,15}))?")
-#: Columns that identify what a printed figure is of. Tables mention other conditions only in words.
+#: Columns that identify the case of a printed figure. Published tables mention other conditions
+#: only in words.
 KEYS = (*CASE, "input_pipeline", "variant")
 CELL = ("table", "place", "column", "quantity")
 
@@ -149,7 +150,7 @@ def _compared(
     if half is None:
         return row(f"no figure is printed, but {cell['printed']!r}")
     if cell["quantity"] not in FROM_RUNS:
-        return row(f"runs do not tell a {cell['quantity']}")
+        return row(f"runs do not have a {cell['quantity']}")
     case = cases.get(tuple(cell[key] for key in KEYS))
     if case is None:
         return row("no runs of this case")

@@ -23,7 +23,7 @@ from ...files.whole_files import write_whole, write_whole_bytes
 from . import pictures
 
 SPLITS = ("train", "val")
-#: Summary of a folder, written last, by whose digest the harness tells data sets apart.
+#: Summary of a folder, written last. The harness identifies data sets by its digest.
 MANIFEST = "framebench-data.json"
 #: Most classes, as in ImageNet.
 _MOST_CLASSES = 1000

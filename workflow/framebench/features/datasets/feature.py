@@ -26,11 +26,11 @@ def _make_data(options: argparse.Namespace) -> None:
 
 def _add_commands(commands: Any) -> None:
     making_data = commands.add_parser("make-data", help="images or tokens for input pipelines")
-    making_data.add_argument("--folder", type=Path, required=True, help="where they are made")
+    making_data.add_argument("--folder", type=Path, required=True, help="folder to create")
     counts = making_data.add_mutually_exclusive_group(required=True)
     counts.add_argument("--images", type=int, help="how many images")
     counts.add_argument("--tokens", type=int, help="how many tokens")
-    making_data.add_argument("--seed", type=int, default=0, help="of all that is drawn")
+    making_data.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
     making_data.set_defaults(command=_make_data)
 
 

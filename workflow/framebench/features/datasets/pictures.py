@@ -24,7 +24,7 @@ SIZES = {
     (640, 480): 0.04,
     (400, 300): 0.04,
 }
-#: Amplitude of an octave over that of the next coarser one: in natural images, amplitudes fall with
+#: Amplitude of an octave relative to the next coarser one: in natural images, amplitudes fall with
 #: the frequency.
 _FALL = 0.62
 _EDGES = 3
@@ -53,7 +53,7 @@ def make(seed: int, number: int) -> bytes:
 
 def _field(random: np.random.RandomState, width: int, height: int, octaves: int = 8) -> Array:
     """Return a smooth random field (height, width) of mean 0 and deviation 1.
-    It is a sum of grids of random numbers, each twice as fine as the one before."""
+    It is a sum of grids of random numbers, each twice as fine as the previous one."""
     total = np.zeros((height, width), np.float32)
     amplitude, cells = 1.0, 2
     for _ in range(octaves):

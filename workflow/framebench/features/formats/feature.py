@@ -16,10 +16,10 @@ def _export(options: argparse.Namespace) -> None:
     from ...tables.grouping import grouped
     from . import file_formats, transfer
 
-    file_formats.writer(options.format)  # refused before any record is read
+    file_formats.writer(options.format)  # an unknown format is refused before any record is read
     source = options.records or options.results / "runs"
     if options.to and source.resolve() in (options.to.resolve(), *options.to.resolve().parents):
-        raise ConfigError(f"--to: found {options.to}, which is of the records; allowed: another")
+        raise ConfigError(f"--to: found {options.to}, a file of the records; allowed: another file")
     cases = grouped(RecordSource(source, ""))
     print("\n".join(transfer.export_cases(cases, options.format, options.to, options.results)))
 

@@ -30,8 +30,10 @@ class Results:
         """Yield the rows of the table of runs, one per repeat and metric."""
         for case in self.cases:
             for run in case.runs:
-                if row := tidy_csv.row_of(run, case.key, case.flags):
-                    yield row
+                rows = tidy_csv.rows_of(run, case.flags)
+                for metric, row in zip(run.metrics, rows, strict=True):
+                    if (metric.name, metric.point) == (case.key.metric, case.key.point):
+                        yield row
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from ...cases.conditions import CONDITIONS, Key, series_of_model
 from ...cases.names import topology_of
 from ...tables import formatting
 
-#: Conditions that follow from the machine or the suite: names with them would change with every
-#: small change.
+#: Conditions that follow from the machine or the suite. Names that contained them would change with
+#: every small change.
 _IMPLIED = frozenset(
     {
         *("accelerator", "cores_per_device", "warmup_steps", "warmup_limit", "timed_steps"),

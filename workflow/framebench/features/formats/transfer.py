@@ -29,7 +29,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
     Returns lines about what was written and what was left out. Raises ConfigError for an unknown
     format; RecordsError if nothing can be written; OSError if writing fails."""
     form = file_formats.writer(name)
-    assert form.write, "of those that can be written"
+    assert form.write, "one that can be written"
     path = target or results / FOLDER / f"{name}{form.suffix}"
     written = form.write(Results(cases)) if cases else ExportedFile("", is_empty=True)
     missing = [
@@ -50,7 +50,7 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     out. Raises ConfigError for an unknown format; RecordsError for unreadable files and for results
     that hold something else."""
     form = file_formats.reader(name)
-    assert form.read, "of those that can be read"
+    assert form.read, "one that can be read"
     figures: list[rows.ImportedFigure] = []
     not_taken: list[tuple[str, str]] = []
     refused: list[tuple[str, str]] = []
@@ -65,12 +65,14 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
             refused.append((str(error).removeprefix(f"import: {place}").lstrip(",: "), shown))
             continue
         not_taken += file.left_out
-        if path.is_dir():  # its files are repeats
+        if path.is_dir():  # files of a folder are repeats
             found = [replace(figure, run=replace(figure.run, repeat=0)) for figure in found]
         figures += found
     left_out = [*_by_reason("not taken", not_taken), *_by_reason("left out", refused)]
     if not figures:
-        raise RecordsError("\n".join([f"import: {path}: holds no figure of {name}", *left_out]))
+        raise RecordsError(
+            "\n".join([(f"import: {path}: has no figure in the format {name}"), *left_out])
+        )
     runs = rows.complete(figures)
     text = tidy_csv.text_of(
         row for run in runs for row in tidy_csv.rows_of(run, [flag.name for flag in run.flags])

@@ -1,6 +1,6 @@
 """``framebench bisect``: finds the version of a package, or the commit of your own model, that
-changed a figure. Each version is measured in pairs against the good one. A call that was killed,
-and one with more pairs, goes on from what is measured."""
+changed a figure. Each version is measured in pairs against the good one. A killed call, or a call
+with more pairs, continues with what is measured."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def _bisect(options: argparse.Namespace) -> int:
 
 
 def _only_case(settings: Settings, known: catalog.Catalog) -> Case:
-    """Return the only case that is asked for, without a variant."""
+    """Return the only requested case, without a variant."""
     machine = settings.cluster.machine if settings.cluster else local.detect()
     found = matrix.narrow(fitting.cases_here(settings, known, machine)[0], settings)
     cases = [*dict.fromkeys(case._replace(variant="") for case in found)]
@@ -130,7 +130,7 @@ def _measured(
         repeats={"margin": margin, "at_most": plan.repeats, "two_sided": True},
         config=[*plan.config, f"cases={','.join(cases)}"],
     )
-    # of several metrics of a case the principal one, by which it is compared
+    # only the principal metric of a case, by which it is compared
     base, candidate = (
         {key: one for key, one in side.items() if one.runs[0].key.metric == key.metric}
         for side in plan_of_step.measure(good, other)

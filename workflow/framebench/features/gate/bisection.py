@@ -22,7 +22,7 @@ CHANGED, UNCHANGED, SKIPPED, OPEN = "changed", "not changed", "skipped", "cannot
 
 class BisectState(NamedTuple):
     """Positions of the latest unchanged version, of the earliest changed one, and of the version to
-    test next; None at the end. What lies between both then was skipped."""
+    test next; None at the end. At the end, versions between both were skipped."""
 
     low: int
     high: int

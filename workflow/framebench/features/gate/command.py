@@ -31,9 +31,8 @@ def gate(options: argparse.Namespace) -> int:
     """Run the gate and return the exit status; any error is "broken", never a regression."""
 
     def note(message: str) -> None:
-        request = summary.GateRequest(options.base, options.candidate, options.fail_on)
         files = {
-            options.results / NOTE: request.note(decisions.FAULTY, [message]),
+            options.results / NOTE: summary.note(_sides(options), decisions.FAULTY, [message]),
             options.results / JUNIT: summary.broken_junit(message),
         }
         try:
@@ -52,8 +51,7 @@ def status_of(
     """Run a command that measures and return its exit status; for any error FAULTY, after giving
     its message to ``note``."""
     try:
-        with snakemake_calls.without_traces():
-            return act(options)
+        return act(options)
     except KeyboardInterrupt:
         print(f"framebench: {snakemake_calls.GOES_ON}", file=sys.stderr)
         return snakemake_calls.INTERRUPTED
@@ -87,13 +85,17 @@ def run_gate(options: argparse.Namespace) -> int:
         assert isinstance(candidate, RecordSource), "both are of one kind"
         found, is_measured = (grouped(base), grouped(candidate)), False
     base_cases, candidate_cases = found
-    request = summary.GateRequest(options.base, options.candidate, options.fail_on)
     decided = decisions.decide(base_cases, candidate_cases, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, options.fail_on)
     files = frames.files({decisions.TABLE: frame}, options.results / "tables")
-    files[options.results / JUNIT] = summary.junit(decided, request)
-    files[options.results / NOTE] = note = summary.note(decided, status, request)
+    files[options.results / JUNIT] = summary.junit(decided)
+    note = summary.note(_sides(options), status, summary.lines(decided, status))
+    files[options.results / NOTE] = note
     write_together(files)
     print(f"\n{note}\nnote:  {options.results / NOTE}\ntable: {options.results}/tables/gate.csv")
     return status
+
+
+def _sides(options: argparse.Namespace) -> str:
+    return f"{options.candidate} against {options.base}, margin {options.fail_on:.1%}"

@@ -50,7 +50,8 @@ class Measuring:
         user's own model have its name without the version. Raises RecordsError without records."""
         own = [base.identity, candidate.identity, self.suite, self.models]
         digest = hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()
-        folder = self.folder / f"{re.sub('[^A-Za-z0-9._-]+', '-', candidate.text)}-{digest[:12]}"
+        name = re.sub("[^A-Za-z0-9._-]+", "-", candidate.text).strip(".-")
+        folder = self.folder / f"{name}-{digest[:12]}"
         sides = {BASE: base, CANDIDATE: candidate}
         changes = {
             "variants": {
@@ -65,7 +66,7 @@ class Measuring:
         if not (folder / "runs").is_dir():
             raise RecordsError(f"{folder}: holds no record of a run")
         return tuple(
-            called(grouped(RecordSource(folder / "runs", name)), candidate.model) for name in sides
+            called(grouped(RecordSource(folder / "runs", side)), candidate.model) for side in sides
         )
 
 

@@ -101,7 +101,7 @@ def model(key: str, text: str) -> MeasuredSide:
     with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
         tree = Path(folder, "tree")
         tree.mkdir()
-        # of its own index, so that the user's stays as it is
+        # a separate index, so that the user's index stays unchanged
         own = {**os.environ, "GIT_INDEX_FILE": f"{folder}/index"}
         checkout = ["git", f"--work-tree={tree}", "checkout", revision, "--", ":(top,glob)**/*.py"]
         for command in (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from core.text import printable
 
 from ...records import pairs
 from ...statistics import sequential
+from ...statistics.descriptive import median
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import formatting
 from ...tables.formatting import escape
@@ -38,24 +38,14 @@ HEADINGS = {
 NAMED, LONGEST = 3, 1200
 
 
-@dataclass(frozen=True)
-class GateRequest:
-    """The comparison as requested. ``margin``: a fraction."""
-
-    base: str
-    candidate: str
-    margin: float
-
-    def note(self, status: int, lines: Sequence[str]) -> str:
-        """Return a note with these lines, of which long ones are cut."""
-        sides = f"{escape(self.candidate)} against {escape(self.base)}"
-        head = f"**Framebench gate: {HEADINGS[status]}**: {sides}, margin {self.margin:.1%}"
-        flat = [" ".join(line.split())[:LONGEST] for line in (head, "", *lines)]
-        return "\n".join(flat) + "\n"
+def note(sides: str, status: int, lines: Sequence[str]) -> str:
+    """Return a Markdown note with these lines, of which long ones are cut."""
+    head = f"**Framebench gate: {HEADINGS[status]}**: {escape(sides)}"
+    return "".join(f"{' '.join(line.split())[:LONGEST]}\n" for line in (head, "", *lines))
 
 
-def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> str:
-    """Return a Markdown note of at most ten lines."""
+def lines(decisions: Sequence[Decision], status: int) -> list[str]:
+    """Return what a note says, in at most eight lines."""
     counts = counted(decisions)
     worst = [
         decision
@@ -64,17 +54,16 @@ def note(decisions: Sequence[Decision], status: int, request: GateRequest) -> st
             counts[verdict], key=lambda one: one.estimate.ratio if one.estimate else 0.0
         )
     ]
-    lines = [_counts(decisions), *_then(decisions, status)]
+    said = [_counts(decisions), *_then(decisions, status)]
     for decision in worst[:NAMED]:
         figures = "; ".join(filter(None, (_ratio(decision), decision.reason)))
         name = figure_name(decision.matched.either.key)
-        lines.append(f"- {decision.verdict}: {escape(name)}: {escape(figures)}")
+        said.append(f"- {decision.verdict}: {escape(name)}: {escape(figures)}")
     left = len(worst) - NAMED
-    lines += [f"- and {left} more, see `tables/gate.md`"] if left > 0 else []
-    return request.note(status, lines)
+    return [*said, f"- and {left} more, see `tables/gate.md`"] if left > 0 else said
 
 
-def junit(decisions: Sequence[Decision], request: GateRequest) -> str:
+def junit(decisions: Sequence[Decision]) -> str:
     """Return JUnit XML with a test case for each decision.
     A regression is a failure and a broken case an error; undecided and uncompared cases are
     skipped."""
@@ -82,9 +71,8 @@ def junit(decisions: Sequence[Decision], request: GateRequest) -> str:
     apart = formatting.differing_conditions([key.row for key in keys])
     cases = []
     for decision, key in zip(decisions, keys, strict=True):
-        parts = [_ratio(decision), f"margin {request.margin:.1%}", decision.reason]
-        if flags := _flags(decision):
-            parts.append(f"flags: {flags}")
+        flags = _flags(decision)
+        parts = (_ratio(decision), decision.reason, f"flags: {flags}" if flags else "")
         name = " ".join(filter(None, (figure_name(key), apart(key.row))))
         figures = "; ".join(filter(None, parts))
         cases.append((key.case.framework, name, decision.verdict, figures))
@@ -150,14 +138,25 @@ def _then(decisions: Sequence[Decision], status: int) -> list[str]:
     return lines
 
 
+def _step_times(decision: Decision) -> str:
+    """Return the median step times of base and candidate in milliseconds; "" without steps."""
+    times = [
+        median([1000 * median(run.step_seconds) for run in side.ok])
+        for side in decision.matched.comparable_sides or ()
+        if side.ok and all(run.step_seconds for run in side.ok)
+    ]
+    return f" ({times[0]:.4g} ms -> {times[1]:.4g} ms per step)" if len(times) == 2 else ""
+
+
 def _ratio(decision: Decision) -> str:
-    """Return the ratio with what it is of; "" if nothing is compared."""
+    """Return the ratio and its quantity; "" if nothing is compared."""
     estimate, both = decision.estimate, decision.matched.comparable_sides
     if estimate is None or both is None:
         return ""
     text = f"{both[0].key.metric} ratio {estimate.ratio:.3f}"
     if estimate.interval:
         text += " [{:.3f} .. {:.3f}]".format(*estimate.interval)
+    text += _step_times(decision)
     if estimate.pairs:
         return f"{text}, {estimate.pairs} pairs"
     return f"{text}, {len(both[0].values)} and {len(both[1].values)} repeats"

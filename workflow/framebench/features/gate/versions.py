@@ -123,8 +123,8 @@ def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]
 
 
 def model_versions(good: str, bad: str) -> Versions:
-    """Return the versions of a model: of the commit ``good``, those that changed its files, and
-    ``bad``, a commit's or a file. Raises ConfigError without a change."""
+    """Return the versions of a model: commit ``good``, the commits that changed its files, and
+    ``bad``, a commit or a file. Raises ConfigError without a change."""
     first, last = sides.model("--good", good), sides.model("--bad", bad)
     revision, _, file = good.partition(":")
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
@@ -141,5 +141,5 @@ def model_versions(good: str, bad: str) -> Versions:
     if newest != last.digest:
         found[bad] = last
     if len(found) == 1:
-        raise ConfigError(f"--bad: found {bad}, which is as {good}; allowed: another version")
+        raise ConfigError(f"--bad: found {bad}, which equals {good}; allowed: another version")
     return Versions([*found], found.__getitem__)

@@ -15,7 +15,6 @@ from ...report.charts.trend_lines import Trend
 from ...report.plots import Look, Plot
 from ...report.record_links import RowLinks
 from ...report.selection import axes_of, left_out
-from ...statistics.change_points import DRIFT
 from ...tables import formatting, frames
 from ...tables.formatting import counted
 from ...tables.legend import explanations
@@ -81,9 +80,8 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
             svg=trend_lines.draw(trend(history), look),
             description=f"{figure_name(history.key)} over {len(history.places)} sets, with "
             f"{len(history.changes)} changes. The numbers stand in the table below.",
-            caption="A dot is the median of a set, the bar its 95 % interval. "
-            + "Hollow: no interval, for too few repeats. "
-            * any(one.result.throughput and not one.result.interval for one in history.measured)
+            caption="A dot is the median of a set, a bar its 95 % interval; without one there are "
+            "too few repeats. "
             + "The broken line is where a new level begins. " * bool(history.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
             axes=axes_of(history.key.row),
@@ -101,5 +99,5 @@ def trend(series: CaseHistory) -> Trend:
         labels=series.labels,
         values=[result.throughput for result in results],
         intervals=[result.interval for result in results],
-        changes=[series.places[change.at] for change in series.changes if change.kind != DRIFT],
+        changes=[series.places[change.at] for change in series.changes],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,15 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import compare
 from ...files.problem import Problem
-from ...statistics import change_points, intervals
-from ...statistics.change_points import DRIFT, ChangePoint
+from ...statistics import change_points, descriptive, intervals
+from ...statistics.change_points import ChangePoint
 from ...tables import measured
 from ...tables.columns import Row, interval_cells
 from ...tables.formatting import counted
@@ -76,7 +74,7 @@ def series_of(points: Sequence[HistoryPoint], by: str) -> tuple[list[CaseHistory
         replace(series, changes=change_points.changes(series.values, count)) for series in every
     ]
     return every, [
-        Problem(name, f"{count} cases are left out, of which no {by} is known")
+        Problem(name, f"{count} cases without a known {by} are left out")
         for name, count in missing.items()
     ]
 
@@ -115,13 +113,13 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
     for row in changes.itertuples():
         parts = (row.framework, row.model, row.mode, row.precision, batch_of(row))
         name = " ".join(filter(None, parts))
-        lines.append(f"{name}: {row.kind} {row.ratio:.3f} at {row.before} -> {row.at}")
+        lines.append(f"{name}: jump {row.ratio:.3f} at {row.before} -> {row.at}")
         lines += [f"    {text}" for text in filter(None, [row.differences])]
     return "\n".join([*lines, counts_text(every)])
 
 
 def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
-    """Return what both tables have of the case, in the version that ``point`` is of."""
+    """Return the cells of the case that both tables have, in the version of ``point``."""
     return {
         **series.key.at(framework_version=point.version).row,
         "parameters": measured.parameters_text(series.key.case),
@@ -130,7 +128,7 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
 
 
 def _point_rows(series: CaseHistory) -> Iterator[Row]:
-    begins = {series.places[change.at]: change.kind for change in series.changes}
+    begins = {series.places[change.at] for change in series.changes}
     for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True)):
         result = point.result
         yield {
@@ -147,35 +145,27 @@ def _point_rows(series: CaseHistory) -> Iterator[Row]:
             "repeats": len(result.values),
             "status": result.standing,
             "reason": result.excluded or result.reason,
-            "change": begins.get(number, ""),
+            "change": "jump" if number in begins else "",
             "flags": flags_of(result),
         }
 
 
 def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
     values, places = series.values, series.places
-    is_drift = change.kind == DRIFT
     before, after = values[change.start : change.at], values[change.at : change.end]
-    old = places[change.start if is_drift else change.at - 1]
-    new = places[change.end - 1 if is_drift else change.at]
-    if is_drift:
-        time = np.arange(len(after))
-        slope = float(np.polyfit(time, np.log(after), 1)[0])
-        ratio, both = math.exp(slope * (len(after) - 1)), None
-    else:
-        ratio = float(np.median(after) / np.median(before))
-        both = intervals.ratio_interval(before, after)
+    old, new = places[change.at - 1], places[change.at]
+    ratio = descriptive.median(after) / descriptive.median(before)
+    both = intervals.ratio_interval(before, after)
     one, other = (series.measured[index] for index in (old, new))
     if other.result.better == "lower":
         ratio, both = 1 / ratio, both and (1 / both[1], 1 / both[0])
     return {
         **_case_cells(series, other),
-        "kind": change.kind,
         "direction": BETTER if ratio > 1 else WORSE,
         "before": series.labels[old],
         "at": series.labels[new],
-        "points_before": len(after) if is_drift else len(before),
-        "points_after": 0 if is_drift else len(after),
+        "points_before": len(before),
+        "points_after": len(after),
         "ratio": ratio,
         **interval_cells("ratio", both),
         "p_adjusted": min(1.0, change.p_value * count),
@@ -187,11 +177,11 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
 def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return what else differs between two sets, as text."""
     if not point.facts or not other.facts:
-        return "what they were measured under is not known"
+        return "the conditions of the measurements are unknown"
     found = list(compare.environment_differences(point.facts, other.facts))
     if point.version != other.version:
         found.insert(0, f"framework_version {point.version} -> {other.version}")
-    return "; ".join(found) or "nothing that the records tell of"
+    return "; ".join(found) or "nothing that the records show"
 
 
 def _position(point: HistoryPoint, by: str) -> tuple[Any, str]:

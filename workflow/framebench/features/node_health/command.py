@@ -38,14 +38,15 @@ def lines(nodes: Sequence[JudgedNode]) -> Iterator[str]:
 
 
 def check(nodes: Sequence[JudgedNode]) -> tuple[int, str]:
-    """Return exit status and message: a slow node, else a failed one, else none can be judged."""
+    """Return exit status and message, for a slow node, else for a failed one, else if none can be
+    judged."""
     if not nodes:
-        return NOTHING, "cannot tell: no run was asked for a node by its name"
+        return NOTHING, "cannot tell: no run was requested for a named node"
     for verdict, status, what in ((SLOWER, SLOW_NODE, "slow"), (FAILED, FAILED_NODE, "failed")):
         if names := [node.name for node in nodes if node.verdict == verdict]:
             return status, f"{what}: {len(names)} of {len(nodes)}: {', '.join(names)}"
     if all(node.verdict == CANNOT_TELL for node in nodes):
-        return NOTHING, f"cannot tell: of none of {len(nodes)} nodes it can be told"
+        return NOTHING, f"cannot tell: none of {len(nodes)} nodes can be judged"
     return 0, ""
 
 

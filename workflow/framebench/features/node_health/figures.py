@@ -23,8 +23,8 @@ _OF_NODES = ("node", "machine", "environment")
 class NodeMeasurement:
     """A figure of a node.
 
-    ``values``: of its successful repeats, in ``unit``. ``reason``: why it has none. ``hardware``:
-    label of the machine type; "" if all nodes have the same."""
+    ``values``: figures of successful repeats, in ``unit``. ``reason``: why there are none.
+    ``hardware``: label of the machine type; "" if all nodes have the same."""
 
     node: str
     name: str

@@ -2,7 +2,7 @@
 
 1. Figures of equal name, unit and hardware are compared. A node with unique hardware has no others.
 2. The margin is that of the first rule that matches a figure's name.
-3. A node has failed if another node has a figure that it was tried for and lacks."""
+3. A node has failed if it was tried for a figure and lacks it, while another node has it."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNod
     if not judged:
         nothing = NodeMeasurement(name, "", "", "higher", (), "", "", "", hardware)
         telling = JudgedFigure(nothing, "", "", CANNOT_TELL)
-        why = "no rule is of any of its figures"
+        why = "no rule matches any of its figures"
         return JudgedNode(name, hardware, CANNOT_TELL, telling, (), why)
     verdict = min((judged_figure.verdict for judged_figure in judged), key=URGENT.index)
     same = [judged_figure for judged_figure in judged if judged_figure.verdict == verdict]

@@ -1,7 +1,7 @@
 """Find nodes that are worse than the others, or than a baseline, by more than a margin.
 
 All figures are positive, and more is better. A node counts as healthy if none of its figures is
-truly worse than the others' by more than the figure's margin, whichever few of the others are left
+truly worse than the others' by more than the figure's margin, even if a few of the others are left
 out (step 2). Nodes of one kind always differ a little; that is no defect.
 
 1. Each figure of a node is compared with the repeats of all other nodes together, less the margin,
@@ -66,7 +66,7 @@ class NodeFigure:
 class Claim(NamedTuple):
     """A comparison of one figure of a node with one side.
 
-    ``reference``: median of what it is compared with. ``ratio``: of the medians. ``interval``: of
+    ``reference``: median of the other side. ``ratio``: of the medians. ``interval``: of
     the ratio; None with too few repeats. ``p_adjusted``: that the node is worse by more than the
     margin."""
 
@@ -83,7 +83,7 @@ class Claim(NamedTuple):
 class _Test(NamedTuple):
     """A test of one figure of a node against one side.
     ``reference``: repeats with the strongest evidence; ``beyond``, ``within``: unadjusted p-values
-    that the node is worse by more than the margin, and by less."""
+    for the claims that the node is worse by more than the margin, and by less."""
 
     node: str
     figure: NodeFigure

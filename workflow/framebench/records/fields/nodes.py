@@ -1,12 +1,13 @@
-"""Energy of a run, and whether others held the memory that it lacked, from all of its nodes."""
+"""Energy of a run, and whether other processes held the memory that it lacked, from all of its
+nodes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: Least part of what a run may hold that others hold where a lack of memory is theirs, and largest
-#: part that the run itself has reached then.
+#: If others hold at least the first fraction of the memory that a run may hold, and the run itself
+#: at most the second, others caused the lack of memory.
 _OTHERS, _OWN = 0.25, 0.75
 
 
@@ -26,7 +27,7 @@ def joules(record: Mapping[str, Any]) -> float | None:
     Returns None unless every node has a reading.
     """
     known = [sum(read.values()) for read in _read(record) if read]
-    # The energy of some nodes is not that of the run.
+    # The energy of only some nodes is not the run's.
     return sum(known) if known and len(known) == record["case"]["nodes"] else None
 
 
@@ -50,8 +51,9 @@ def _read(record: Mapping[str, Any]) -> Iterator[dict[str, float]]:
 
 
 def crowded_out(record: Mapping[str, Any]) -> bool:
-    """Return whether on a node others held much of the memory, and the run clearly less than its
-    limit or, without one, than all; False for older records, which do not tell."""
+    """Return whether others held much of a node's memory while the run held clearly less than its
+    limit (without one, than the whole memory); False for older records, which lack this
+    information."""
     return any(
         memory.get("others_bytes", 0) > _OTHERS * _most(memory)
         and memory["peak_bytes"] < _OWN * _most(memory)

@@ -23,8 +23,8 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     """Return the plots of one benchmark.
 
     Metrics at one point: a strip plot per metric or, without a framework, per unit. Metrics at
-    several sizes: lines, a plot per combination of text parameters. Points of one word: a plot
-    each. Points of several values, such as shapes, are in the table alone."""
+    several sizes: lines, a plot per combination of text parameters. Points that are one word: one
+    plot each. Points of several values, such as shapes, are only in the table."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)

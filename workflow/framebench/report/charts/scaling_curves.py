@@ -70,12 +70,11 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
             ScalingLine(
                 label(lines[key][0]._asdict()),
                 key[0],
-                sorted(lines[key], key=lambda row: (row.devices, row.nodes)),
+                _on_fewest_nodes(lines[key]),
                 axes_of(lines[key][0]._asdict(), without=["devices"]),
             )
             for key in sorted(chosen)
         ]
-        has_hollow = any(len(line.points) > len(_on_fewest_nodes(line.points)) for line in made)
         drawn.append(
             Plot(
                 title=", ".join(panel),
@@ -84,11 +83,9 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
                 f" {len(made)} settings, with {kind.same}. The numbers stand in the "
                 "table below.",
                 caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval; a point "
-                "without one has none, for too few repeats. "
-                + "Hollow: as many devices on more nodes. "
-                * has_hollow
-                + "A slow single device makes a speed-up look good: read it "
-                "beside the throughput. "
+                "without one has none, for too few repeats. Each number of devices is on the "
+                "fewest nodes. A slow single device makes a speed-up look good: read it beside "
+                "the throughput. "
                 + left_out(len(made), len(lines), "settings with more than one device count")
                 + without_ratio(without[panel])
                 + panels_left_out(len(full), MAX_PANELS, "below"),
@@ -98,8 +95,9 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
 
 
 def _on_fewest_nodes(rows: Sequence[Any]) -> list[Any]:
-    """Return one row per number of devices, on the fewest nodes, which the line joins."""
-    return [next(same) for _, same in groupby(rows, lambda row: row.devices)]
+    """Return one row per number of devices, in ascending order."""
+    ordered = sorted(rows, key=lambda row: (row.devices, row.nodes))
+    return [next(same) for _, same in groupby(ordered, lambda row: row.devices)]
 
 
 def _draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
@@ -107,12 +105,9 @@ def _draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup
     devices = sorted({row.devices for line in lines for row in line.points} | {1})
 
     def one(axes: Axes, line: ScalingLine, style: line_charts.Style, parts: Parts) -> None:
-        fewest = _on_fewest_nodes(line.points)
-        hollow = {**style, "linestyle": "", "markerfacecolor": "none", "markeredgewidth": 1.4}
-        more = [row for row in line.points if row not in fewest]
-        for some, look_of in ((fewest, {**style, "label": line.label}), (more, hollow)):
-            percents = [100 * row.efficiency for row in some]
-            axes.plot([row.devices for row in some], percents, markersize=6, **look_of)
+        percents = [100 * row.efficiency for row in line.points]
+        axes.plot([row.devices for row in line.points], percents, label=line.label, markersize=6,
+                  **style)  # fmt: skip
         for row in line.points:
             percent = 100 * row.efficiency
             said = (

@@ -48,23 +48,11 @@ def draw(trend: Trend, look: Look) -> Markup:
             if both := trend.intervals[position]:
                 axes.plot([position] * 2, both, color=colour, linewidth=1.4, alpha=0.5)
         present = [value for value in trend.values if value is not None]
-        for filled in (True, False):
-            some = [
-                (position, value)
-                for position, value in enumerate(trend.values)
-                if value is not None and (trend.intervals[position] is not None) == filled
-            ]
-            if some:
-                axes.plot(
-                    *zip(*some, strict=True), color=colour, linestyle="", marker="o",
-                    markersize=4.5, fillstyle="full" if filled else "none",
-                )  # fmt: skip
+        axes.plot(places, present, color=colour, linestyle="", marker="o", markersize=4.5)
         for position, value in zip(places, present, strict=True):
             said = f"{trend.labels[position]}: {number(value)}"
             if both := trend.intervals[position]:
                 said += "; 95 % interval {} to {}".format(*map(number, both))
-            else:
-                said += "; no interval"
             parts.point("", axes, (position, value), said)
         for position in trend.changes:
             axes.axvline(position - 0.5, color=ALARM, linewidth=1.4, linestyle=(0, (4, 3)))

@@ -17,7 +17,7 @@ from ..columns import Row, interval_cells
 from ..results import CaseResult, case_frame, over_runs, with_cells
 from ..table import Inputs, declared_table
 
-#: Numeric parameters of a training, and the value of each that means none of it.
+#: Numeric parameters of a training, with the value that means "none".
 _NUMBERS = {
     "target": NO_TARGET,
     "epochs": None,

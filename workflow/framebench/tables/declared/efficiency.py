@@ -20,8 +20,8 @@ from ..results import CaseResult, over_runs
 from ..roofs import datasheet_tflops
 from ..table import Inputs, Table, declared_table
 
-#: Highest plausible MFU, because a model has more than large matmuls. A higher one was measured
-#: against a peak that is too low.
+#: Highest plausible MFU, because a model does not consist of large matmuls only. A higher MFU means
+#: that the peak was measured too low.
 HIGHEST_MFU = 0.95
 DOUBTED = "peak"
 #: Reason of a missing figure.
@@ -61,7 +61,7 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
 
     1. tflops_per_device: median throughput x model FLOPs of a sample / devices.
     2. mfu: tflops_per_device / highest peak of any framework's matmul on such a device;
-       of_own_peak: the same, of this framework's matmul.
+       of_own_peak: the same for this framework's matmul.
     3. Energy: median over repeats of joules / samples, of all devices.
     4. Memory: highest peak of any rank and repeat."""
     run = (result.ok or result.runs)[0]  # all share model, precision and device
@@ -77,7 +77,6 @@ def _cells(result: CaseResult, inputs: Inputs) -> Row:
         "peak_by": peak.by if peak else "",
         "of_own_peak": _part(achieved, own),
         "own_peak_tflops": own and own.tflops,
-        "own_peak_library": own.library if own else "",
         "own_peak_share": _part(own.tflops if own else None, peak),
         "datasheet_tflops": datasheet_tflops(run),
         "mfu": mfu,
@@ -120,8 +119,7 @@ def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
         own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "peak_tflops"))
         text = f"{row['framework']} has a slow matmul library here: {own} TFLOP/s "
         text += f"{row['precision']}, {row['peak_by'].partition(' ')[0]} {best}"
-        library = row["own_peak_library"]
-        sentences.append(text + (f"; it uses {library}" if library else ""))
+        sentences.append(text)
     return [*dict.fromkeys(sentences)]
 
 

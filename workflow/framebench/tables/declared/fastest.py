@@ -23,7 +23,7 @@ from ..table import Fields, Inputs, declared_table
 SURE, ORDER_SURE, OPEN = "sure", "order sure", "open"
 #: Orders of cases that are shown to be slower.
 _BEHIND = (Order.SLOWER, Order.FAR_BEHIND)
-#: Flags that say more than sampling does: the size of a lead with one is not sure.
+#: Flags of errors beyond sampling: with one of them, the size of a lead is not sure.
 _UNSURE = frozenset({DISTURBED, "noisy"})
 
 
@@ -102,9 +102,9 @@ class _Judged(NamedTuple):
 def _judged(contest: Contest, fewest: int) -> _Judged:
     """Return the cases by which the order of a setting is judged.
 
-    Of each framework it is its fastest case with at least ``fewest`` repeats, of the fastest
-    framework each such case, so that a faster compiler, variant or environment with few repeats
-    does not unsettle an order. Its fastest cases are judged if none has so many, or if a repeat of
+    For each framework it is the fastest case with at least ``fewest`` repeats; for the fastest
+    framework all such cases, so that a faster compiler, variant or environment with few repeats
+    does not unsettle an order. The fastest cases are judged if none has so many, or if a repeat of
     another framework's faster case contradicts the order."""
     first, *rest = contest.entrants
     enough: dict[str, list[CaseResult]] = defaultdict(list)
@@ -174,8 +174,9 @@ def _certainty(row: Row) -> str:
 class OpenOrder(NamedTuple):
     """Repeats that settle the order of a setting within a time budget.
 
-    ``contenders``: those whose order is open, the fastest first. ``slower``: those significantly
-    slower. ``repeats``: of each contender at the next look, which take about ``seconds`` more."""
+    ``contenders``: entrants whose order is open, the fastest first. ``slower``: significantly
+    slower entrants. ``repeats``: of each contender at the next look, which takes about ``seconds``
+    more."""
 
     contenders: Sequence[CaseResult]
     slower: Sequence[CaseResult]
@@ -301,7 +302,7 @@ def _incomparable(contest: Contest) -> str:
     if not contest.entrants:
         return f"no figure: {ends}"
     if not contest.entrants[0].case.framework:
-        return "it needs no framework"
+        return "the benchmark needs no framework"
     if len(contest.entrants) == 1:
         return "no other framework has a figure" + (f": {ends}" if ends else "")
     return "" if contest.pair else "a ratio needs figures above 0"

@@ -111,7 +111,7 @@ def _settings(rows: Sequence[Row]) -> Callable[[Row], str]:
 
 
 def _cell(row: Row | None) -> Cell:
-    """Return a figure with its fraction of the best, or why there is none in a word."""
+    """Return a figure with its fraction of the best, or a word that says why there is none."""
     if row is None or row["median"] is None:
         return Cell(DASH, "number missing", row["status"] if row else "not run")
     part = "" if row["part_of_best"] is None else f" ({row['part_of_best']:.2f})"

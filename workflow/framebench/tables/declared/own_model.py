@@ -51,8 +51,8 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
 
 
 def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
-    """Return what was found about each own model: the best combination, what the batch brings,
-    where its time goes, and the largest batch."""
+    """Return sentences on each own model: the best combination, the gain of the batch, the limits
+    of its speed, and the largest batch."""
     combinations = _combinations(tables)
     if combinations is None:
         return []

@@ -138,12 +138,12 @@ class Traffic(NamedTuple):
 def traffic_of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffic:
     """Return the least traffic of a run's step. ``models``: model config by name.
 
-    A training of a user's own model reads and writes each parameter; its optimizer's values and
-    gradients, which are not known, come on top."""
+    A training of a user's own model reads and writes each parameter; the optimizer's values and
+    gradients, which are unknown, are not included."""
     case, work = run.case, run.sample_work
     stored, computed = _bytes_of(case.precision)
     if stored is None or computed is None:
-        return _unknown(f"in which dtype {case.precision} keeps parameters is not known")
+        return _unknown(f"the dtype of parameters in {case.precision} is unknown")
     if work:
         if case.mode == "train":
             return _moved(stored * work.parameters)
@@ -155,20 +155,22 @@ def traffic_of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffi
         return _unknown("the parameters of this model are not known")
     if case.parallelism != DATA:
         shared = case.parallelism
-        return _unknown(f"with {shared} devices share the parameters: what each moves is not known")
+        return _unknown(
+            f"with {shared} devices share the parameters: the bytes that each moves are unknown"
+        )
     hyper = model_config["hyperparameters"]
     count = int(model_config["trainable_parameters"])
-    # Rows of tables that a step does not look up. If logits share the token table, all of it is
-    # read; the bound is then lower than it could be.
+    # Parameters in rows of tables that a step does not look up. If logits use the token table, all
+    # of it is read, and the bound is lower than it could be.
     rows = hyper.get("vocabulary", 0) + hyper.get("positions", 0)
     outside = count - int(rows * hyper.get("hidden", 0))
     if case.mode != "train":
         if "per_sample_in_training" in model_config["forward_multiply_adds"]:
-            return _unknown("how many of its parameters only training reads is not known")
+            return _unknown("the number of parameters that only training reads is unknown")
         return _read(computed * outside)
     kept = STATE.get(str(hyper.get("optimizer")))
     if kept is None:
-        return _unknown("what its optimizer keeps of each parameter is not known")
+        return _unknown("the number of values that the optimizer keeps per parameter is unknown")
     if hyper["optimizer"] == "sgd" and not hyper.get("momentum"):
         kept = 0
     return _moved(stored * (1 + kept) * count + computed * outside)

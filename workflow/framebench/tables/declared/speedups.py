@@ -218,11 +218,11 @@ def _efficiencies(
 
 
 def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
-    """Return what communication takes alone, and what it was expected to, as fractions of a
+    """Return the measured stand-alone and the expected time of communication, as fractions of a
     training step: medians over repeats.
 
     Steps are those of the whole timed region: individual step times are unknown to the host if
-    steps overlap. ``flags``: of the row, which has also those of the measured collective."""
+    steps overlap. ``flags``: of the row, including those of the measured collective."""
     timed = [
         (run.gradient_all_reduce, run.case.samples_per_step / run.throughput)
         for run in result.ok

@@ -1,4 +1,4 @@
-"""Tables of throughput, a row per case, of the runs without a figure, a row per reason, and of
+"""Tables of throughput (a row per case), of runs without a figure (a row per reason), and of
 searches for the largest batch."""
 
 from __future__ import annotations

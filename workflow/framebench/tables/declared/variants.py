@@ -43,7 +43,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, str]:
     """Return the first variant of the suite that each variant belongs to.
 
-    Where the suite is unknown, it is the one with the fewest settings of its own."""
+    Where the suite is unknown, it is the variant with the fewest own settings."""
     suites: dict[str, list[str]] = defaultdict(list)
     for expected in inputs.expected:
         if expected.case.variant:

@@ -37,7 +37,9 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
             continue
         data, step = entry.get("data"), entry.get("step")
         if entry.get("type") != "LOG" or not isinstance(data, (dict, str)):
-            source.refuse("is no line of DLLogger: type and data missing or of another type", line)
+            source.refuse(
+                "is no line of DLLogger: type or data is missing or has another type", line
+            )
         if not isinstance(data, dict):
             continue
         if isinstance(step, str) and _CONFIGURATION.fullmatch(step):
@@ -55,7 +57,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
     if not line:
         source.refuse(f"is of another format: no line has {TOKEN.strip()}")
     for name in sorted(others - {*summary}):
-        source.leave_out(name, "only the summary is taken")
+        source.leave_out(name, "only the summary is imported")
     settings = rows.settings_of(configuration)
     if not configuration:  # the logs of two files are two cases
         settings = {"file": "/".join(source.path.absolute().parts[-2:])}
@@ -68,7 +70,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
                 rows.figure("dllogger", "dllogger", metric, parameters={}, settings=settings)
             )
         else:
-            source.leave_out(name, "it is not known whether higher or lower is better")
+            source.leave_out(name, "it is unknown whether higher or lower is better")
     if not figures:
         names = ", ".join(name for _, name in source.left_out[:6]) or "nothing"
         source.refuse(f"has no summary with a figure of known direction; it has {names}", line)

@@ -46,11 +46,11 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
         elif key in _INCIDENTAL or (not started and isinstance(value, (str, int, float))):
             logged[key] = value
         elif started and type(value) in (int, float):
-            source.leave_out(key, f"of a log only the time from {START} to {STOP} is taken")
+            source.leave_out(key, f"only the time from {START} to {STOP} is imported from a log")
     if not last:
         source.refuse(f"is of another format: no line has {TOKEN}with time_ms and key")
     if not started and not logged.get("submission_benchmark"):
-        allowed = "allowed: a log of MLPerf training; those of inference are not read"
+        allowed = "allowed: a log of MLPerf training, not of inference"
         source.refuse(f"has no {START}; {allowed}", last)
     wrong = sorted(statuses - {repr("success")})
     failure = f"{STOP} with status {wrong[0]}" if wrong else ""

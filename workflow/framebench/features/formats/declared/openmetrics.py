@@ -67,7 +67,7 @@ def _labels(results: Results, case: CaseResult) -> dict[str, str]:
         "unit": case.unit,
         "better": case.better,
         "model": model,
-        "model_version": own.model[len(model) + 1 :],  # of a user's own model
+        "model_version": own.model[len(model) + 1 :],  # version of a user's own model
     }
     axes = ("framework", "framework_version", "mode", "precision", "compiler")
     counts = ("nodes", "devices_per_node", "batch_per_device")

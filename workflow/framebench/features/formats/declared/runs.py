@@ -38,7 +38,7 @@ def write_parquet(results: Results) -> ExportedFile:
         frame.to_parquet(out, index=False)
     except ImportError:
         raise OSError(
-            "Parquet needs fastparquet or pyarrow beside Framebench: pip install fastparquet"
+            "Parquet needs fastparquet or pyarrow next to Framebench: pip install fastparquet"
         ) from None
     return ExportedFile(out.getvalue())
 

@@ -36,15 +36,15 @@ _OURS = {theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()}
 _GLOBAL, _MEGATRON = "megatron-gpt", "gpt_6.7b"
 _UNKNOWN = "SuperBench documents no unit and direction of it"
 
-#: Figures of a benchmark by metric, of each repeat that has some.
+#: Figures by metric, for each repeat of a benchmark that has any.
 _Repeats = Sequence[dict[str, float]]
 
 
 def write(results: Results) -> ExportedFile:
     """Write each figure that SuperBench has a name for, by SuperBench's definition.
 
-    Model benchmarks: mean step time in ms and mean step rate per device; for inference also those
-    percentiles of both that have enough steps."""
+    Model benchmarks: mean step time in ms and mean step rate per device; for inference also
+    percentiles of both, where there are enough steps."""
     nodes: dict[str, dict[str, Any]] = defaultdict(dict)
     left_out: list[str] = []
     for case in results.cases:
@@ -101,7 +101,7 @@ def _add(case: CaseResult, found: dict[str, Any], benchmark: str, repeats: _Repe
 
 
 def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repeats]]:
-    """Yield each benchmark that a case is in SuperBench, with its figures."""
+    """Yield each SuperBench benchmark that a case corresponds to, with its figures."""
     if case.case.is_step:
         model = series_of_model(case.case.model)
         if model == _MEGATRON:
@@ -124,8 +124,8 @@ def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repea
 
 
 def _steps(case: CaseResult) -> _Repeats:
-    """Return step times in ms and rates of steps per device, of repeats that have step times; of
-    Megatron's model the rate of all devices, and the peak memory in GiB."""
+    """Return step times in ms and rates of steps per device, for repeats with step times; for
+    Megatron's model the rate of all devices and the peak memory in GiB."""
     own, repeats = case.case, list[dict[str, float]]()
     is_global = series_of_model(own.model) == _MEGATRON
     samples = own.samples_per_step if is_global else own.samples_of_replica
@@ -212,7 +212,7 @@ def _figure(
     if metric == RETURN_CODE and not is_missing:
         failure = f"return code {value}" if value else ""
     elif number < 0:
-        failure = f"SuperBench wrote {value}, as it does for what failed"
+        failure = f"SuperBench wrote {value}, its mark of a failure"
     yield rows.figure(
         SUPERBENCH, mode, MetricValue(what, number, meaning.unit, meaning.better),
         repeat=max(runs, default=0) + 1, failure=failure, parameters=parameters, node=node,

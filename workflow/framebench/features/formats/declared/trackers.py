@@ -1,7 +1,8 @@
 """Formats of services that keep figures over commits.
 
 Bencher Metric Format: {benchmark: {measure: {value, lower_value, upper_value}}}. Custom tools of
-github-action-benchmark: a list of {name, unit, value, range, extra}, of one direction."""
+github-action-benchmark: a list of {name, unit, value, range, extra}, all of one
+direction."""
 
 from __future__ import annotations
 

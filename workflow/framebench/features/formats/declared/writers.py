@@ -1,4 +1,4 @@
-"""Formats that are written alone: pyperf's and google-benchmark's JSON of steps, and LaTeX."""
+"""Formats that are only written: pyperf's and google-benchmark's JSON of steps, and LaTeX."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ....records.run import Run
 from ....tables.results import CaseResult
 from ..file_formats import ExportedFile, Format, Results, flags
 
-#: Writes a case: its name, itself, and the seconds of each step by repeat.
+#: Function that writes a case, from its name, the case, and the seconds of each step by repeat.
 Written = Callable[[str, CaseResult, Sequence[Sequence[float]]], list[dict[str, Any]]]
 
 
 def _document(results: Results, head: dict[str, Any], written: Written) -> ExportedFile:
-    """Return a JSON document with a list of benchmarks, of the cases of steps."""
+    """Return a JSON document with a list of benchmarks, for the cases of steps."""
     left_out, benchmarks = list[str](), list[dict[str, Any]]()
     for case in results.cases:
         name = results.name(case)
@@ -25,7 +25,7 @@ def _document(results: Results, head: dict[str, Any], written: Written) -> Expor
             if run.status != "ok":
                 left_out.append(f"{name}: repeat {run.repeat}: {run.status}: {run.reason}")
         if not case.case.is_step:
-            left_out.append(f"{name}: {case.key.metric}: is of no steps")
+            left_out.append(f"{name}: {case.key.metric}: has no steps")
         elif case.ok:
             benchmarks += written(name, case, [_seconds(case, run) for run in case.ok])
     text = json.dumps({**head, "benchmarks": benchmarks}, indent=1, ensure_ascii=False)

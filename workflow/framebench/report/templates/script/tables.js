@@ -198,19 +198,17 @@ class Table {
   }
 }
 
-const joined = (numbers, place) =>
-  numbers.map((number) => valuesOf(number, page.cases.count)[place]).join("");
+const ofCase = (number, place) => valuesOf(number, page.cases.count)[place];
 
 // Return text and address of each link.
 const recordsOf = (place) => {
-  const folder = joined(page.cases.folders, place);
-  const parts = valuesOf(page.cases.records, page.cases.count)[place].split("\t");
-  return parts.flatMap((text, at) => (at % 2 ? [] : [[text, folder + parts[at + 1]]]));
+  const parts = ofCase(page.cases.records, place).split("\t");
+  return parts.flatMap((text, at) => (at % 2 ? [] : [[text, parts[at + 1]]]));
 };
 
 // Return the command of the first repeat, with a button that copies it.
 const commandHtml = (label, place) => {
-  const command = joined(page.cases.commands, place);
+  const command = ofCase(page.cases.commands, place);
   if (!command) return "";
   return (
     `<p class="take"><button type="button" data-copy>Copy the command of this run${label ? ` (${escaped(label)})` : ""}` +
