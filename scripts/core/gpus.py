@@ -106,15 +106,23 @@ def visible_gpus(gpus: Sequence[Gpu], visible: Optional[str]) -> List[Gpu]:
     ``visible``: value of CUDA_VISIBLE_DEVICES, None if it is not set. CUDA stops at the first entry
     that it does not know.
 
-    Raises GpuError for GPUs that are all hidden, for unknown ones, and for a GPU that MIG divides
-    without a named instance, because CUDA would choose one."""
+    Raises GpuError for GPUs that are all hidden, for unknown ones and those named twice, for a GPU
+    that MIG divides without a named instance, because CUDA would choose one, and for instances
+    beside other devices, because figures would be of either."""
     if visible is None:
         chosen = list(gpus)
     else:
         chosen = [_named(word.strip(), gpus, visible) for word in visible.split(",") if gpus]
-    for gpu in chosen:
+    for number, gpu in enumerate(chosen):
+        if gpu in chosen[:number]:
+            raise GpuError(f"{VISIBLE}={visible!r} names {gpu.uuid} twice; allowed: each GPU once")
         if gpu.instances is not None:
             raise GpuError(_undivided(gpu))
+    kinds = sorted({gpu.name for gpu in chosen})
+    if len(kinds) > 1 and any(gpu.is_instance for gpu in chosen):
+        raise GpuError(
+            f"{VISIBLE}={visible!r} names {' and '.join(kinds)}; allowed: instances of one profile"
+        )
     return chosen
 
 

@@ -66,6 +66,9 @@ def test_cuda_shows_the_named_gpus(listed: list[Gpu], visible: str, uuids: list[
         (None, "MIG divides .*allowed: CUDA_VISIBLE_DEVICES=MIG-b0b8 .3g.20gb. or"),
         ("", "='' hides all 2 GPUs"),
         ("2", "names '2', which nvidia-smi does not list; allowed: 0, 1, MIG-b0b8"),
+        ("0,0", "names GPU-000 twice"),
+        ("MIG-b0b8, 0", "names NVIDIA A100-SXM4-40GB and NVIDIA A100-SXM4-40GB MIG 3g.20gb; allo"),
+        ("MIG-b0b8,MIG-17c2", "MIG 1g.10gb.me and .* MIG 3g.20gb; allowed: instances of one pro"),
     ],
 )
 def test_what_cuda_would_not_show_is_refused(

@@ -54,7 +54,6 @@ def test_a_broken_driver_asks_for_the_cpu(
 LIBRARY = """
 int cuInit(unsigned flags) {{ return {status}; }}
 int cuGetErrorString(int status, const char **text) {{ *text = "{words}"; return 0; }}
-int cuDriverGetVersion(int *version) {{ *version = 12040; return 0; }}
 """
 
 
