@@ -143,7 +143,7 @@ def result(setup: Setup) -> record.Measured:
     except Unsupported as error:
         return record.Measured("unsupported", error_text(error))
     except nodes.Missing as error:
-        return record.Measured("failed", shorten(str(error)))
+        return record.Measured(error.status, shorten(str(error)))
     except Mismatch as error:
         return record.Measured("failed", error_text(error))
     except Exception as error:

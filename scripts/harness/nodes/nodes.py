@@ -65,7 +65,12 @@ Answer = Dict[str, Any]
 
 
 class Missing(Exception):
-    """Raised where not all nodes take part; the message names those that do."""
+    """Raised where not all nodes take part; the message names those that do. ``status``: of the
+    run."""
+
+    def __init__(self, reason: str, status: str = "failed") -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 def srun(nodes: int) -> List[str]:
@@ -94,7 +99,7 @@ def run_ranks(
         _write(folder, _REQUEST, {**request, "seconds": seconds})
         with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
             launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
-            nodes = _introduced(count, folder, starter, log)
+            nodes = _introduced(workload, folder, starter, deadline, log)
             # The clock of an agent starts later than this one.
             launch.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
             results = _read(folder, _RESULT, count)
@@ -147,10 +152,15 @@ def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"
 
 
 def _introduced(
-    count: int, folder: str, starter: "subprocess.Popen[bytes]", log: str
+    workload: Workload,
+    folder: str,
+    starter: "subprocess.Popen[bytes]",
+    deadline: float,
+    log: str,
 ) -> List[Answer]:
     """Return each node's properties, in the scheduler's order, which follows the network.
     Raises Missing."""
+    count = workload.case.nodes
     nodes = [node for node in _read(folder, _INTRODUCTION, count) if node is not None]
     if len(nodes) == count:
         return nodes
@@ -163,7 +173,10 @@ def _introduced(
             f"{answered}; the command that starts them ended with status {starter.returncode}"
             + (f"; its last words: {last}" if last else "")
         )
-    raise Missing(f"{answered} within {ANSWER_SECONDS:g} s, or the run's time limit")
+    if time.monotonic() >= deadline:
+        limit = f"the time limit of {workload.options.time_limit:g} s was reached during: start"
+        raise Missing(f"{limit}; {answered}", "timeout")
+    raise Missing(f"{answered} within {ANSWER_SECONDS:g} s")
 
 
 def check(workload: Workload, nodes: Sequence[Answer]) -> None:

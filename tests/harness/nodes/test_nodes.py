@@ -101,6 +101,12 @@ def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) ->
     assert all("step_seconds" not in rank for rank in record["ranks"])
 
 
+def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> None:
+    record = run_on_two_nodes(toy, start="without=1", time_limit=10).record
+    reached = "the time limit of 10 s was reached during: start; 1 of 2 nodes answered (n0)"
+    assert (record["status"], record["reason"]) == ("timeout", reached)
+
+
 def test_a_node_that_does_not_answer_is_missed(toy: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "ANSWER_SECONDS", 0.1)
     monkeypatch.setenv("FRAMEBENCH_START", "silent=1")
