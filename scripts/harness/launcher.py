@@ -22,6 +22,7 @@ from harness.kinds.largest_batch import LargestBatch
 from harness.machine import cores as cores_of
 from harness.machine import hardware
 from harness.machine.hardware import processor
+from harness.measuring.checks import check_batches
 from harness.messages.report import error_text
 from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
@@ -32,6 +33,10 @@ from harness.provenance import environment, software
 from harness.provenance.code import computation_digest
 from harness.request.command_line import SKIP, each_check, parse
 
+#: Advice where all ranks have the same batch of a user's model.
+_OWN_BATCHES = (
+    "; make must draw it with the framework's own random numbers, which are seeded for each"
+)
 _CANNOT_DO, _CANNOT_WRITE = 2, 3
 #: Variable with the id of the process that the launcher must not outlive.
 _PARENT = "FRAMEBENCH_DIE_WITH_PARENT"
@@ -86,6 +91,7 @@ def check(setup: Setup, ranks: List[Dict[str, Any]]) -> None:
     """Compare what the ranks of a successful run left with each other, and with the request. Raises
     Mismatch, TargetMissed."""
     workload = setup.workload
+    check_batches(workload.case, ranks, _OWN_BATCHES if "own" in workload.model_config else "")
     setup.kind.check(workload, ranks)
     imported = ranks[0].get("framework_version", "")
     for name, version in workload.options.pins:
@@ -146,13 +152,19 @@ def result(setup: Setup) -> record.Measured:
         return record.Measured(error.status, shorten(str(error)))
     except Mismatch as error:
         return record.Measured("failed", error_text(error))
+    except Interrupted:
+        reached = environment.limit_reached(os.environ)
+        if not reached:
+            raise
+        return record.Measured("timeout", reached)
     except Exception as error:
         traceback.print_exc()
         return record.Measured("failed", f"the launcher failed: {error_text(error)}")
 
 
 def measure(setup: Setup) -> Dict[str, Any]:
-    """Return the record of this run, whatever happens except a signal. Raises
+    """Return the record of this run, whatever happens except a signal other than the scheduler's at
+    the end of its job's time. Raises
     :class:`output.OutputError` and MachineLockError where a run of a search does."""
     workload, options = setup.workload, setup.workload.options
     installed = software.installed(software.search_path(setup.common, setup.folder))

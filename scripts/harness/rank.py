@@ -19,6 +19,7 @@ from core import bounded
 
 from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
+from harness.adapter.own_models import check_own_files
 from harness.kind import Context, Kind, Workload
 from harness.machine.cores import parse_list
 from harness.measuring.checks import check_all_reduce, check_preloaded
@@ -110,7 +111,9 @@ def start_framework(context: Context) -> None:
     fields["framework_version"] = adapter.version()
     fields["device"] = adapter.device()
     if adapter.rank_context.world_size > 1:
-        context.phase("pre-flight check", lambda: check_all_reduce(adapter), "preflight")
+        fields["preflight"] = context.phase(
+            "pre-flight check", lambda: check_all_reduce(adapter), "preflight"
+        )
 
 
 def _pin(text: str) -> List[int]:
@@ -161,6 +164,8 @@ def main(spec_path: str) -> int:
         if adapter is not None:
             start_framework(context)
         kind.measure(context)
+        if "own" in workload.model_config:
+            check_own_files(workload.model_config["own"])
     # also SystemExit: a framework must not end a rank without a report
     except BaseException as error:
         report.fail(error=error, **describe(error, adapter))

@@ -20,6 +20,9 @@ from harness.request.command_line import parse
 #: Options of the search's command line that its runs do not get.
 _OWN = ("--kind", "--parameter", "--output", "--log")
 _BATCH = "batch_per_device"
+#: Part of the memory limit that a run of a search must leave free, because memory varies between
+#: runs: what fits now is to fit in later runs, too.
+_SPARE = 0.03
 
 
 def measure(workload: Workload, run: Callable[[Workload], Any]) -> record.Measured:
@@ -79,6 +82,8 @@ def _finished(
     )
     if not os.path.exists(output):
         words = ["--kind", workload.parameters["mode"], "--batch-per-device", str(batch)]
+        if options.memory_limit:
+            words += ["--memory-limit", str(options.memory_limit.part(1 - _SPARE))]
         run(parse([*_shared(options.arguments), *words, "--output", output, "--log", log]))
     return output, bounded.read_json(output)
 

@@ -14,6 +14,10 @@ EVIL = "<script>document.title = 'owned'</script> & \"quotes\""
 COMPILERS = {"pytorch": "inductor", "tensorflow": "xla", "jax": "jit", "mxnet": "hybridize"}
 SPEED = {"pytorch": 1.0, "tensorflow": 0.83, "jax": 1.12, "mxnet": 0.7}
 VERSIONS = {"pytorch": "2.9.1", "tensorflow": "2.20.0", "jax": "0.8.1", "mxnet": "1.9.1"}
+#: All-reduce at 1.6 GB/s, with 50 microseconds of latency.
+PREFLIGHT = [
+    {"bytes": size, "seconds": [5e-5 + size / 1.6e9] * 3 + [0.2]} for size in (2**12, 2**24)
+]
 
 
 def steps_of(rng: random.Random, mean: float, timed: int) -> list[float]:
@@ -46,6 +50,7 @@ def record_of(
                 **({} if ok else {"traceback": f"Traceback\n  step()\nError: {EVIL}"}),
                 "settings": {"threads": 1, "memory_layout": "channels_last"},
                 "trainable_parameters": 25_557_032 if resnet else 110_106_428,
+                **({"preflight": PREFLIGHT} if devices > 1 else {}),
                 "warmup_step_seconds": [mean * 30, *steps_of(rng, mean * 1.1, warmup - 1)],
                 "step_seconds": steps if ok else [],
                 **({"window_seconds": sum(steps)} if ok else {}),

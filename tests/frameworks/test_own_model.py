@@ -129,12 +129,22 @@ def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_fo
 
 
 @pytest.mark.parametrize("run", ["pytorch", "tensorflow"], indirect=True)
-def test_two_devices_have_the_mean_of_their_gradients(run: ForkServer, tmp_path: Path) -> None:
-    """Fail if gradients are not averaged. Keras also divides the loss by the ranks."""
-    good = written(tmp_path, run.framework)
-    for entry in compared(run, [(good, "train", "fp32")], ranks=2):
-        assert entry["errors"]
-        assert not beyond(entry["errors"])
+def test_two_devices_have_the_mean_of_their_gradients_and_batches_of_their_own(
+    run: ForkServer, tmp_path: Path
+) -> None:
+    if run.framework == "pytorch":
+        path = written(tmp_path, run.framework, "same.py", "torch.randn(", "torch.ones(")
+        text = Path(path).read_text()
+        Path(path).write_text(text.replace("torch.randint(10, ", "torch.ones(dtype=int, size="))
+        first, second = compared(run, [(path, "train", "fp32")], ranks=2)
+        assert first["batch"] == second["batch"], "the harness refuses equal batches"
+    else:  # there Keras also divides the loss by the ranks
+        good = written(tmp_path, run.framework)
+        first, second = compared(run, [(good, "train", "fp32")], ranks=2)
+        assert first["batch"] != second["batch"]
+        for entry in (first, second):
+            assert entry["errors"]
+            assert not beyond(entry["errors"])
 
 
 def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
@@ -167,6 +177,12 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     }
     assert record["ranks"][0]["sample_work"] == work
     assert path in record["command"]
+    bench.output.unlink()
+    computed = text.replace("from torch import nn", "nn = __import__(f'{\"far\"}').nn")
+    Path(path).write_text(computed)
+    failed = bench.run(framework=framework, model=path).record
+    assert failed["status"] == "failed"
+    assert ".py, which none of its import statements names" in failed["reason"]
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
     assert other["status"] == "unsupported"
@@ -286,6 +302,14 @@ def test_graph_breaks_and_recompilations_are_counted_and_named(
     assert actual["counts"]["graph_breaks"] == 1
     assert actual["counts"]["breaks"] == [f"changing.py:{line}: Call to `{call}`"]
     assert "self.steps == " in actual["reasons"][0]
+
+
+@pytest.mark.parametrize("run", ["pytorch"], indirect=True)
+def test_a_model_that_compiles_itself_is_no_eager_one(run: ForkServer) -> None:
+    (actual,) = run("own_model.compile_itself", path=str(OWN / "experts.py"))
+    assert actual == {}
+    (actual,) = run("own_model.compile_itself", path=str(OWN / "self_compiled.py"))
+    assert actual["unique_graphs"] > 0
 
 
 @pytest.mark.parametrize("run", ["jax"], indirect=True)

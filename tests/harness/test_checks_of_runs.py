@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from core import precisions
+from core.case import Case
 from framebench.records.fields import flags
 from harness.adapter import Mismatch
 from harness.machine.hardware import processor
@@ -11,6 +12,25 @@ from harness.measuring import checks
 
 from ..bench import Bench
 from .validity import assert_valid
+
+
+def test_ranks_that_share_a_replica_have_one_batch() -> None:
+    case = Case("toy", "toy", "train", 1, 4, 4, "fp32", "none", parallelism="data2xtensor2")
+
+    def check(*checksums: int) -> None:
+        ranks = [{"rank": n, "batch_checksum": checksum} for n, checksum in enumerate(checksums)]
+        checks.check_batches(case, ranks)
+
+    check(5, 5, 7, 7)
+    with pytest.raises(Mismatch, match="that share replica 1 had different batches"):
+        check(5, 5, 7, 8)
+    with pytest.raises(Mismatch, match="replicas 0 and 1 had the same batch"):
+        check(5, 5, 5, 5)
+    case = case._replace(devices_per_node=6, parallelism="data3xtensor2")
+    check(5, 5, 7, 7, 9, 9)
+    for first, last in ((5, 0), (7, 1)):
+        with pytest.raises(Mismatch, match=f"replicas {last} and 2 had the same batch"):
+            check(5, 5, 7, 7, first, first)
 
 
 @pytest.mark.parametrize("off", [1e-3, 1e-6, 1e-9])

@@ -72,6 +72,7 @@ def test_ranks_train_together_on_cores_and_batches_of_their_own(toy: Bench) -> N
     assert record["status"] == "ok", record["reason"]
     assert_valid(record)
     first, second = ranks = record["ranks"]
+    assert first["batch_checksum"] != second["batch_checksum"], "both ranks got the same batch"
     assert first["first_value"] != second["first_value"], "both ranks got the same batch"
     assert first["weights_checksum"] == second["weights_checksum"], "the weights drifted apart"
     assert len(first["cores"]) == len(second["cores"]) == 1
@@ -80,6 +81,13 @@ def test_ranks_train_together_on_cores_and_batches_of_their_own(toy: Bench) -> N
         assert rank["settings"]["omp_num_threads"] == "1", "threads are not the device's cores"
         assert rank["settings"]["threads"] == 1, "threads are not the device's cores"
         assert rank["settings"]["cuda_visible_devices"] == "", "a CPU run sees GPUs"
+
+
+@pytest.mark.parametrize("kind", ["train", "inference"])
+def test_ranks_with_one_batch_are_no_measurement(toy: Bench, kind: str) -> None:
+    record = toy.run("one_batch", **DRAWN, kind=kind).record
+    assert record["reason"] == "Mismatch: replicas 0 and 1 had the same batch"
+    assert record["status"] == "failed"
 
 
 def test_the_slowest_rank_counts(toy: Bench) -> None:

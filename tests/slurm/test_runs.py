@@ -172,6 +172,8 @@ def test_real_frameworks_on_two_nodes(slurm_project: OnCluster) -> None:
         assert [rank["rank"] for rank in record["ranks"]] == list(range(devices)), name
         assert len(hosts(record)) == case["nodes"], name
         assert hosts(record) <= {"n1", "n2", "n3", "n4"}, name
+        if devices > 1 and case["model"]:
+            assert all(len(rank["preflight"]) == 2 for rank in record["ranks"]), name
     check_between_two_nodes(
         records.pop(("network", None, "2n1g")), records.pop(("collective", "pytorch", "2n1g"))
     )

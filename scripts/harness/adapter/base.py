@@ -231,6 +231,10 @@ class Adapter(ABC):
         Raises :class:`Mismatch` where it fell back."""
         return {}
 
+    def compiled_by_model(self) -> Dict[str, Any]:
+        """Return counts of what a user's model compiled itself though no compiler was asked for."""
+        return {}
+
     def recompilations(self) -> Sequence[str]:
         """Return the reasons for compiling parts again that were compiled before, in order. Called
         before and after the timed region."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import hashlib
+import os
 import sys
 import types
 from abc import abstractmethod
@@ -14,6 +16,8 @@ from harness.adapter.numerics import Numerics
 
 #: Precision of the run that users' models are compared with; no case has it.
 FLOAT64 = "float64"
+#: Folders that modules of the environment are imported from.
+_PATH = list(sys.path)
 
 OwnModelsAdapter = TypeVar("OwnModelsAdapter", bound="OwnModels")
 
@@ -131,3 +135,29 @@ def own_module(declaration: Dict[str, Any]) -> Any:
     sys.modules[module.__name__] = module  # compilers look there for the functions' globals
     exec(compile(declaration["text"], declaration["source"], "exec"), vars(module))
     return module
+
+
+def check_own_files(declaration: Dict[str, Any]) -> None:
+    """Raise :class:`Mismatch` where a user's model has imported other modules from beside it, or
+    from folders that it added to the path, than the declaration has, or changed ones."""
+    before = {os.path.realpath(entry) for entry in _PATH}
+    folders = {*before, *map(os.path.realpath, [*sys.path, *declaration["roots"]])}
+    known = {os.path.realpath(path): name for name, path in declaration["modules"].items()}
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if not isinstance(file, str) or not os.path.isabs(file) or module.__name__ == "own_model":
+            continue  # PyTorch names a file that is not there
+        path = os.path.realpath(file)
+        within = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
+        if not within or max(within, key=len) in before:
+            continue
+        with open(path, "rb") as content:
+            digest = hashlib.sha256(content.read()).hexdigest()
+        if path not in known:
+            raise Mismatch(
+                f"the model imports {path}, which none of its import statements names: a change of "
+                "it would go unnoticed; allowed: import statements that name modules in its folder "
+                "or in that of its outermost package"
+            )
+        if declaration["files"][known[path]] != digest:
+            raise Mismatch(f"{path} has changed since the model was read")

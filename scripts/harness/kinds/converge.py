@@ -15,7 +15,7 @@ import os
 from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
-from harness.adapter import Numerics, Unsupported, require
+from harness.adapter import Mismatch, Numerics, Unsupported, require
 from harness.batch_input import BatchInput, Checkpointing
 from harness.kind import (
     AXES,
@@ -145,9 +145,8 @@ class Converge(Kind):
         if folder != NONE:
             rank = context.rank_context
             checkpoint = Checkpoint(folder, _identity(context), rank.rank, rank.world_size)
-        fields["untrained"] = context.phase(
-            "evaluation before training", evaluator.scores, "evaluation"
-        )
+        before = context.phase("evaluation before training", evaluator.scores, "evaluation")
+        fields["untrained"] = before
         arguments = (context, source, recipe_of(workload), evaluator.scores, checkpoint)
         epochs = context.phase("training", lambda: train(*arguments))
         if checkpoint:
@@ -157,6 +156,7 @@ class Converge(Kind):
             place = (parameters["weights"], _weights_name(context))
             left = weights.leave(adapter, *place)
             fields.update({"weights_file": left} if left else {})
+        check_evaluation(before, epochs[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)
         fields["cores"] = check_cores(context.cores)
         fields["peak_device_memory_bytes"] = adapter.peak_device_memory()
@@ -171,6 +171,16 @@ class Converge(Kind):
             check_same_weights(ranks)
         if reason:
             raise TargetMissed(reason)
+
+
+def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -> None:
+    """Raise :class:`harness.adapter.Mismatch` where the first epoch leaves the evaluated loss
+    unchanged: then what is evaluated is not what was trained."""
+    if before["loss"] == behind["loss"]:
+        raise Mismatch(
+            "held-out data have the same loss before and behind the first epoch: what is scored is "
+            "not what was trained"
+        )
 
 
 def _identity(context: Context) -> Dict[str, Any]:

@@ -38,6 +38,10 @@ LOSSES = "losses"
 #: Share of the matmuls that run in other dtypes than the mixed precision's.
 OTHER_DTYPES = "other dtypes"
 
+#: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
+#: of a few numbers of half precision has no more.
+HALF_BITS = 16
+
 
 class Compared(MatmulTrace, Numerics):
     """Adapter that can be compared with the reference."""
@@ -185,14 +189,19 @@ class Comparison:
         return [worst(errors), *([worst(tokens)] if tokens else [])]
 
     def gradients(self) -> List[Dict[str, Any]]:
-        """Return the errors of the gradients, averaged over replicas or micro-steps."""
+        """Return the errors of the gradients, averaged over replicas or micro-steps, and whether
+        replicas averaged them in half precision."""
         found = self._adapter.gradients()
         exact = self._reference.arrays(f"gradients-{self._case.parts}")
-        return compare_arrays("gradients", found, exact, self._precision.gradient_floor)
+        errors = compare_arrays("gradients", found, exact, self._precision.gradient_floor)
+        if self._case.replicas > 1 and self._precision.storage == "float32":
+            errors.append(reduction(found))
+        return errors
 
     def dropout(self) -> List[Dict[str, Any]]:
-        """Return errors of dropout's statistics, in standard errors, and whether replicas share
-        masks.
+        """Return errors of dropout's statistics, in standard errors, and whether replicas or
+        micro-steps share masks. Micro-steps show it in the spread of their mean gradients alone,
+        which takes so many passes that the reference has them only where a case has micro-steps.
 
         Each set of the reference's weights shows different dropout layers. Masks of training steps
         show in the losses."""
@@ -201,6 +210,11 @@ class Comparison:
         if case.replicas > 1:
             shared = dropout.share_masks(self._sums_of_replicas)
             masks.append(measured("masks of dropout", float(shared), "replicas"))
+        one_part = reference.expected["dropout_gradients"]
+        if case.accumulation > 1 and one_part:
+            found = dropout.spread(adapter.gradients)
+            apart = dropout.dependence(found, one_part, case.parts)
+            masks.append(measured("masks of dropout", apart, "micro-steps"))
         for name, known in reference.expected["dropout"].items():
             weights = {**self._start, **reference.arrays(f"dropout-weights-{name}")}
             adapter.load_weights(weights)
@@ -249,12 +263,13 @@ class Comparison:
             float(sum(losses[parts.start : parts.stop]) / len(parts))
             for losses in self._reference.expected["losses"][str(self._case.parts)]
         ]
-        losses, differences = [], []
+        losses, differences, every = [], [], []
         for step in range(len(exact) if precision.updates else 1):
             rates = RATES[max(step - 1, 0) : step + 1]
             if len({*rates}) > 1 and not self._set_rate(rates[-1]):
                 break
             loss = adapter.read(adapter.step())
+            every.append(loss)
             error = float(abs(loss - exact[step]) / abs(exact[step]))
             if step == 0:
                 differences.append(measured("loss", error))
@@ -271,6 +286,8 @@ class Comparison:
                 differences += compare_arrays(UPDATES[step], change, update, floor)
         if precision.updates:
             differences.append(worst(losses))
+            in_half = not (significant_bits(every) > HALF_BITS).any()
+            differences.append(measured("losses in half precision", float(in_half)))
         return differences
 
     def _set_rate(self, part: float) -> bool:
@@ -308,6 +325,30 @@ class Comparison:
                     expected = {key: kept.get(key, 0.0) + added[key] for key in added}
             conventions.append(compare_arrays("running statistics", change, expected, 0.0))
         return min(conventions, key=lambda errors: float(errors[-1]["error"]))
+
+
+def significant_bits(values: Any) -> Any:
+    """Return the number of bits from the first 1 to the last of each number but 0 in float32."""
+    import numpy as np
+
+    values = np.asarray(values, np.float32)
+    mantissas = values[values != 0].view(np.int32) & 0x7FFFFF | 0x800000
+    return (24 - np.log2(mantissas & -mantissas)).astype(int)
+
+
+def reduction(gradients: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return whether gradients were averaged over replicas in half precision.
+
+    The sum of a few numbers of half precision has little more than their significant bits. Mixed
+    precision computes some gradients in float32, such as those of normalizations, which have all of
+    its bits unless they were rounded."""
+    import numpy as np
+
+    found = (significant_bits(array) for array in gradients.values())
+    bits = max(int(np.median(own)) if own.size else 0 for own in found)
+    return measured(
+        "gradients reduced in half precision", float(bits <= HALF_BITS), f"{bits} significant bits"
+    )
 
 
 def compare(

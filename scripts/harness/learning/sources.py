@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Tuple
+from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 import tasks
 from core.inputs import DATA, READING, SYNTHETIC
@@ -96,7 +96,8 @@ def training_data(context: Context) -> TrainingData:
 def _arrays_of_task(context: Context) -> TrainingData:
     """Return the data of the model's task, from a folder if the model config says so.
 
-    Raises :class:`Unsupported` where the folder is missing, and what the task raises."""
+    Raises :class:`Unsupported` where the folder is missing, :class:`Mismatch` where the model does
+    not take the data, and what the task raises."""
     workload, rank_context, adapter = context.workload, context.rank_context, context.adapter
     case, model_config = workload.case, workload.model_config
     task, length = tasks.load(model_config["task"]), workload.case.sequence_length
@@ -107,6 +108,10 @@ def _arrays_of_task(context: Context) -> TrainingData:
             "data=DIR"
         )
     data: tasks.Data = context.phase("task", lambda: task.data(length, root))
+    # the model's random numbers are drawn later
+    inputs = [entry for entry in model_config["inputs"] if entry["name"] not in masking.DRAWN]
+    for arrays in (data.train, data.held_out):
+        check_inputs(arrays, inputs, length or 0)
     counts = tasks.size(data.train), tasks.size(data.held_out)
     context.fields["task"] = _task(task.name, tasks.checksum(data), counts)
     if data.notes:
@@ -161,6 +166,20 @@ def evaluation_batches(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int
     for first in range(0, samples, batch):
         chosen = np.arange(first, first + batch) % samples
         yield {name: array[chosen] for name, array in arrays.items()}, min(batch, samples - first)
+
+
+def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: int) -> None:
+    """Raise :class:`Mismatch` for numbers beyond those of the model's ``declared`` inputs.
+
+    ``length``: of its sequences, 0 for a model without."""
+    for entry in declared:
+        array, below = arrays[entry["name"]], entry.get("below")
+        limit = length if below == "sequence" else below
+        if limit is not None and len(array) and not 0 <= array.min() <= array.max() < limit:
+            raise Mismatch(
+                f"{entry['name']} of the task are {array.min()} to {array.max()}, those of the "
+                f"model 0 to {limit - 1}"
+            )
 
 
 def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:

@@ -6,11 +6,12 @@ from __future__ import annotations
 import math
 import os
 import re
+import time
 from typing import Any, Dict, List, Mapping, Sequence
 
 from core import precisions
 
-from harness.adapter import Adapter, Collectives, Mismatch
+from harness.adapter import Adapter, Case, Collectives, Mismatch
 from harness.machine.sources import file_text
 
 #: Bytes of the arrays (float32) in the first all-reduces: one dominated by latency, and one as
@@ -28,14 +29,17 @@ def check_preloaded(libraries: str) -> None:
             raise Mismatch(f"LD_PRELOAD: {library} was not loaded")
 
 
-def check_all_reduce(adapter: Collectives) -> None:
-    """Check the all-reduce of several ranks before anything is timed."""
+def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
+    """Check and time the all-reduce of several ranks before anything else is timed.
+
+    Returns ``{"bytes": of an array, "seconds": of each all-reduce}`` for each size."""
     import numpy as np
 
     rank_context = adapter.rank_context
     reached = adapter.all_reduce(1.0)
     if reached != rank_context.world_size:
         raise Mismatch(f"an all-reduce of 1 gives {reached:g} over {rank_context.world_size} ranks")
+    timings = []
     for size in _PREFLIGHT_BYTES:
         # Whole numbers, whose sums are exact in float32 over up to 500 ranks. Arrays differ between
         # ranks, so that omitted or repeated ranks are detected.
@@ -49,6 +53,33 @@ def check_all_reduce(adapter: Collectives) -> None:
                 f"pre-flight: an all-reduce of {size} bytes over {rank_context.world_size} ranks "
                 f"is wrong in {wrong.size} of {expected.size} elements, first in number {wrong[0]}"
             )
+        seconds = []
+        for _ in range(4):
+            adapter.synchronize()
+            start = time.perf_counter()
+            all_reduce.run()
+            adapter.synchronize()
+            seconds.append(time.perf_counter() - start)
+        timings.append({"bytes": size, "seconds": seconds})
+    return timings
+
+
+def check_batches(case: Case, ranks: Sequence[Mapping[str, Any]], remedy: str = "") -> None:
+    """Check that ranks that share a replica had the same batch, and all others one of their own.
+
+    With equal batches, equal weights in the end would not prove that gradients were averaged.
+    Batches that are read have no checksum. ``remedy`` ends the message about equal batches."""
+    first_replica: Dict[int, int] = {}
+    of_replica: Dict[int, int] = {}
+    for fields in ranks:
+        if "batch_checksum" not in fields:
+            continue
+        checksum, replica = fields["batch_checksum"], case.layout.replica(fields["rank"])
+        if of_replica.setdefault(replica, checksum) != checksum:
+            raise Mismatch(f"ranks that share replica {replica} had different batches")
+        first = first_replica.setdefault(checksum, replica)
+        if first != replica:
+            raise Mismatch(f"replicas {first} and {replica} had the same batch{remedy}")
 
 
 def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
@@ -68,8 +99,11 @@ def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
 
 
 def compiler_evidence(adapter: Adapter) -> Dict[str, Any]:
-    """Return the adapter's evidence that its compiler did not fall back; {} without a compiler."""
-    return {} if adapter.case.compiler == "none" else adapter.compiled()
+    """Return the adapter's evidence that its compiler did not fall back; without a compiler, of
+    what a user's model compiled itself."""
+    if adapter.case.compiler == "none":
+        return adapter.compiled_by_model()
+    return adapter.compiled()
 
 
 def check_value(value: float, mode: str, step: int) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from typing import Any, Dict, Mapping, Sequence
+import zlib
+from typing import Any, Dict, Iterable, Mapping, Sequence
 
 from harness.adapter import MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
@@ -15,19 +16,31 @@ from harness.measuring.verification import rounding, shared_steps
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
-    """Return this rank's batch, with the samples of all micro-steps. Ranks of one replica get the
-    same."""
+    """Return this rank's batch, with the samples of all micro-steps, and store its checksum. Ranks
+    of one replica get the same."""
     workload, rank_context = context.workload, context.rank_context
     if "own" in workload.model_config:
         return seed_of_batch(rank_context.seed, rank_context.rank)
     case = workload.case
-    return synthetic.make_batch(
+    batch = synthetic.make_batch(
         workload.model_config["inputs"],
         case.samples_of_replica,
         case.sequence_length,
         rank_context.seed,
         case.layout.replica(rank_context.rank),
     )
+    _observe_batch(context, batch.values())
+    return batch
+
+
+def _observe_batch(context: Context, arrays: Iterable[Any]) -> None:
+    """Store the checksum of a batch, to compare with those of other ranks."""
+    given = list(arrays)
+    if context.rank_context.world_size > 1 and given:
+        checksum = 0
+        for array in given:
+            checksum = zlib.crc32(array.tobytes(), checksum)
+        context.fields["batch_checksum"] = checksum
 
 
 def check_classes(model_config: Mapping[str, Any], classes: int) -> None:
@@ -55,14 +68,16 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())
-    if not own:
+    if own:
+        arrays = adapter.batch_arrays()
+        _observe_batch(context, arrays)
+    else:
         built, exact = fields["trainable_parameters"], workload.model_config["trainable_parameters"]
         if built != exact:
             raise Mismatch(f"the model has {built} trainable parameters, not {exact}")
     context.phase("matmul dtypes", lambda: _observe_matmuls(adapter, fields), "matmul_dtypes")
     if own:
-        batch_per_device = workload.case.batch_per_device
-        fields["sample_work"] = sample_work(adapter, adapter.batch_arrays(), batch_per_device)
+        fields["sample_work"] = sample_work(adapter, arrays, workload.case.batch_per_device)
     check_matmuls(workload.case.precision, fields["matmul_dtypes"])
 
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
 
 from core import signals
 from core.gpus import NOT_MET
@@ -27,8 +27,6 @@ from harness.processes.memory import HeldMemory
 _GRACE_SECONDS = 5.0
 #: Seconds for ranks to end after SIGTERM, and after SIGKILL.
 _TERM_SECONDS, _KILL_SECONDS = 2.0, 3.0
-#: Seconds between two looks at the ranks: a few tens of microseconds of work.
-_LOOK_SECONDS = 0.05
 #: Most bytes that a rank may print.
 LARGEST_LOG = 64 * 2**20
 
@@ -184,6 +182,23 @@ def start_ranks(
         started.append(RankProcess(rank, process, path))
 
 
+@contextlib.contextmanager
+def child_events() -> Iterator[None]:
+    """Keep the ends of children for :func:`await_child`, so that the launcher sleeps while ranks
+    are timed."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def await_child(seconds: float) -> None:
+    """Wait for the end of a child, at most for so long, and no longer than a second: another thread
+    may have taken the signal."""
+    signal.sigtimedwait([signal.SIGCHLD], min(max(0.0, seconds), 1.0))
+
+
 def end(apart: Optional[int] = None, at_once: bool = False) -> None:
     """End all processes of a run on this node. ``apart``: see :class:`Descendants`.
 
@@ -268,33 +283,36 @@ def watch(
     once signals have ``asked`` this process to end."""
     judged: Set[int] = set()
     grace_end = float("inf")
-    while True:
-        now = time.monotonic()
-        for rank in ranks:
-            if rank.ended is None and rank.process.poll() is not None:
-                rank.ended = now
-            if rank.ended is not None and rank.rank not in judged:
-                judged.add(rank.rank)
-                _, final, fields = report.read(folder, rank.rank)
-                if not (final and fields.get("status") == "ok"):
-                    grace_end = min(grace_end, now + _GRACE_SECONDS)
-        if len(judged) == len(ranks):
-            signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
-            return
-        if now >= deadline:
-            _stop(ranks, TIME_LIMIT, apart)
-        elif asked or now >= grace_end:
-            _stop(ranks, OTHER_RANK, apart)
-        elif now >= memory.next_look:
-            too_much = memory.reason_to_end()
-            stop = Stop("oom", too_much) if too_much else _too_long(ranks)
-            stop = stop or meeting.reason_to_end(ranks)
-            if stop:
-                _stop(ranks, stop, apart)
-        time.sleep(_LOOK_SECONDS)
+    with child_events():
+        while True:
+            now = time.monotonic()
+            for rank in ranks:
+                if rank.ended is None and rank.process.poll() is not None:
+                    rank.ended = now
+                if rank.ended is not None and rank.rank not in judged:
+                    judged.add(rank.rank)
+                    _, final, fields = report.read(folder, rank.rank)
+                    if not (final and fields.get("status") == "ok"):
+                        grace_end = min(grace_end, now + _GRACE_SECONDS)
+            if len(judged) == len(ranks):
+                signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
+                return
+            if now >= deadline:
+                _stop(ranks, TIME_LIMIT, apart)
+            elif asked or now >= grace_end:
+                _stop(ranks, OTHER_RANK, apart)
+            elif now >= memory.next_look:
+                too_much = memory.reason_to_end()
+                stop = Stop("oom", too_much) if too_much else _too_long(ranks)
+                stop = stop or meeting.reason_to_end(ranks)
+                if stop:
+                    _stop(ranks, stop, apart)
+            stopped = any(rank.stopped for rank in ranks)
+            await_child(1.0 if stopped else min(deadline, grace_end, memory.next_look) - now)
 
 
 def wait_for(process: "subprocess.Popen[bytes]", end: float) -> None:
     """Return when a child has ended, or at ``end``, in monotonic seconds."""
-    while process.poll() is None and time.monotonic() < end:
-        time.sleep(_LOOK_SECONDS)
+    with child_events():
+        while process.poll() is None and time.monotonic() < end:
+            await_child(end - time.monotonic())

@@ -12,9 +12,12 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from core.control_groups import cpu_limit, memory_limit
 
 from harness.machine.hardware import hardware
-from harness.machine.sources import file_line, file_text
+from harness.machine.sources import command_output, file_line, file_text
 from harness.provenance.code import code
 from harness.variables import is_recorded
+
+#: Seconds to wait for SLURM's answer.
+SECONDS = 10.0
 
 
 def system() -> Dict[str, Any]:
@@ -41,6 +44,19 @@ def scheduler(variables: Mapping[str, str]) -> Optional[Dict[str, str]]:
     """Return the job of this process; None without one. ``sacct`` reports the rest."""
     job = variables.get("SLURM_JOB_ID")
     return {"name": "slurm", "job": job} if job else None
+
+
+def limit_reached(variables: Mapping[str, str]) -> str:
+    """Return a message that the job's time limit was reached; "" otherwise, or without an
+    answer."""
+    job = variables.get("SLURM_JOB_ID")
+    shown = job and command_output(["scontrol", "show", "job", job], seconds=SECONDS)
+    # The first line, with the job's name, and lines behind these fields have texts of users.
+    texts = re.findall(r"\s(Reason|TimeLimit)=(\S*)", (shown or "").partition("\n")[2])
+    fields = dict(reversed(texts))
+    if fields.get("Reason") != "TimeLimit":
+        return ""
+    return f"SLURM ended job {job} at its limit of {fields.get('TimeLimit', 'unknown')}"
 
 
 def capture(

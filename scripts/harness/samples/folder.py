@@ -16,6 +16,7 @@ SUFFIXES = (".jpeg", ".jpg")
 MANIFEST = "framebench-data.json"
 #: Vocabulary of a folder's tokens.
 VOCABULARY = "vocab.txt"
+_REMEDY = "remove it from the data"
 
 
 class BadData(Mismatch):
@@ -34,25 +35,28 @@ class Images(NamedTuple):
 
 
 def scan(root: str, split: str) -> Images:
-    """Return the images of a split; files that are no images are left out.
+    """Return the images of a split.
 
-    Raises :class:`BadData` where the folder or images are missing, and for a class that is not
-    trained on."""
+    Raises :class:`BadData` where the folder or images are missing, and for whatever is no image."""
     classes = _classes(root, TRAIN) or _classes(root, split)
     paths: List[str] = []
     labels: List[int] = []
-    for name in _classes(root, split):
+    for name in _entries(root, split):
+        inner = f"{split}/{name}"
+        if not os.path.isdir(os.path.join(root, inner)):
+            raise BadData(f"{inner}: is no folder of a class; {_REMEDY}")
         if name not in classes:
-            raise BadData(f"{split}/{name}: is a class that {TRAIN} does not have; remove it")
-        files = _entries(root, f"{split}/{name}")
-        images = [f"{split}/{name}/{file}" for file in files if file.lower().endswith(SUFFIXES)]
+            raise BadData(f"{inner}: is a class that {TRAIN} does not have; {_REMEDY}")
+        images = [f"{inner}/{file}" for file in _entries(root, inner)]
+        for path in images:
+            if not path.lower().endswith(SUFFIXES):
+                raise BadData(f"{path}: its suffix is none of {', '.join(SUFFIXES)}; {_REMEDY}")
+        if not images:
+            raise BadData(f"{inner}: is a class without an image; {_REMEDY}")
         paths += images
         labels += [classes.index(name)] * len(images)
     if not paths:
-        raise BadData(
-            f"{os.path.join(root, split)} holds no image; images lie in {TRAIN}/CLASS/NAME.JPEG "
-            f"and {VALIDATION}/CLASS/NAME.JPEG"
-        )
+        raise BadData(f"{os.path.join(root, split)} holds no image")
     return Images(root, classes, paths, labels)
 
 
@@ -101,7 +105,10 @@ def _entries(root: str, inner: str) -> List[str]:
     try:
         return sorted(os.listdir(os.path.join(root, inner)))
     except OSError as error:
-        raise BadData(f"{os.path.join(root, inner)}: {error.strerror}") from None
+        raise BadData(
+            f"{os.path.join(root, inner)}: {error.strerror}; images lie in {TRAIN}/CLASS/NAME.JPEG "
+            f"and {VALIDATION}/CLASS/NAME.JPEG"
+        ) from None
 
 
 def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:

@@ -66,6 +66,16 @@ def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
     assert f"*vanished*: {legend.FLAGS[flags.VANISHED]}" in text
 
 
+def test_a_model_that_compiles_itself_is_flagged() -> None:
+    record = record_of(random.Random(1), CASE, 1)
+    record["ranks"][0]["compiled"] = {"unique_graphs": 2}
+    assert flags.flags_of(record) == (
+        (flags.SELF_COMPILED, "the model compiles itself: 2 graph(s)"),
+    )
+    record["case"]["compiler"] = "inductor"
+    assert flags.flags_of(record) == ()
+
+
 @pytest.mark.parametrize(
     ("compiled", "found"),
     [

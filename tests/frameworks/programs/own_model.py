@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Workload
+from harness.measuring.checks import compiler_evidence
 from harness.measuring.model import seed_of_batch
 from harness.measuring.verification import float64_run
 from harness.request.own_model import model_config
@@ -28,7 +29,7 @@ def compare(cases, compiler, library=None):
             errors[key] = [precision, float64_run.compare(context)]
         except (Mismatch, Unsupported, TypeError) as error:
             refused[key] = str(error)
-    return {"errors": errors, "refused": refused}
+    return {"errors": errors, "refused": refused, "batch": report.fields.get("batch_checksum")}
 
 
 def built(name, **options):
@@ -93,6 +94,12 @@ def recompile(path):
         "counts": adapter.compiled(),
         "reasons": adapter.recompilations()[len(before) :],
     }
+
+
+def compile_itself(path):
+    adapter = built(path)
+    adapter.read(adapter.step())
+    return compiler_evidence(adapter)
 
 
 def refuse_amp(path):

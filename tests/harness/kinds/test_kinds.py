@@ -131,6 +131,7 @@ def test_its_ranks_train_by_themselves_on_devices_of_their_own(toy: Bench) -> No
     assert (first["device"], second["device"]) == ("toy:0", "toy:1")
     assert not {*first["cores"]} & {*second["cores"]}
     assert first["weights_checksum"] != second["weights_checksum"], "they trained together"
+    assert not {"preflight"} & {*first, *second}, "they know of each other"
     slowest = max(rank["window_seconds"] for rank in record["ranks"])
     assert record["samples"] == 4 * 2 * 5
     assert record["metrics"]["throughput"]["value"] == record["samples"] / slowest

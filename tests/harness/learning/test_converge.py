@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 import tasks
 from framebench.records import record_sets
-from harness.adapter import Case
+from harness.adapter import Case, Mismatch
 from harness.kind import combined
+from harness.kinds import converge
 from harness.learning import curve, sources
 from harness.learning.training import (
     FIRST,
@@ -173,6 +174,13 @@ def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
     assert not is_done(epoch(1, 0.95), recipe, rank=1), "the first rank's statistics decide"
     assert is_done(epoch(1, 0.1, loss=math.nan), recipe, rank=1)
     assert not is_done(epoch(1, 1.0), recipe._replace(target=None), rank=0)
+
+
+def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
+    """Fail if an evaluation with the initial weights is not detected."""
+    converge.check_evaluation({"loss": 2.3}, {"loss": 0.4})
+    with pytest.raises(Mismatch, match="not what was trained"):
+        converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})
 
 
 #: A run with a target that a small network does not reach in so few epochs.

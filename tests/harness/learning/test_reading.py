@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tasks
-from harness.learning import weights
+from harness.adapter import Mismatch
+from harness.learning import sources, weights
 from harness.request.declaration import read_model
 from reference import bert, compute
 from tasks import TaskError, span, squad
@@ -63,6 +64,21 @@ def test_generated_questions_are_scored_by_words() -> None:
     assert ((scored["f1"] > 0) & (scored["f1"] < 1))[several].all()
     with pytest.raises(TaskError, match="have 24 tokens, not 32"):
         span.data(32)
+
+
+def test_data_that_a_model_does_not_take_are_refused() -> None:
+    model_config = read_model(str(ROOT / "scripts/models/span_encoder.json"))
+    data = span.data().train
+    sources.check_inputs(data, model_config["inputs"], 24)
+    for name, value, message in (
+        ("token_ids", 96, "token_ids of the task are 0 to 96, those of the model 0 to 95"),
+        ("spans", 24, "0 to 23"),
+        ("segment_ids", -1, "segment_ids"),
+    ):
+        changed = {**data, name: data[name].copy()}
+        changed[name][0, 0] = value
+        with pytest.raises(Mismatch, match=message):
+            sources.check_inputs(changed, model_config["inputs"], 24)
 
 
 # ---- WordPiece ----------------------------------------------------------------------------------
@@ -169,6 +185,8 @@ def test_windows_overlap_as_the_authors_cut_them() -> None:
 @pytest.mark.parametrize("version", squad.VERSIONS)
 def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
     data = squad.data(96, str(folder(tmp_path, version)))
+    model_config = read_model(str(ROOT / "scripts/models/bert_base_squad.json"))
+    sources.check_inputs(data.train, model_config["inputs"], 96)
     held_out = data.held_out
     assert data.notes["questions"] == {
         "train": 2 + (version == "2.0"),

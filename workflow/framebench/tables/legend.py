@@ -24,6 +24,7 @@ FLAGS = {
     "and a CPU may compute many times slower with such small gradients",
     flags.RECOMPILED: "the compiler compiled anew within the timed region, which its steps include",
     flags.BROKEN: "the compiler left parts of the model to eager mode",
+    flags.SELF_COMPILED: "the model compiles itself, though the compiler is `none`",
     "disturbed": "while a repeat was timed, other processes used its cores, GPU or machine, or "
     "these were throttled",
     "shared": "more cores were requested than there are physical cores: two threads share a core "

@@ -16,6 +16,7 @@ from core.case import Case
 
 from ..cases.conditions import KEYS, OURS, Conditions, Key
 from ..config import catalog
+from ..records.fields.flags import SELF_COMPILED
 from ..records.run import Run
 from ..records.verified import EXCLUDING
 from ..statistics import descriptive
@@ -92,8 +93,10 @@ class CaseResult:
 
     @property
     def uncompiled(self) -> str:
-        """Return how the framework runs without a compiler, such as eager; "" for cases with a
-        compiler or from other projects."""
+        """Return how the framework runs without a compiler, such as eager, or that the model
+        compiles itself; "" for cases with a compiler or from other projects."""
+        if any(flag.name == SELF_COMPILED for run in self.ok for flag in run.flags):
+            return "compiled by the model"
         ours = self._is_ours and self.case.compiler == UNCOMPILED
         return (
             str(catalog.framework_declaration(self.case.framework).get("none_is", ""))

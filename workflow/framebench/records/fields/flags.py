@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
+from core.case import NONE
+
 from ..run import Flag
 from . import nodes
 
@@ -16,6 +18,8 @@ DISTURBED = "disturbed"
 VANISHED = "vanished"
 #: Flags of a compiler that worked within the timed region, and of one that left out parts.
 RECOMPILED, BROKEN = "recompiled", "graph_breaks"
+#: Flag of a user's model that compiles itself, where no compiler was asked for.
+SELF_COMPILED = "self_compiled"
 #: Fraction of the first loss below which a loss counts as zero: the resolution of float32.
 #: Gradients shrink further, until their products fall below 1.2e-38, the smallest normal float32.
 RESOLVED = 2.0**-23
@@ -32,7 +36,10 @@ STEAL = 0.02
 #: Rounding error of a core's load in seconds: kernel ticks of 10 ms at both ends of the timed
 #: region.
 ROUNDING_SECONDS = 0.02
-
+#: Least available fraction of memory; with less, the kernel reclaims pages during the run.
+MEMORY = 0.02
+#: Largest swap traffic in bytes per second; an idle program that wakes up causes less.
+SWAP_RATE = 2**20
 #: Abnormal reasons for which a GPU lowers its clocks. The software power cap (sw_power_cap) is
 #: normal at full load, and fixed clocks (applications_clocks_setting) are a setting. Both are
 #: recorded and are no disturbance.
@@ -55,6 +62,7 @@ def flags_of(record: Mapping[str, Any]) -> tuple[Flag, ...]:
             "shared": _shared(record),
             RECOMPILED: _first(record, _recompiled),
             BROKEN: _first(record, _broken),
+            SELF_COMPILED: _self_compiled(record),
         }
     flags = [Flag(name, why) for name, why in reasons.items() if why]
     return (*flags, *([Flag(OWN, "")] if "own_model" in record else []))
@@ -98,6 +106,13 @@ def _broken(rank: Mapping[str, Any]) -> str:
     frames = compiled.get("frames", 0)
     if (left := frames - compiled.get("frames_compiled", 0)) > 0:
         return f"compiled too often and left to eager mode: {left} of {frames} functions"
+    return ""
+
+
+def _self_compiled(record: Mapping[str, Any]) -> str:
+    graphs = max(rank.get("compiled", {}).get("unique_graphs", 0) for rank in record["ranks"])
+    if record["case"]["compiler"] == NONE and graphs:
+        return f"the model compiles itself: {graphs} graph(s)"
     return ""
 
 
@@ -166,6 +181,12 @@ def _host(watch: Mapping[str, Any]) -> Iterator[str]:
         yield f"the processor was throttled for its heat ({watch['throttle_events']:.0f} events)"
     if periods := watch.get("throttled_periods"):  # older records lack it
         yield f"a control group's CPU quota stopped the run in {periods:.0f} periods"
+    total, available = watch["memory_bytes"], watch["memory_available_bytes_min"]
+    if total and available is not None and available < MEMORY * total:
+        yield f"only {available / 2**20:.0f} MiB of memory were available"
+    swapped = watch["swapped_bytes"]
+    if swapped and swapped > SWAP_RATE * _seconds(watch):
+        yield f"{swapped / 2**20:.0f} MiB were swapped"
 
 
 def _gpus(watch: Mapping[str, Any]) -> Iterator[str]:
