@@ -39,6 +39,9 @@ def main() -> None:
     parser.add_argument(
         "--soft-labels", action="store_true", help="train with label smoothing and mixup"
     )
+    parser.add_argument(
+        "--micro-steps", action="store_true", help="with what micro-steps with dropout compare"
+    )
     parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
@@ -54,7 +57,7 @@ def main() -> None:
     if arguments.generate:
         write_generation(*about)
     else:
-        write(*about, arguments.parts, arguments.soft_labels)
+        write(*about, arguments.parts, arguments.soft_labels, arguments.micro_steps)
 
 
 if __name__ == "__main__":

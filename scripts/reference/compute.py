@@ -89,10 +89,13 @@ def write(
     folder: Path,
     parts: int = FEWEST_PARTS,
     soft_labels: bool = False,
+    micro_steps: bool = False,
 ) -> None:
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
-    ``soft_labels``: with label smoothing and mixup, of images with a class each.
+    ``soft_labels``: with label smoothing and mixup, of images with a class each. ``micro_steps``:
+    with the spread of gradients over masks of dropout, where the model is small enough for so many
+    passes.
 
     ``model_config.json`` and ``model_config-dropout.json`` (to run with, without
     dropout and with the model's own), ``weights.npz``, ``batch-RANK.npz``,
@@ -118,7 +121,7 @@ def write(
         "clip_averaged": averaged.get("clip_global_norm"),
     }
     if results.has_dropout:
-        expected["dropout"] = results.dropout()
+        expected |= results.dropout(micro_steps)
     results.finish(expected)
 
 
@@ -336,9 +339,10 @@ class ReferenceResults:
                 change = {name: array - weights[name] for name, array in after.items()}
                 self.save(f"statistics-{convention}-{count}-{step}-{rank}", change)
 
-    def dropout(self) -> dict[str, Any]:
+    def dropout(self, micro_steps: bool) -> dict[str, Any]:
         """Return the moments of statistics over random masks with each set of weights that shows
-        other places of dropout, by its name; save what these statistics are made with."""
+        other places of dropout, by its name, and the spread of gradients for ``micro_steps``; save
+        what these statistics are made with."""
         config = verification_model_config(self.model_config, with_dropout=True)
         model, batch, hyper = self.model, self.batches[0], config["hyperparameters"]
         random = np.random.RandomState(0)
@@ -367,7 +371,16 @@ class ReferenceResults:
             drawn = dropout.sampled(masked, plain, scaled, passes)
             moments[name] = dropout.moments(drawn, plain, scaled)
             moments[name]["losses"] = [np.mean(losses), np.var(losses, ddof=1)]
-        return moments
+        spread = {}
+        if micro_steps and passes >= dropout.GRADIENTS:
+            trained = {name: self.exact[name] for name in self._trained}
+
+            def loss(some: Arrays) -> Any:
+                outputs = model.forward({**self.exact, **some}, batch, hyper, True, mask)
+                return model.loss(outputs, batch, hyper)
+
+            spread = dropout.spread(lambda: autograd.grad(loss)(trained))
+        return {"dropout": moments, "dropout_gradients": spread}
 
 
 def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:

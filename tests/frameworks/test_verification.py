@@ -47,7 +47,7 @@ def quantities(mode: str, precision: str) -> set[str]:
     """Return the names of everything of ResNet-50 that is compared with the reference."""
     both = {"trainable parameters", "outputs"}
     both |= {"other dtypes"} if precision == "amp" else set()
-    training = {"loss", "losses", "gradients",
+    training = {"loss", "losses", "losses in half precision", "gradients",
                 "gradients, total", "first update", "first update, total", "two updates",
                 "two updates, total", "running statistics",
                 "running statistics, total"}  # fmt: skip
@@ -92,6 +92,7 @@ class Small(NamedTuple):
     model: str
     parts: int = 2
     soft_labels: bool = False
+    micro_steps: bool = False
     ranks: int = 1
     options: Mapping[str, Any] = {}
     quantity: str = ""
@@ -110,11 +111,15 @@ COMMON = {
 OWN: dict[str, dict[str, Small]] = {
     "pytorch": {
         "average_twice": Small("digits_resnet", **FOUR, options={"steps": 2}),
+        "repeat_masks": Small(
+            EMBEDDING, **FOUR, micro_steps=True, options={"steps": 2, **DROPPING}
+        ),
         "share_masks": Small(EMBEDDING, ranks=2, options=DROPPING),
         "leave_out_activations_behind_sums": IMAGES,
         "lose_momentum": IMAGES._replace(ranks=2),
         "spoil_third_sample": IMAGES,
         "harden_labels": IMAGES._replace(soft_labels=True),
+        "round_for_all_reduce": Small(EMBEDDING, ranks=2, options={"precision": "amp"}),
     },
     "jax": {"sum_in_jax": Small(EMBEDDING, ranks=2)},
     "tensorflow": {"sum_in_tensorflow": Small(EMBEDDING, ranks=2)},
@@ -133,7 +138,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], P
     """Return the folders of the references in which mistakes are made."""
     folders = {}
     for case in [*COMMON.values(), *(case for own in OWN.values() for case in own.values())]:
-        key = case[:3]
+        key = case[:4]
         if key not in folders:
             folders[key] = tmp_path_factory.mktemp("small") / "reference"
             config = small(BERT, layers=0) if case.model == EMBEDDING else small(case.model)
@@ -149,7 +154,7 @@ def compared_with(
     for name, case in mistakes.items():
         options = dict(case.options)
         config = options.pop("config_name", "model_config")
-        cases.append((name, str(written[case[:3]]), config, options))
+        cases.append((name, str(written[case[:4]]), config, options))
     (ranks,) = {case.ranks for case in mistakes.values()}
     answers = run("mistakes.compare_patched", ranks, cases=cases)
     return [answer["errors"] for answer in answers]

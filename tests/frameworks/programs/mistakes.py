@@ -31,6 +31,20 @@ def average_twice(adapter):
         adapter.differentiate = halved
 
 
+def repeat_masks(adapter):
+    import torch
+
+    loss, states = adapter.loss, {}
+
+    def of_micro_step(number):
+        if number:
+            torch.set_rng_state(states[0])
+        states[0] = torch.get_rng_state()
+        return loss(number)
+
+    adapter.loss = of_micro_step
+
+
 def share_masks(adapter):
     """Let each rank draw as the first."""
     import torch
@@ -96,6 +110,23 @@ def harden_labels(adapter):
         return loss(outputs, {**batch, "labels": labels})
 
     adapter._definition.loss = hardened
+
+
+def round_for_all_reduce(adapter):
+    wrap = module_of("parallel.data_parallel").wrap
+
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    def hook(state, bucket):
+        bucket.buffer().copy_(bucket.buffer().bfloat16())
+        return default_hooks.allreduce_hook(None, bucket)
+
+    def wrapped(*arguments, **options):
+        model = wrap(*arguments, **options)
+        model.register_comm_hook(None, hook)
+        return model
+
+    module_of("parallel.data_parallel").wrap = wrapped
 
 
 def accumulate_unasked(adapter):

@@ -30,11 +30,12 @@ FULL, SMALL = "full", "small"
 HARD, SOFT = "hard", "soft"
 
 #: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
-#: the precision is narrower. Ranks start with the same values, whose sums float32 rounds.
-#: Statistics of dropout lie within so many standard errors: right code is beyond them in less than
-#: one of a million verifications. A model's own float64 run has no half-precision operation.
-#: ``initial values``, ``dropout of ranks``, ``multiply-adds`` and what is in half precision are in
-#: older records only.
+#: the precision is narrower; no losses are in half precision, and no gradients in float32 are
+#: averaged in it. Ranks start with the same values, whose sums float32 rounds. Statistics of
+#: dropout lie within so many standard errors: right code is beyond them in less than one of a
+#: million verifications. Gradients spread twice as much where two parts share their masks. A
+#: model's own float64 run has no half-precision operation. ``initial values``, ``dropout of
+#: ranks`` and ``multiply-adds`` are in older records only.
 EVERYWHERE = {
     "trainable parameters": 0.0,
     "generated tokens": 0.0,

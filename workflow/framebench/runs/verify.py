@@ -53,15 +53,22 @@ class Verification(NamedTuple):
     soft_labels: bool = False
 
     @property
+    def drops_in_micro_steps(self) -> bool:
+        """Return whether micro-steps draw masks of dropout."""
+        return self.dropout and self.case.accumulation > 1
+
+    @property
     def reference(self) -> str:
         """Name of the reference: the model, with the sequence length if it has one. Text that a
-        model generates has a reference of its own, as has a mean over more than two batches."""
+        model generates has a reference of its own, as have a mean over more than two batches and
+        masks of micro-steps."""
         length = self.case.labels().get("sequence_length", "")
         mode = axes.GENERATE if self.case.mode == axes.GENERATE else ""
         scale = SMALL if self.scale == SMALL else ""
         parts = f"{self.case.parts}parts" if self.case.parts > FEWEST_PARTS else ""
         labels = "soft" if self.soft_labels else ""
-        return "-".join(filter(None, (self.case.model, length, mode, parts, labels, scale)))
+        masks = "masks" if self.drops_in_micro_steps else ""
+        return "-".join(filter(None, (self.case.model, length, mode, parts, labels, masks, scale)))
 
     @property
     def is_short(self) -> bool:
@@ -202,7 +209,7 @@ def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
         arguments += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
     arguments += ["--generate"] if verification.case.mode == axes.GENERATE else []
     arguments += ["--soft-labels"] if verification.soft_labels else []
-
+    arguments += ["--micro-steps"] if verification.drops_in_micro_steps else []
     arguments += (
         ["--parts", str(verification.case.parts)] if verification.case.parts > FEWEST_PARTS else []
     )

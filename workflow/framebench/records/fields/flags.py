@@ -36,10 +36,6 @@ STEAL = 0.02
 #: Rounding error of a core's load in seconds: kernel ticks of 10 ms at both ends of the timed
 #: region.
 ROUNDING_SECONDS = 0.02
-#: Least available fraction of memory; with less, the kernel reclaims pages during the run.
-MEMORY = 0.02
-#: Largest swap traffic in bytes per second; an idle program that wakes up causes less.
-SWAP_RATE = 2**20
 #: Abnormal reasons for which a GPU lowers its clocks. The software power cap (sw_power_cap) is
 #: normal at full load, and fixed clocks (applications_clocks_setting) are a setting. Both are
 #: recorded and are no disturbance.
@@ -181,12 +177,6 @@ def _host(watch: Mapping[str, Any]) -> Iterator[str]:
         yield f"the processor was throttled for its heat ({watch['throttle_events']:.0f} events)"
     if periods := watch.get("throttled_periods"):  # older records lack it
         yield f"a control group's CPU quota stopped the run in {periods:.0f} periods"
-    total, available = watch["memory_bytes"], watch["memory_available_bytes_min"]
-    if total and available is not None and available < MEMORY * total:
-        yield f"only {available / 2**20:.0f} MiB of memory were available"
-    swapped = watch["swapped_bytes"]
-    if swapped and swapped > SWAP_RATE * _seconds(watch):
-        yield f"{swapped / 2**20:.0f} MiB were swapped"
 
 
 def _gpus(watch: Mapping[str, Any]) -> Iterator[str]:
