@@ -120,7 +120,7 @@ def _failed(rows: Sequence[Row]) -> str:
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["status"]] += row["failed_runs"]
-    return ", ".join(f"{count} {FAILURES[status].phrase}" for status, count in counts.items())
+    return ", ".join(f"{count} {FAILURES[status].words}" for status, count in counts.items())
 
 
 #: Contents in words, by table.
