@@ -21,6 +21,7 @@ from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import frames, origin, view
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
+from framebench.tables.ratios import Sides, set_verdicts
 
 from ...commands import read_rows
 from ..chartless import without_charts
@@ -95,6 +96,13 @@ def test_of_a_framework_the_fastest_of_compilers_and_variants_counts() -> None:
     )
     assert (row["next_framework"], row["compared"]) == ("jax", 2)
     assert row["repeats_to_show"] == 8, "7 for a fastest that was not chosen from 102"
+
+
+@pytest.mark.parametrize(("choices", "expected"), [(1, FASTER), (100, CANNOT_TELL)])
+def test_a_lead_that_was_chosen_from_many_is_not_called_by_chance(
+    choices: int, expected: str
+) -> None:
+    assert set_verdicts([Sides(SEVEN, times(2), choices)]) == [expected]
 
 
 def test_other_machines_batches_and_units_are_never_compared() -> None:
