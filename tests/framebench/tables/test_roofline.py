@@ -248,6 +248,6 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
     ]  # fmt: skip
     first = next(plot for plot in plots if "fp32, 1n1g" in plot.title)
     assert first.axes == {"precision": "fp32", "devices": "1n1g"}
-    assert "2: resnet50_v1.5, inference, batch 32" in first.svg
+    assert "resnet50_v1.5, inference, batch 32" in first.svg
     assert "10 GB/s, 0.2 TFLOP/s" in first.svg
-    assert "Nothing is left out (settings: 2)." in first.caption
+    assert "Nothing is left out (cases: 3)." in first.caption
