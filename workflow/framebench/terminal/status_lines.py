@@ -16,7 +16,7 @@ from ..files import json_files
 from ..files.attempt_names import repeat_and_attempt
 from ..records import verifications
 from ..statistics.descriptive import median
-from ..tables.formatting import figure
+from ..tables.formatting import rounded
 
 #: Number of log lines of a failed run to show.
 _LINES = 20
@@ -98,9 +98,9 @@ def result(seconds: float, label: str, outcome: RunOutcome, repeats: Sequence[fl
         what = ": ".join(filter(None, [status, " ".join(outcome.reason.split())]))
     else:
         name = "" if outcome.metric == THROUGHPUT else f"{outcome.metric} "
-        what = f"{name}{figure(outcome.figure)} {outcome.unit}"
+        what = f"{name}{rounded(outcome.figure, '.3g')} {outcome.unit}"
         if len(repeats) > 1:
-            what += f"  ({_ordinal(len(repeats))}; median {figure(median(repeats))})"
+            what += f"  ({_ordinal(len(repeats))}; median {rounded(median(repeats), '.3g')})"
     return "  ".join([clock(seconds), label, what])
 
 
