@@ -9,7 +9,10 @@ import pandas as pd
 import pytest
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
-from framebench.tables.declared.roofline import traffic_of_step
+from framebench.report import drawings
+from framebench.report.plots import Look
+from framebench.tables.declared.roofline import ROOFLINE, traffic_of_step
+from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
 from ..made_up_runs import run, table_of
