@@ -10,7 +10,7 @@ SYNTHETIC_HOST = "synthetic_host"
 DATA = "data"
 #: New batch before each step, of images that NVIDIA's DALI reads from files.
 DALI = "dali"
-#: The same, decoded on the GPU.
+#: As DALI; the GPU decodes the images.
 DALI_GPU = "dali_gpu"
 #: Input of an imported figure that states none, and of our runs with a synthetic batch.
 NATIVE = "native"

@@ -171,7 +171,7 @@ FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
     "remarks": lambda case: "; ".join(case.remarks),
     "flags": flags_of,
 }
-#: The same by the columns of steps, and further ones.
+#: Figures under the names that the tables of steps give them, and further columns.
 _OF_STEPS: Mapping[str, Callable[[CaseResult], Any]] = {
     "throughput_median": FIGURES["median"],
     "throughput_min": FIGURES["minimum"],
