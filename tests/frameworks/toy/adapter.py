@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.adapter import AllReduce, Mismatch, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
+from harness.measuring import synthetic
 from harness.operations import (
     ADD,
     TRIAD,
@@ -48,6 +49,9 @@ class ToyAdapter(plain.PlainToy):
         self.steps = 0
         if "exact" in self.does:
             time.perf_counter = plain.DeviceClock()
+        if "one_batch" in self.does:  # a mistake of the harness
+            made = synthetic.make_batch
+            synthetic.make_batch = lambda *given: made(*given[:-1], 0)
         if "unsupported" in self.does:
             raise Unsupported("the toy has no wheels")
         self._misbehave_at("start")
