@@ -28,7 +28,7 @@ The harness calls, in this order and in every rank of a run::
     -> gradient_messages(), gradient_all_reduce(..) in training on several ranks
     -> stop(), unless something failed before
 
-For peak FLOPS it calls ``start() -> layer_matmul(..)`` and nothing else; to generate text
+For peak FLOPS it calls ``start() -> primitives()`` and nothing else; to generate text
 ``start() -> build(batch) -> matmul_dtypes() -> make_cache(count) -> prefill(), decode() ..``.
 
 Standard library and numpy; Python 3.7 to 3.13. Frameworks are imported in :meth:`Adapter.start`.

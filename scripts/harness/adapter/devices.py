@@ -5,19 +5,16 @@ Standard library and numpy; Python 3.7 to 3.13.
 
 from __future__ import annotations
 
-import ctypes
 import re
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
-from core import precisions, surroundings
+from core import cuda, precisions, surroundings
 
 from harness.adapter.base import Capability, Mismatch, RankContext, Unsupported
 
 HALVES = frozenset(("bfloat16", "float16"))
 
-#: NVIDIA's driver, which knows why a framework sees no GPU.
-DRIVER = "libcuda.so.1"
 #: Words about a driver that works and is older than the framework needs.
 _OLD_DRIVER = re.compile(r"driver .*too old|driver .*insufficient|the driver supports CUDA")
 
@@ -151,17 +148,10 @@ def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
 def driver_reason() -> str:
     """Return the driver's error, or the CUDA version that it supports where it has none."""
     try:
-        driver = ctypes.CDLL(DRIVER)
+        number, words = cuda.start()
     except OSError as error:
         return str(error)
-    status = driver.cuInit(0)
-    if status:
-        text = ctypes.c_char_p()
-        driver.cuGetErrorString(status, ctypes.byref(text))
-        return f"cuInit: {(text.value or b'').decode('utf-8', 'replace') or status}"
-    version = ctypes.c_int()
-    driver.cuDriverGetVersion(ctypes.byref(version))
-    return f"the driver supports CUDA {version.value // 1000}.{version.value % 1000 // 10}"
+    return f"cuInit: {words or number}" if number else f"the driver supports CUDA {words}"
 
 
 def zeros(size: int) -> Any:

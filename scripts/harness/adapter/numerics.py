@@ -133,23 +133,20 @@ class Generation(MatmulTrace):
 
         Raises :class:`Unsupported` for a model that does not generate."""
 
-    def prefill(self, more: Any = None) -> Any:
-        """Enqueue a pass over the prompts of the batch, and ``more`` tokens after them (batch, n),
-        numpy int64.
-
-        The cache then has exactly their keys and values. Returns the next tokens, a new tensor
-        (batch,) for each call."""
-        return self._pass(self._generator.prefill, more)
+    def prefill(self) -> Any:
+        """Enqueue a pass over the prompts of the batch. The cache then has exactly their keys and
+        values. Returns the next tokens, a new tensor (batch,) for each call."""
+        return self._pass(self._generator.prefill)
 
     def decode(self, tokens: Any = None) -> Any:
         """Enqueue a pass over the tokens that :meth:`prefill` or this method returned last, which
         enter the cache; ``tokens``, numpy int64 (batch,), replace them if given. Returns
         the next tokens (batch,)."""
-        return self._pass(self._generator.decode, tokens)
+        return self._pass(self._generator.decode, *([] if tokens is None else [tokens]))
 
-    def _pass(self, run: Callable[[Any], Any], tokens: Any) -> Any:
+    def _pass(self, run: Callable[..., Any], *tokens: Any) -> Any:
         """Run a pass of the generator with ``tokens``, if any; adapters prepare what it needs."""
-        return run(tokens)
+        return run(*tokens)
 
     def following_logits(self) -> Any:
         """Return the logits of the last pass, a tensor (batch, vocabulary)."""

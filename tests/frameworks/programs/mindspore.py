@@ -68,7 +68,7 @@ def check_a_graph_learns_of_each_batch_as_operations_do():
         adapter = built(model_config, compiler=compiler)
         values[compiler] = []
         for seed in range(3):
-            adapter.put(make_batch(model_config["inputs"], 2, None, seed=seed, rank=0))
+            adapter.feed(make_batch(model_config["inputs"], 2, None, seed=seed, rank=0))
             values[compiler].append(adapter.read(adapter.step()))
             if compiler == "jit":
                 assert adapter.compiled() == {"graphs": 1}

@@ -78,7 +78,7 @@ def clip_over_ranks(model_config):
     for rank in range(2):
         batch = batch_of(model_config, 4, rank=rank)
         for part in (slice(0, 2), slice(2, 4)):
-            alone.put({name: array[part] for name, array in batch.items()})
+            alone.feed({name: array[part] for name, array in batch.items()})
             each.append(widened(alone.gradients()))
     ways = {
         "right": clipped(mean(each)),

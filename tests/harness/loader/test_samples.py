@@ -62,12 +62,23 @@ def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
     assert actual.paths == ["val/c1/i01.JPEG", "val/c1/i03.JPEG"]
 
 
-def test_what_is_no_image_is_left_out(tmp_path: Path) -> None:
-    root = made.folder(tmp_path)
-    before = folder.scan(str(root), TRAIN)
-    (root / "train/c0/notes.txt").write_text("x")
-    (root / "train/list.csv").write_text("x")
-    assert folder.scan(str(root), TRAIN) == before
+@pytest.mark.parametrize(
+    ("spoil", "path", "reason"),
+    [
+        (lambda root: (root / "train/c0/notes.txt").write_text("x"), "train/c0/notes.txt",
+         "its suffix is none of .jpeg, .jpg"),
+        (lambda root: (root / "train/list.csv").write_text("x"), "train/list.csv",
+         "is no folder of a class"),
+        (lambda root: (root / "train/c9").mkdir(), "train/c9", "is a class without an image"),
+    ],
+)  # fmt: skip
+def test_what_is_no_image_is_refused_by_name(
+    tmp_path: Path, spoil: Callable[[Path], object], path: str, reason: str
+) -> None:
+    spoil(made.folder(tmp_path))
+    with pytest.raises(BadData) as error:
+        folder.scan(str(tmp_path), TRAIN)
+    assert f"{path}: {reason}" in str(error.value)
 
 
 def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
@@ -78,10 +89,11 @@ def test_a_class_that_is_not_trained_on_has_no_label(tmp_path: Path) -> None:
 
 
 def test_a_folder_without_images_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadData, match="nowhere/train: No such file"):
+        folder.scan(str(tmp_path / "nowhere"), TRAIN)
     (tmp_path / "train").mkdir()
-    for root in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(BadData, match="train holds no image; images lie in"):
-            folder.scan(str(root), TRAIN)
+    with pytest.raises(BadData, match="holds no image"):
+        folder.scan(str(tmp_path), TRAIN)
 
 
 def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
