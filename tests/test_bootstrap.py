@@ -119,14 +119,25 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
 
 
 STEERING = {
+    **{"PIP_USER": "1", "PIP_TARGET": "/t", "PIP_PREFIX": "/p", "PIP_ROOT": "/r", "PIP_QUIET": "3"},
+    **{"PIP_CONSTRAINT": "/nowhere", "PIP_REQUIREMENT": "/nowhere", "PIP_ONLY_BINARY": ":none:"},
+    **{
+        "PIP_REQUIRE_VIRTUALENV": "1",
+        "PIP_DRY_RUN": "1",
+        "PIP_PYTHON": "/x",
+        "PIP_NO_BINARY": "uv",
+    },
+    **{"UV_TARGET": "/t", "UV_CONSTRAINT": "/nowhere", "UV_NO_DEPS": "1", "UV_PYTHON": "3.8"},
     **{"PYTHONHOME": "/nowhere", "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2"},
     **{"PYTHONSAFEPATH": "1", "PYTHONPLATLIBDIR": "x", "LD_PRELOAD": "/nowhere.so"},
 }
 
 
-def test_of_the_callers_variables_only_those_of_installing_are_passed_on(project: Path) -> None:
+def test_settings_of_the_caller_do_not_steer_what_is_installed_where(project: Path) -> None:
+    config = project.parent / "pip.conf"
+    config.write_text("[global]\ntarget = /t\nprefix = /p\ntimeout = 7\n[install]\nuser = yes\n")
     mirror = {"UV_DEFAULT_INDEX": "https://mirror.example", "UV_HTTP_TIMEOUT": "9"}
-    status, output = finish(start(project, **STEERING, **mirror))
+    status, output = finish(start(project, **STEERING, **mirror, PIP_CONFIG_FILE=str(config)))
     assert status == 0, output
     (called,) = calls(project)
     seen = {word.partition("=")[0] for word in called.split()}

@@ -83,7 +83,6 @@ def device_benchmark(kind: str, metric: MetricValue, place: dict[str, Any], **ca
     """Return a run of a micro-benchmark on the device ``place``.
     ``case``: fields of the case, parameters, and bytes of the last cache."""
     parameters = case.pop("parameters", {})
-    last_cache = case.pop("last_cache", None)
     made = measured(kind, [metric], **parameters)
     where = {key: value for key, value in place.items() if key != "hardware"}
     return replace(
@@ -91,7 +90,6 @@ def device_benchmark(kind: str, metric: MetricValue, place: dict[str, Any], **ca
         case=made.case._replace(**case),
         conditions=replace(made.conditions, **where),
         hardware=place["hardware"],
-        last_cache=last_cache,
     )
 
 

@@ -135,7 +135,7 @@ def test_every_shared_column_is_in_a_table() -> None:
     written = [table for feature in feature_registry.known() for table in feature.written_tables()]
     tables = (*frames.known_tables().values(), compare.TABLE, *written)
     used = {column.name for table in tables for column in table.columns}
-    used |= {column.name for table in tables if table.overview for column in table.overview.columns}
+    used |= {column.name for table in tables for column in table.shown}
     used |= {*measured.FIGURES}
     assert columns.COLUMNS.keys() <= used
 

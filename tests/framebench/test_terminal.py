@@ -52,12 +52,18 @@ def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: st
     assert outcome_of(tmp_path / "none.json").status == "failed"
 
 
-def test_verifications_are_one_line(tmp_path: Path) -> None:
+def value(figure: float) -> dict[str, Any]:
+    return {"throughput": {"value": figure, "unit": "images/s", "better": "higher"}}
+
+
+def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
     paths = sorted((tmp_path / "verification").rglob("*.json"))
     line = status_lines.verified([*paths, tmp_path / "none.json"])
-    assert line.endswith(": 1 passed, 1 failed")
+    assert "1 passed, 1 failed" in line
+    assert "PyTorch" in line
+    assert "(allowed " in line
     assert status_lines.verified([]) == ""
 
 
@@ -146,8 +152,8 @@ def test_jobs_become_results_whatever_else_runs(tmp_path: Path, here: bool) -> N
     assert not call.finish(0.0)
     assert not call.event("")
     assert [line for line in call.lines if " \N{MIDDLE DOT} " not in line] == [
-        "0:10  toy  training  repeat 1  6.82 images/s",
-        "0:10  toy  training  repeat 2  failed: ended without a record",
+        "0:10  toy  training  6.82 images/s",
+        "0:10  toy  training  failed: ended without a record",
     ]
     assert "2 of 3 runs" in call.view.status()
 
@@ -166,7 +172,7 @@ def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:
         call.begin({}, "medians", output=["results/tables/summary.csv"])
         said.append([line.partition(": ")[2] for line in call.lines if "Verified" in line])
     assert [len(lines) for lines in said] == [1, 2]
-    assert sorted(said[1]) == ["1 failed", "1 passed"]
+    assert sorted(line.partition(";")[0] for line in said[1]) == ["1 failed", "1 passed"]
 
 
 def test_environments_are_one_line(tmp_path: Path) -> None:
@@ -188,3 +194,21 @@ def test_within_a_budget_the_status_is_a_clock_and_what_comes_next(tmp_path: Pat
     status = "4:10 of 10:00 \N{MIDDLE DOT} leads settled: 1 of 3 \N{MIDDLE DOT} next: repeats of"
     assert call.view.status().startswith(status)
     assert call.lines[0].startswith(status), "a log has it at each round"
+
+
+def test_repeats_have_a_clock_their_number_and_the_median(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    for repeat, figure in enumerate((20.0, 40.0, 30.0), 1):
+        call.measure(repeat, metrics=value(figure))
+    assert call.lines == [
+        "0:10  toy  training  20 images/s",
+        "0:20  toy  training  40 images/s  (2nd; median 30)",
+        "0:30  toy  training  30 images/s  (3rd; median 30)",
+    ]
+
+
+def test_what_a_framework_lacks_is_said_once(tmp_path: Path) -> None:
+    call = Call(tmp_path)
+    for repeat in (1, 2):
+        call.measure(repeat, status="unsupported", reason="no such precision", metrics={})
+    assert call.lines == ["0:10  toy  training  cannot: no such precision"]

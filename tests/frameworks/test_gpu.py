@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.config import tuned
+from core.case import Case
 from framebench.config.catalog import load_catalog
 from framebench.config.tuned import load_tuned
 from harness.communication import ALL_REDUCE
@@ -240,9 +240,11 @@ def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer)
 @pytest.mark.parametrize(
     ("run", "variables"),
     [
-        pytest.param(framework, tuned.variables(settings, "cuda", "none"), id=f"{framework}-{name}")
+        pytest.param(framework, file.variables(case, "cuda"), id=f"{framework}-{name}")
         for name in ("tuned_nvidia", "tuned_dlperf")
-        for framework, settings in load_tuned(load_catalog(ROOT), name).frameworks.items()
+        for file in [load_tuned(load_catalog(ROOT), name)]
+        for framework in file.frameworks
+        for case in [Case(framework, "resnet50_v1.5", "train", 1, 1, 32, "amp_fp16", "none")]
     ],
     indirect=["run"],
 )

@@ -170,7 +170,7 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
     assert other["status"] == "unsupported"
-    assert "is a model of pytorch, not of jax" in other["reason"]
+    assert "is a model for pytorch, not for jax" in other["reason"]
     bench.output.unlink()
     cut = bench.run(framework=framework, model=path, accumulation=2).record
     assert cut["status"] == "unsupported"

@@ -11,6 +11,7 @@ import networks
 import pytest
 from framebench.config.catalog import forward_multiply_adds, load_catalog
 from harness.request.declaration import read_model
+from networks.schedule import schedule
 from reference.compute import reduced
 
 from ..conftest import ROOT
@@ -104,6 +105,12 @@ def test_what_cannot_be_is_refused_by_the_name_of_its_layer() -> None:
         layers({**convolution, "kernel": 9, "padding": 0})
     with pytest.raises(ValueError, match="two layers are named here"):
         layers(convolution, convolution)
+
+
+def test_a_layer_may_only_write_over_what_nobody_else_reads() -> None:
+    calls = schedule(networks.describe(MODELS["mobilenet_v2"]), training=True).calls
+    told = {(call.layer.op, call.in_place) for call in calls if call.layer.op in ("relu6", "add")}
+    assert told == {("relu6", True), ("add", False)}, "an addend of a block is read again"
 
 
 @pytest.mark.parametrize("name", COUNTED)

@@ -41,6 +41,7 @@ def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Pr
     status, said = gate(project, *few, "--pairs", "40")
     assert status == 1, said
     assert "1 regression" in said
+    assert "to 40 pairs of each case, at most" in said, "how long it may take is not said"
     with (project.folder / "results" / "slow" / "tables" / "gate.csv").open(newline="") as file:
         (row,) = csv.DictReader(file)
     assert (row["pairs"], row["verdict"]) == ("8", "regression")

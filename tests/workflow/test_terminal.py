@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .conftest import CASES, ROOT, RUNS, SUITE, Project
 
-LINE = re.compile(r"^\d+:\d\d  toy  Toy: .* \w+  fp32  .*repeat \d+  .*$", re.MULTILINE)
+LINE = re.compile(r"^\d+:\d\d  toy  Toy: .* \w+  fp32  .*$", re.MULTILINE)
 
 
 def visible_lines(written: str) -> list[str]:
@@ -107,7 +107,7 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
     ran = project.run("--cores", "all", "--dry-run")
     assert ran.returncode == 0, ran.stdout
     assert "This was a dry-run" in ran.stdout
-    assert "training  fp32  repeat 2" in ran.stdout
+    assert "training  fp32" in ran.stdout
     assert not (project.folder / "results").exists()
 
 

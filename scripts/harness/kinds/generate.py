@@ -27,7 +27,7 @@ ENOUGH = {50: 11, 90: 64, 99: 662}
 
 #: Handles on the tokens of a batch of prompts, and the seconds of each.
 Request = Tuple[List[Any], List[float]]
-#: Of several devices the slowest counts.
+#: Seconds of a request. With several devices the slowest device counts.
 _seconds = partial(Metric, "s", "lower", "max")
 
 

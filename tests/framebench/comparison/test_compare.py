@@ -233,6 +233,11 @@ def test_an_order_that_is_not_significant_does_not_count() -> None:
     assert "0 of 1 significant orders repeat (0%)" in text
 
 
+def test_a_framework_that_one_set_lacks_does_not_count() -> None:
+    text = agreement_text(inputs(pytorch=100, jax=50, paddle=20), inputs(pytorch=100, jax=50))
+    assert "2 of 2 significant orders repeat" in text
+
+
 def test_intervals_are_counted_that_cover_the_other_median() -> None:
     first = inputs(pytorch=100, jax=50)
     assert "4 of 4 intervals cover the other median (100%)" in agreement_text(first, first)

@@ -14,7 +14,7 @@ from framebench.config.own_model import SCALE
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import costs
+from framebench.plan import costs, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records.fields import flags
@@ -243,6 +243,21 @@ def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
         assert verified == {precision}
         seconds.append(sum(case.checks for case in costs.measured_cases(made, {}, 0.0)))
     assert seconds[0] == pytest.approx(seconds[1])
+
+
+def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Path) -> None:
+    lacking = planned(tmp_path, "timm:resnet18")
+    assert {case.model for case in lacking.cases if case.is_step} == {"timm:resnet18"}
+    with pytest.raises(
+        ConfigError, match=r"pytorch.yaml has no timm; allowed: timm among the packages"
+    ):
+        targets.check_own_model(lacking)
+    python = tmp_path / "python"
+    python.touch()
+    options = {"interpreters": {"pytorch": str(python)}}
+    targets.check_own_model(planned(tmp_path, "timm:resnet18", **options))
+    targets.check_own_model(planned(tmp_path, "torchvision:resnet18"))
+    targets.check_own_model(planned(tmp_path, file(tmp_path)))
 
 
 def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,12 @@ def test_images_of_classes_are_counted(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, {"data": str(tmp_path / "images")}, **options)
     (actual,) = estimates.count_samples(plan.folders, plan.settings, CATALOG).values()
     assert actual == Amounts(80, 12)
+    mixed = tmp_path / "mixed"
+    shutil.copytree(tmp_path / "images", mixed)
+    (mixed / "val" / "dog" / "note.txt").touch()
+    plan = plan_of(tmp_path, {"data": str(mixed)}, **options)
+    with pytest.raises(ConfigError, match=r"val/dog/note.txt: its suffix is none of"):
+        targets.check_data(plan, CATALOG)
 
 
 def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path: Path) -> None:
@@ -95,6 +102,11 @@ def test_a_training_without_its_files_is_refused_before_anything_starts(tmp_path
     folder = squad(tmp_path / "squad")
     config = {"data": str(folder)}
     targets.check_data(plan_of(tmp_path / "good", config, **options), CATALOG)
+    bad = tmp_path / "without_dev"
+    shutil.copytree(folder, bad)
+    (bad / "dev-v1.1.json").unlink()
+    with pytest.raises(ConfigError, match=r"dev-v1\.1\.json: No such file"):
+        targets.check_data(plan_of(tmp_path / "bad", {"data": str(bad)}, **options), CATALOG)
 
 
 # ---- the page that leads from rows of other benchmarks to suites and tables ----------------------

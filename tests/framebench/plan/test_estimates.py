@@ -113,6 +113,7 @@ PUBLISHED = [
     ("NVIDIA A100-SXM4-80GB", "train", "tf32", 938),
     ("NVIDIA A100-SXM4-80GB", "train", "amp", 2470),
     ("NVIDIA H100 80GB HBM3", "train", "amp", 4900),
+    ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", "train", "amp", 4900 / 7),
     ("Tesla T4", "inference", "fp32", 415),
     ("Tesla T4", "inference", "amp", 1198),
 ]

@@ -124,6 +124,9 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
     plan = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"])
     assert "tensorflow-cuda.yaml (then the driver compiles its kernels" in said(plan)
     begun = [case for case, stage in plan.stages.items() if not stage]
+    first, *_ = re.findall("call 1: (.*)", said(plan))
+    for part in ("ResNet-50 v1.5 training, mixed, 1 GPU", "mixed, 8 GPUs", "GPT-2 small"):
+        assert part in first, first
     assert {case.devices for case in begun} == {1, 8}
     assert {case.model for case in begun} >= {"resnet50_v1.5", "bert_base", "gpt2_small"}
     assert {case.compiler for case in begun if case.framework == "pytorch"} == {"inductor"}

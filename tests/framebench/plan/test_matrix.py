@@ -29,11 +29,11 @@ def test_variants_of_a_case_follow_each_other_in_an_order_of_their_own() -> None
     actual += [case(batch, "c") for batch in batches]
     runs = list(rounds(actual, repeats, seed=7))
     assert sorted(runs) == sorted((one, n) for one in actual for n in range(1, repeats + 1))
-    assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
+    assert [repeat for _, repeat in runs] == sorted(repeat for _, repeat in runs)
     orders: dict[int, list[tuple[str, ...]]] = {batch: [] for batch in batches}
-    groups = itertools.groupby(runs, key=lambda run: (run.repeat, run.case.batch_per_device))
+    groups = itertools.groupby(runs, key=lambda run: (run[1], run[0].batch_per_device))
     for (_, batch), group in groups:
-        orders[batch].append(tuple(run.case.variant for run in group))
+        orders[batch].append(tuple(case.variant for case, _ in group))
     for found_orders in orders.values():
         assert [sorted(order) for order in found_orders] == [variants] * repeats
         assert len(set(found_orders)) > 1, "a drift within pairs would look like a difference"

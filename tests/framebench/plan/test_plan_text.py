@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from core.gpus import Gpu
 from core.text import duration
 from framebench.cases.fitting import LeftOut
 from framebench.config.settings import load_settings
@@ -44,13 +45,25 @@ def quick(tmp_path: Path, machine: Machine, **config: Any) -> Plan:
 def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> None:
     machine = Machine(2, 0, instruction_sets=frozenset({"avx512f", "amx_bf16"}))
     made = quick(tmp_path, machine)
-    first = plan_text.opening(made, {"environment": 9, "run": 9}, 0.0)
+    first, processor = plan_text.opening(made, {"environment": 9, "run": 9}, 0.0).split("\n")
     for text in ("9 environments", "at most 10 minutes", "BERT", "9 frameworks"):
         assert text in first
-    lacking = [line for line in plan_text.left_out(made) if line.endswith("no amp")]
-    assert len(lacking) == 1, "a line for each framework"
+    for text in ("bfloat16 (AMX)", "MXNet, PyTorch and TensorFlow 2", "the others have none"):
+        assert text in processor
+    assert not any("no amp" in line for line in plan_text.left_out(made)), "said already"
     one = plan(tmp_path, changed())
     assert plan_text.opening(one, {"run": 2}, 60.0).endswith("training: 2 runs, about 1 min 00 s")
+
+
+def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> None:
+    gpu = Gpu("NVIDIA H100", 80 * 2**30, "580.95.05", "", "", "9.0")
+    text = describe(quick(tmp_path, Machine(16, 8, devices=(gpu,) * 8)))
+    assert "on 8 GPUs" in text
+    calls = re.findall(r"^  call (\d): (.+)$", text, re.MULTILINE)
+    assert [number for number, _ in calls] == ["1", "2", "3"]
+    assert "first figures of" in calls[0][1]
+    assert "mixed, 8 GPUs" in " ".join(what for _, what in calls)
+    assert re.search(r"all of it: \d+ calls", text)
 
 
 def test_a_round_is_named_by_its_runs(tmp_path: Path) -> None:

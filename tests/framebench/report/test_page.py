@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 from framebench.tables import frames
-from framebench.tables.view import MOST, UNFOLDED
+from framebench.tables.view import MOST
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -65,7 +65,7 @@ def test_a_missing_figure_says_where_its_reason_stands(browser: Browser, quick: 
     browser.open(quick)
     texts = browser.column("inference_step_time", "p99 ms")
     assert texts
-    assert {*texts} == {f"{view_dash()} {UNFOLDED}"}
+    assert {*texts} == {f"{view_dash()} see note"}
 
 
 def test_the_answer_comes_first_and_decides_the_order(browser: Browser, page: Path) -> None:

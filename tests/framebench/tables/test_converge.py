@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from framebench.records.run import Run
-from framebench.report.charts import learning_curves
-from framebench.report.plots import Look
 from framebench.tables.declared import converge
 from harness.kinds.converge import Converge
 
-from ..made_up_runs import build, inputs_of
+from ..made_up_runs import build
 from ..made_up_trainings import trained
 
 
@@ -57,21 +55,6 @@ def test_a_case_that_never_converged_has_its_scores_and_no_time() -> None:
     assert row["time_to_target"] != row["time_to_target"], "it has none"
     (failure,) = actual["failures"]
     assert (failure["status"], failure["failed_runs"]) == ("not_converged", 2)
-
-
-def test_curves_are_drawn_with_a_line_for_each_seed() -> None:
-    runs = [
-        trained(0.5, 0.9, 0.97, seed=n, framework=name)
-        for n in range(2)
-        for name in ("jax", "mxnet")
-    ]
-    plots = learning_curves.panels(inputs_of(runs), Look(["jax", "mxnet"]))
-    assert [plot.title for plot in plots] == [
-        "Accuracy by epoch: digits_resnet, digits, without a target",
-        "Loss of training by epoch: digits_resnet, digits, without a target",
-    ]
-    assert all("4 trainings of 2 cases" in plot.description for plot in plots)
-    assert "<svg" in plots[0].svg
 
 
 def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:

@@ -67,19 +67,6 @@ def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
     assert {case.devices_per_node for case in actual if case.mode == "memory_copy"} == {2}
 
 
-def test_fewer_frameworks_leave_what_needs_none(tmp_path: Path) -> None:
-    suite = {"measurements": {**COPY, "peak_flops": {"framework": ["jax", "mxnet"]}}}
-    actual = cases_of(tmp_path, suite, frameworks=["jax"])
-    assert {case.framework for case in actual} == {"", "jax"}
-
-
-def test_each_parameter_decides_the_folder(tmp_path: Path) -> None:
-    actual = cases_of(tmp_path, {"measurements": COPY})
-    folders = {case.folder({}) for case in actual}
-    assert len(folders) == len(actual)
-    assert all(folder.startswith("none/none/memory_copy-1n1g-") for folder in folders)
-
-
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -93,17 +80,6 @@ def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str
         settings_of(tmp_path, {"measurements": written})
     assert expected in str(error.value)
     assert "suite.yaml: " in str(error.value)
-
-
-def test_the_configuration_names_the_folder_whose_storage_is_measured(tmp_path: Path) -> None:
-    """Fail if the configured storage folder is ignored when the suite names none."""
-    other = tmp_path / "other"
-    other.mkdir()
-    for own, expected in (({}, tmp_path), ({"folder": str(other)}, other)):
-        (actual,) = cases_of(tmp_path, {"measurements": {"storage": own}}, storage=str(tmp_path))
-        assert dict(actual.parameters)["folder"] == str(expected)
-    with pytest.raises(ConfigError, match="storage: found '/nowhere'"):
-        cases_of(tmp_path, {"measurements": {"storage": {}}}, storage="/nowhere")
 
 
 def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
@@ -144,16 +120,6 @@ def test_a_kind_takes_no_other_table_s_name() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_metrics_may_be_zero_or_negative() -> None:
-    runs = [
-        replace(of_kind("memory_copy", [MetricValue("drift", value, "s")]), repeat=number)
-        for number, value in enumerate((-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 900.0), 1)
-    ]
-    table = measured_rows(*runs)
-    assert table["median"].tolist() == [0.0]
-    assert table["spread"].isna().all(), "of nothing"
-
-
 @pytest.mark.parametrize("metric", ["bandwidth", "longest"])
 def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> None:
     base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
@@ -164,14 +130,6 @@ def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> 
     assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
     worse = compare.compare(group(candidate, None), group(base, None))
     assert set(worse["verdict"]) == {"slower"}
-
-
-def test_what_is_not_above_zero_has_no_ratio() -> None:
-    runs = [
-        replace(of_kind("copy", [MetricValue("drift", 0.0, "s")]), repeat=n) for n in range(1, 9)
-    ]
-    (row,) = compare.compare(*[group(runs, None)] * 2).to_dict("records")
-    assert (row["verdict"], row["reason"]) == ("cannot tell", "a ratio needs figures above 0")
 
 
 def test_a_parameter_does_not_take_the_place_of_a_column() -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.fields.steps import SampleWork
 from framebench.records.run import Flag, Run
 from framebench.tables import frames
 from framebench.tables.declared.own_model import OWN_MODEL, sentences
 from framebench.tables.declared.roofline import traffic_of_step
 
-from ..made_up_peaks import CPU, peak_flops
 from ..made_up_runs import inputs_of, repeats, run
 from ..table_rows import row
 
@@ -50,21 +48,6 @@ def test_the_best_combination_is_one_that_computes_the_model() -> None:
 def test_the_best_combination_has_its_flags() -> None:
     (first, *_) = sentences(built(own(1.0, flags=("recompiled", "unverified"))))
     assert first.endswith("(not verified) [recompiled]")
-
-
-@pytest.mark.parametrize(
-    ("throughput", "said"),
-    [
-        (1e-4, "less than 0.01%"),
-        (2.0, "0.12% of the peak"),
-        (200.0, "12% of the peak"),
-    ],  # a peak of 10 TFLOP/s
-)
-def test_a_small_part_of_the_peak_is_not_0(throughput: float, said: str) -> None:
-    runs = own(throughput, batch_per_device=8, **CPU)
-    peaks = PeakFlopsLookup((peak_flops(10.0),))
-    tables = frames.build(inputs_of(runs, peaks=peaks))
-    assert any(said in text for text in sentences(tables))
 
 
 def test_no_frameworks_compete_for_it() -> None:

@@ -72,7 +72,7 @@ def test_bytes_that_are_not_known_have_a_reason(
 ) -> None:
     model_config = {"resnet50_v1.5": {**ROOFLINE_MODELS["resnet50_v1.5"], **models}}
     actual = traffic_of_step(run(**changes), model_config)
-    assert (actual.moved, actual.held) == (None, None)
+    assert actual.moved is None
     assert reason in actual.reason
 
 
@@ -127,9 +127,7 @@ def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
     assert pd.isna(actual["reached"])
     assert pd.isna(actual["compute_roof_tflops"])
     assert pd.isna(actual["memory_roof_gbytes_per_second"])
-    assert actual["reason"] == (
-        "no bandwidth of the memory of 2 devices of 1 core: kind memory, devices_per_node 2"
-    )
+    assert "no memory bandwidth was measured on as many such devices" in actual["reason"]
     actual = only(table(two, *alone, memory_bandwidth(12.0, 2), matmul(0.15, 2)))
     assert actual["memory_roof_gbytes_per_second"] == 6.0
     assert actual["memory_roof_by"] == "memory triad on 2 devices at once"
@@ -155,13 +153,10 @@ def test_a_roof_of_another_device_is_none(elsewhere: dict[str, Any]) -> None:
             peaks=(peak_flops(0.2),),
         )
     )
-    assert "no bandwidth of the memory of 1 device" in actual["reason"]
+    assert "no memory bandwidth was measured" in actual["reason"]
     assert pd.isna(actual["reached"])
     actual = only(table(one, memory_bandwidth(10.0), matmul(0.1, **elsewhere)))
-    assert (
-        actual["reason"] == "no peak of 1 device of 1 core in fp32: "
-        "kind peak_flops or matmul on as many"
-    )
+    assert "no peak in fp32 was measured" in actual["reason"]
 
 
 def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
@@ -178,43 +173,13 @@ def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
     assert not len(table(one, host, small)), "there is no bandwidth of such a memory"
 
 
-def test_marks_of_all_figures_are_inherited() -> None:
-    noisy = [
-        replace(memory_bandwidth(value), repeat=number)
-        for number, value in enumerate((8.0, 9.0, 10.0, 11.0, 12.0, 13.0), 1)
-    ]
-    runs = [run(10.0 + 0.001 * n, repeat=n, **CPU) for n in range(1, 7)]
-    assert only(table(*runs, *noisy, peaks=(peak_flops(0.9),)))["flags"] == "noisy"
-    elsewhere = memory_bandwidth(9.0, place={**CPU, "hardware": "Another CPU"})
-    assert only(table(*runs, elsewhere, peaks=(peak_flops(0.9),)))["flags"] == "", (
-        "no figure is made of it"
-    )
-
-
-@pytest.mark.parametrize(
-    ("bandwidth", "last_cache", "tflops", "flagged"),
-    [
-        (0.4, None, 0.2, False),
-        (0.4, 11_999_999, 0.2, False),
-        (0.4, 12_000_000, 0.2, True),  # parameters, momentum and gradients: 12 MB
-        (40.0, 12_000_000, 0.2, False),  # the peak is the lower roof
-        (0.2, None, 0.2, True),  # 0.06 of 0.05 TFLOP/s
-    ],
-)
-def test_a_memory_that_is_no_bound_is_marked(
-    bandwidth: float, last_cache: int | None, tflops: float, flagged: bool
-) -> None:
+@pytest.mark.parametrize(("bandwidth", "flagged"), [(0.4, False), (0.2, True)])
+def test_a_memory_that_is_no_bound_is_flagged(bandwidth: float, flagged: bool) -> None:
+    """The case reaches 0.06 of 0.1 or 0.05 TFLOP/s."""
     one = run(10.0, batch_per_device=1, **CPU)
-    actual = only(
-        table(one, memory_bandwidth(bandwidth, last_cache=last_cache), peaks=(peak_flops(tflops),))
-    )
+    actual = only(table(one, memory_bandwidth(bandwidth), peaks=(peak_flops(0.2),)))
     assert ("roof" in actual["flags"].split()) is flagged
     assert "peak" not in actual["flags"].split()
-
-
-def test_a_case_that_reaches_the_peak_flags_it() -> None:
-    actual = only(table(run(10.0, **CPU), memory_bandwidth(99.0), peaks=(peak_flops(0.0605),)))
-    assert {"peak"} <= {*actual["flags"].split()}
 
 
 # ---- the plot -----------------------------------------------------------------------------------
@@ -248,6 +213,6 @@ def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_o
     ]  # fmt: skip
     first = next(plot for plot in plots if "fp32, 1n1g" in plot.title)
     assert first.axes == {"precision": "fp32", "devices": "1n1g"}
-    assert "2: resnet50_v1.5, inference, batch 32" in first.svg
+    assert "resnet50_v1.5, inference, batch 32" in first.svg
     assert "10 GB/s, 0.2 TFLOP/s" in first.svg
-    assert "Nothing is left out (settings: 2)." in first.caption
+    assert "Nothing is left out (cases: 3)." in first.caption

@@ -417,7 +417,7 @@ def test_markdown_says_in_words_what_is_missing() -> None:
     rows = shown(text)
     assert "abcdef" in {row["machine"] for row in rows}, "only what differs stands in the rows"
     failed = next(row for row in rows if row["status"] == "failed")
-    assert failed["median"] == "-"
+    assert failed["median"] == "- (failed)"
     assert failed["reason"] == r'a "quoted" \| piped reason, with &lt;b>'
     assert "- (needs 6 repeats)" in {row["95 % interval from"] for row in rows}
     assert "nan" not in text.lower()

@@ -157,17 +157,3 @@ def test_a_lead_of_disturbed_or_noisy_figures_is_sure_in_its_order_alone(flag: s
     jax = [replace(run, flags=(Flag(flag, ""),)) for run in by("jax", 1.2)]
     row = fastest(jax, by("pytorch", 1.0))
     assert (row["verdict"], row["certainty"]) == (FASTER, "order sure")
-
-
-def test_a_compiler_that_may_follow_keeps_no_winner_back() -> None:
-    runs = [*by("jax", 1.2), *by("pytorch", 1.0)]
-    asked = [
-        ExpectedCase(
-            "quick", folder, run.case._replace(framework_version="", compiler=compiler),
-            run.conditions, is_budgeted=True,
-        )
-        for run in runs
-        for folder, compiler in (("", "none"), ("later", "native"))
-    ]  # fmt: skip
-    (row,) = view.records(Inputs(grouping.group(runs, None), expected=asked).frame_of(FASTEST))
-    assert (row["framework"], row["verdict"], row["missing"]) == ("jax", FASTER, "")

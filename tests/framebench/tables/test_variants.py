@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from framebench.comparison import compare
 from framebench.records.expected import ExpectedCase
 from framebench.records.run import Flag, MetricValue, Run
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
-from framebench.tables import grouping, view
 from framebench.tables.columns import Row
 
 from ..made_up_runs import measured, repeats, rows_of
@@ -55,19 +53,6 @@ def test_models_of_ones_own_are_variants_of_each_other() -> None:
         "my@1": 1.1,
         "my@2": round(1.3 / 1.2, 3),
     }
-
-
-def test_variants_are_judged_as_two_sets_of_records_are() -> None:
-    of_table = ratios(of("default"), of("a", 1.02), of("default", framework="jax"),
-                      of("a", 0.9, framework="jax"))  # fmt: skip
-    sides = [
-        grouping.group([*of("", factor), *of("", other, framework="jax")], None)
-        for factor, other in ((1, 1), (1.02, 0.9))
-    ]
-    for row in view.records(compare.compare(*sides)):
-        same = of_table[row["framework"], "a"]
-        assert (same["speedup"], same["verdict"]) == (row["ratio"], row["verdict"])
-        assert same["speedup_ci_low"] == row["ratio_ci_low"]
 
 
 def test_the_suite_decides_which_variant_is_the_first() -> None:

@@ -114,3 +114,12 @@ def test_what_was_not_shared_is_no_measurement(
         return
     with pytest.raises(Mismatch, match=reason):
         shared_steps.check(workload, ranks)
+
+
+def test_four_ranks_of_which_one_holds_too_much() -> None:
+    four = CASE._replace(parallelism="fsdp", devices_per_node=4)
+    shared_steps.check_held(four, 1, 45, 100)
+    with pytest.raises(
+        Mismatch, match="holds 60 of 100 parameters, more than twice its share of 4"
+    ):
+        shared_steps.check_held(four, 1, 60, 100)

@@ -182,6 +182,11 @@ def test_factors_are_those_of_nccl_tests() -> None:
     assert collective_kind.factor("all_reduce", 2) == 1.0
 
 
+def test_sizes_are_whole_elements_of_every_part() -> None:
+    assert collective_kind.sizes("all_reduce", "float32", 3, 64) == [8, 16, 32, 64]
+    assert collective_kind.sizes("all_gather", "float32", 3, 64) == [12, 24, 60]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_sums_of_sums_stay_below_what_the_dtype_holds(dtype: str) -> None:
     """Fail if the sums of as many all-reduces as a block may have overflow the dtype."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.samples import masking, tokens
+from harness.samples import folder, masking, tokens
 from harness.samples.folder import VALIDATION
 from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
 from tasks.reading import wordpiece
@@ -103,3 +103,11 @@ def test_what_does_not_fit_the_model_is_refused(found: tokens.Tokens) -> None:
     ):
         with pytest.raises(Mismatch, match=message):
             masking.check(actual, plan, {"mask_token": 7})
+
+
+def test_another_vocabulary_is_another_data_set(found: tokens.Tokens) -> None:
+    root = Path(found.path).parent
+    before = folder.identity(str(root))
+    with (root / "vocab.txt").open("a") as file:
+        file.write("more\n")
+    assert folder.identity(str(root)) != before

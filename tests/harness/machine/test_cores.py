@@ -165,6 +165,10 @@ def test_no_device_has_cores_of_two_numa_nodes_where_there_is_room_within(named:
                 assert dealt[0] == cores.deal(usable, 1, per_device, alone, nodes)[0]
 
 
+def test_cores_whose_numa_node_is_not_known_are_dealt_last() -> None:
+    assert cores.deal(range(4), 2, 1, alone, [[2]]) == [[2], [0]]
+
+
 def test_only_allowed_threads_are_dealt() -> None:
     _, siblings = TOPOLOGIES["4 cores, 2 threads"]
     assert cores.physical([0, 4, 5, 7], siblings) == [[0, 4], [5], [7]]

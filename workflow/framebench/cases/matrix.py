@@ -7,7 +7,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from core import axes
 from core.case import MAX, PER_CORE, PER_GIB, Case
@@ -21,13 +21,6 @@ from ..config.suite_axes import ALL, BATCHES, Axes
 from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 from .conditions import input_axis
-
-
-class RunKey(NamedTuple):
-    """A repeat of a case."""
-
-    case: Case
-    repeat: int
 
 
 def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
@@ -122,8 +115,10 @@ def without_variant(case: Case, own_model: str) -> Case:
     return case._replace(variant="", model=own_model or case.model)
 
 
-def rounds(cases: list[Case], repeats: int, seed: int, own_model: str = "") -> Iterator[RunKey]:
-    """Yield runs in the order of execution.
+def rounds(
+    cases: list[Case], repeats: int, seed: int, own_model: str = ""
+) -> Iterator[tuple[Case, int]]:
+    """Yield runs, each a case and the number of its repeat, in the order of execution.
 
     Repeats of different cases are interleaved, so that drift of the machine affects all alike. Each
     round is shuffled with its own seed. The variants of a case run back to back, so that they see
@@ -139,7 +134,7 @@ def rounds(cases: list[Case], repeats: int, seed: int, own_model: str = "") -> I
         shuffled.shuffle(order)
         for some in order:
             shuffled.shuffle(some)
-            yield from (RunKey(case, repeat) for case in some)
+            yield from ((case, repeat) for case in some)
 
 
 def _in_variant(case: Case, name: str, suite: Suite) -> Case:

@@ -32,10 +32,18 @@ def workload(case: Case) -> str:
     return " ".join([*model, in_words(case.mode)])
 
 
-def devices(case: Case) -> str:
-    """Return nodes and devices of a case in words, such as ``2 nodes x 8 devices``."""
+def devices(case: Case, noun: str = "device") -> str:
+    """Return nodes and devices of a case in words, such as ``2 nodes x 8 GPUs``."""
     nodes = f"{case.nodes} nodes x " if case.nodes > 1 else ""
-    return f"{nodes}{case.devices_per_node} device{'s' * (case.devices_per_node > 1)}"
+    return f"{nodes}{case.devices_per_node} {noun}{'s' * (case.devices_per_node > 1)}"
+
+
+def setting(case: Case, accelerator: str) -> str:
+    """Return what frameworks compete in, such as ``ResNet-50 training, mixed, 8 GPUs``."""
+    parts = [workload(case), in_words(case.precision)]
+    if accelerator == "cuda" or case.devices > 1:
+        parts.append(devices(case, "GPU" if accelerator == "cuda" else "device"))
+    return ", ".join(filter(None, parts))
 
 
 def frameworks(cases: Iterable[Case]) -> list[str]:

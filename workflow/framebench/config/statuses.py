@@ -9,21 +9,20 @@ OK = "ok"
 
 
 class Failure(NamedTuple):
-    """A status without a figure. ``words``: shown instead of a number; ``phrase``: text after a
-    number of runs; ``in_junit``: its JUnit element."""
+    """A status without a figure. ``words``: shown instead of a number, and after a number of runs;
+    ``in_junit``: its JUnit element."""
 
     words: str
-    phrase: str
     in_junit: str
 
 
 #: Failures by precedence: the first one describes a case whose repeats ended in several ways.
 FAILURES: Mapping[str, Failure] = {
-    "oom": Failure("out of memory", "out of memory", "failure"),
-    "unsupported": Failure("unsupported", "unsupported", "skipped"),
-    "timeout": Failure("over the time limit", "timed out", "failure"),
-    "failed": Failure("failed", "failed", "error"),
-    "not_converged": Failure("not converged", "not converged", "failure"),
+    "oom": Failure("out of memory", "failure"),
+    "unsupported": Failure("unsupported", "skipped"),
+    "timeout": Failure("timed out", "failure"),
+    "failed": Failure("failed", "error"),
+    "not_converged": Failure("not converged", "failure"),
 }
 STATUSES = (OK, *FAILURES)
 #: Order of statuses for people: faults first, unsupported last.

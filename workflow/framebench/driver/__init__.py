@@ -124,8 +124,9 @@ class Driver:
         if not state.is_locked:
             return state
         self.call.start_at_any_rate()
-        for line in [*plan_text.left_out(state.plan), *plan_text.other_machine_lines(state.plan)]:
-            warn(line)
+        for text in (plan_text.left_out, plan_text.other_machine_lines, plan_text.most_pairs):
+            for line in text(state.plan):
+                warn(line)
         self._note()
         return state
 

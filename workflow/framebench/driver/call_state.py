@@ -87,6 +87,7 @@ class CallState:
         checked(targets.check_measurement, plan)
         checked(targets.check_arithmetic, plan, os.environ)
         checked(targets.check_data, plan, self._catalog)
+        checked(targets.check_own_model, plan)
 
     def _check_once(self) -> None:
         """End the call if its request cannot be measured."""

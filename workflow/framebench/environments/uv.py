@@ -1,11 +1,12 @@
-"""Calls of uv, with pip's settings of where packages are, which uv does not read.
-
-Standard library only: ``bootstrap`` uses it before anything is installed."""
+"""Calls of pip and uv: which settings of the caller they follow, and pip's translated for uv, which
+does not read them. Settings say where packages are and how they are fetched; which packages go
+where is ours to say. Standard library only: ``bootstrap`` uses it before anything is installed."""
 
 from __future__ import annotations
 
 import ctypes
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,20 @@ PLACES = {
     "extra-index-url": ("UV_INDEX", " "),
     "find-links": ("UV_FIND_LINKS", ","),
 }
+#: Settings of pip that are followed.
+_PIP = {
+    *(*PLACES, "no-index", "cert", "client-cert", "trusted-host", "proxy", "keyring-provider"),
+    *("timeout", "default-timeout", "retries", "cache-dir", "no-cache-dir"),
+    *("use-feature", "use-deprecated"),  # sources of certificates
+}
+#: Variables of uv that are followed.
+_UV = re.compile(
+    "UV_((DEFAULT_|EXTRA_|NO_)?INDEX(_URL|_STRATEGY|_.*_USERNAME|_.*_PASSWORD)?|FIND_LINKS|OFFLINE"
+    "|INSECURE_HOST|NATIVE_TLS|SYSTEM_CERTS|KEYRING_PROVIDER|CREDENTIALS_DIR|HTTP_.*"
+    "|REQUEST_TIMEOUT|CONCURRENT_.*|(NO_)?CACHE(_DIR)?|LINK_MODE|CONFIG_FILE|NO_CONFIG"
+    "|PYTHON_INSTALL_.*|PYTHON_DOWNLOADS.*)"
+)
+
 _PR_SET_PDEATHSIG = 1
 
 
@@ -63,9 +78,14 @@ def arguments(settings: Mapping[str, str], any_index: bool = True) -> list[str]:
 
 
 def variables(settings: Mapping[str, str] = {}, indexes: Sequence[str] = ()) -> dict[str, str]:
-    """Return uv's environment for pip's ``settings``: the caller's, with indexes and certificate
-    bundle. ``indexes``: further package indexes."""
-    results = dict(os.environ)
+    """Return uv's environment for pip's ``settings``: the caller's, without what changes which
+    packages uv installs where, and with indexes and certificate bundle.
+    ``indexes``: further package indexes."""
+    results = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("UV_") or _UV.fullmatch(name)
+    }
     for key, (name, between) in PLACES.items():
         if key in settings:
             results[name] = between.join(settings[key].split())
@@ -76,9 +96,18 @@ def variables(settings: Mapping[str, str] = {}, indexes: Sequence[str] = ()) -> 
     return results
 
 
+def pip_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return pip's environment: of all that steers it only these ``settings``."""
+    kept = {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    quiet = {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    return {**others, **kept, **quiet}
+
+
 def pip_settings(python: str = sys.executable) -> dict[str, str]:
-    """Return pip's merged settings, such as ``{"find-links": "/w"}``; PIP_* variables win over
-    files."""
+    """Return those of pip's merged settings that are followed, such as ``{"find-links": "/w"}``;
+    PIP_* variables win over files."""
+    names = {f"PIP_{key.upper().replace('-', '_')}" for key in _PIP} | {"PIP_CONFIG_FILE"}
     listed = subprocess.run(
         [python, "-m", "pip", "config", "list"],
         capture_output=True,
@@ -86,10 +115,11 @@ def pip_settings(python: str = sys.executable) -> dict[str, str]:
         check=True,
         encoding="utf-8",
         errors="replace",
+        env={k: v for k, v in os.environ.items() if not k.startswith("PIP_") or k in names},
     )
     settings: dict[str, str] = {}
     # ``global.index-url='..'`` of files, ``:env:.cert='..'`` of variables
     for line in sorted(listed.stdout.splitlines(), key=lambda line: line.startswith(":env:")):
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip().strip("'\"").replace("\\n", " ")
-    return settings
+    return {key: value for key, value in settings.items() if key in _PIP}

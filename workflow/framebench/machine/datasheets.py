@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from core import bounded
 
 _TABLE = Path(__file__).parents[2] / "datasheets.csv"
-
-
-class Datasheet(NamedTuple):
-    """Peak of a device, in 10^12 operations per second.
-
-    ``device``: pattern for device names, where ``*`` matches anything."""
-
-    device: str
-    precision: str
-    tflops: float
-    source: str
 
 
 def tflops(name: str, precision: str) -> float | None:
@@ -31,14 +18,15 @@ def tflops(name: str, precision: str) -> float | None:
     kind = precision.partition("_")[0]
     kind = "amp" if kind in ("bf16", "fp16") else kind
     stated = {
-        sheet.tflops
-        for sheet in _datasheets()
-        if sheet.precision == kind and fnmatchcase(name, sheet.device)
+        float(number)
+        for pattern, known, number, _ in _rows()
+        if known == kind and fnmatchcase(name, pattern)
     }
     return stated.pop() if len(stated) == 1 else None
 
 
 @cache
-def _datasheets() -> Sequence[Datasheet]:
+def _rows() -> list[list[str]]:
+    """Return the rows of the table: pattern of a device's name, precision, TFLOP/s and source."""
     _, *rows = csv.reader(bounded.read_text(_TABLE).splitlines())
-    return [Datasheet(device, precision, float(n), source) for device, precision, n, source in rows]
+    return rows

@@ -17,6 +17,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from core import precisions
 from core.case import Case
@@ -162,6 +163,48 @@ def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
         most += seconds * math.exp(MARGIN * (_DRIFT if repeat.runs else shared))
         squares += (seconds * (MEASURED if repeat.runs else GUESSED)) ** 2
         yield most + MARGIN * math.sqrt(squares)
+
+
+class Answer(NamedTuple):
+    """First figures of a setting, or its settled order. ``seconds``: expected until then, added
+    over consecutive calls' budgets; ``case``: a case of the setting."""
+
+    seconds: float
+    case: Case
+    is_settled: bool
+
+
+def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[Answer]:
+    """Return what further calls are expected to answer, in this order.
+
+    A stage begins with a repeat of each case; then the two fastest cases of each setting get the
+    repeats of the first look. ``repeats``: of each case so far.
+    """
+    from ..statistics.repeated_intervals import FIRST_LOOK
+
+    result: list[Answer] = []
+    spent = 0.0
+    stages: dict[int, list[MeasuredCase]] = defaultdict(list)
+    for case in cases:
+        stages[case.stage].append(case)
+    for _, in_stage in sorted(stages.items()):
+        to_settle = []
+        for some in _by_setting(in_stage):
+            if is_check := bool(some[0].checked):  # checks of the leaders, which are not known yet
+                some = sorted(some, key=lambda case: case.seconds)[:2]
+            new = [case for case in some if not repeats.get(case.case)]
+            spent += sum(case.seconds + case.checks for case in new)
+            if new:
+                result.append(Answer(spent, some[0].case, is_check))
+            most = sorted((max(1, repeats.get(case.case, 0)) for case in some), reverse=True)[:2]
+            missing = sum(max(0, FIRST_LOOK - count) for count in most)
+            if missing and not is_check and len(some) > 1:
+                mean = statistics.mean(case.seconds for case in some)
+                to_settle.append((missing * mean, some[0].case))
+        for seconds, setting in sorted(to_settle, key=lambda item: item[0]):
+            spent += seconds
+            result.append(Answer(spent, setting, True))
+    return result
 
 
 def leads(cases: Iterable[MeasuredCase]) -> tuple[int, int]:

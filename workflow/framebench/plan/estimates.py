@@ -3,6 +3,7 @@ their time limits."""
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 from collections import defaultdict
@@ -36,6 +37,8 @@ OTHER_PRECISIONS = 3
 FULL_PART, TENSOR_PART = 0.5, 0.2
 #: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
 SLOWER = 1.7
+#: Slices of compute into which MIG divides a GPU.
+SLICES = 7
 #: Seconds to build an environment: 10 from uv's cache; nine for CPUs have 4.6 GB of wheels, which
 #: take six minutes at 100 Mbit/s.
 ENVIRONMENT_SECONDS = 30.0
@@ -67,10 +70,11 @@ def expected_seconds(
         if run.wall_seconds:
             measured[os.path.dirname(origin)].append(run.wall_seconds)
     learned = count_samples(folders, settings, catalog)
-    estimated = {
-        case: _run_seconds(case, settings.suite, capacity, catalog, learned.get(case))
-        for case in folders
-    }
+    estimated = {}
+    for case in folders:
+        samples = learned.get(case)
+        known_samples = samples if isinstance(samples, Amounts) else None
+        estimated[case] = _run_seconds(case, settings.suite, capacity, catalog, known_samples)
     return corrected(estimated, {case: measured[folder] for case, folder in folders.items()})
 
 
@@ -90,24 +94,19 @@ def corrected(
 
 def count_samples(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
-) -> dict[Case, Amounts]:
-    """Return the sample counts of the cases that train to a target. Cases are missing whose folder
-    is incomplete, or not visible on this machine."""
-
-    @cache
-    def counted(model: str, source: str, length: int | None, folder: Path | None) -> Amounts | None:
-        root = str(folder) if folder and folder.is_dir() else None
-        try:
-            return amounts(catalog.models[model], source, length, root)
-        except (TaskError, BadData, OSError):
-            return None  # its run says why
-
-    counts = {
-        case: counted(case.model, case.input, case.sequence_length, training_folder(case, settings))
-        for case in cases
-        if case.mode == CONVERGE
-    }
-    return {case: count for case, count in counts.items() if count}
+) -> dict[Case, Amounts | str]:
+    """Return the sample counts of the cases that train to a target, or the fault of their folder.
+    Cases are missing whose folder is not visible on this machine."""
+    found: dict[Case, Amounts | str] = {}
+    for case in cases:
+        if case.mode == CONVERGE:
+            folder = training_folder(case, settings)
+            there = str(folder) if folder and folder.is_dir() else None
+            model_config = json.dumps(catalog.models[case.model], sort_keys=True)
+            count = _counted(model_config, case.input, case.sequence_length, there)
+            if count is not None:
+                found[case] = count
+    return found
 
 
 def training_folder(case: Case, settings: Settings) -> Path | None:
@@ -116,6 +115,18 @@ def training_folder(case: Case, settings: Settings) -> Path | None:
         return settings.data
     named = dict(case.parameters).get("data", "none")
     return None if named == "none" else Path(named)
+
+
+@cache
+def _counted(
+    model_config: str, source: str, length: int | None, folder: str | None
+) -> Amounts | str | None:
+    """Return the numbers of samples in a data set: its fault if it cannot be counted, None if it
+    does not exist. ``model_config``: as JSON."""
+    try:
+        return amounts(json.loads(model_config), source, length, folder)
+    except (TaskError, BadData, OSError) as error:
+        return str(error)
 
 
 def slowness(capacity: Capacity) -> float:
@@ -210,11 +221,18 @@ def _gpu_rate(case: Case, capacity: Capacity) -> float:
     """Return the floating-point operations per second of the slowest GPU on a node."""
     is_full = case.precision == precisions.default()
     rates = [
-        1e12 * peak * (FULL_PART if is_full else TENSOR_PART)
+        1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
         for gpu in capacity.gpus
         if (peak := datasheets.tflops(gpu.name.partition(" MIG ")[0], case.precision))
     ]
     return min(rates, default=GPU_RATE * (1 if is_full else OTHER_PRECISIONS))
+
+
+def _slices(name: str) -> int:
+    """Return the slices of a GPU's compute that a device has: for an instance of MIG from its
+    profile, such as ``1g.10gb``, else all."""
+    profile = name.partition(" MIG ")[2]
+    return int(profile.partition("g")[0]) if profile else SLICES
 
 
 def minutes(settings: Settings) -> int:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from core import precisions
 from core.case import Case
 from core.text import counted, duration, minutes
 
 from .. import PROJECT
 from ..cases import names
+from ..cases.fitting import LeftOut
 from ..config import gpu_environments
+from ..config.repeats import FIRST_LOOK
 from ..environments.software import unbuilt
 from ..machine import local
 from ..records.expected import TOO_SLOW
+from . import costs
+from .budget import answers
 from .estimates import ENVIRONMENT_SECONDS
 from .job import NOUNS, Job, count_of
 from .plan import Plan
@@ -22,8 +27,8 @@ from .planning import node_hours, remaining, seconds_for, total_seconds
 #: Bytes of shared memory below which several GPUs may fail.
 SHARED = 2**30
 
-#: Largest number of cases whose names are listed.
-MOST_NAMES = 12
+#: Largest number of cases whose names are listed, and of calls whose answers are.
+MOST_NAMES, MOST_CALLS = 12, 3
 
 
 def describe(plan: Plan) -> str:
@@ -50,7 +55,8 @@ def describe(plan: Plan) -> str:
             lines += ["", "Cases, as --config cases=.. takes them:", *(f"  {n}" for n in found)]
     known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
     pending = f"{counted(len(plan.pending), 'run')}, about {duration(remaining(plan))}"
-    lines += ["", *left_out(plan), "", f"To do: {pending} ({known})"]
+    lines += ["", *left_out(plan), *processor(plan), "", f"To do: {pending} ({known})"]
+    lines += [*(_answered(plan) if budget else ()), *most_pairs(plan)]
     if plan.reserve and not budget:
         all_runs = [*plan.pending, *plan.reserve]
         most = duration(seconds_for(plan, all_runs))
@@ -78,6 +84,8 @@ def _machine(plan: Plan) -> list[str]:
     if capacity.cores_per_device:
         devices += f" of {counted(capacity.cores_per_device, 'core')}, no GPU"
     lines = [f"on {devices}", *_gpus(plan)]
+    if most := capacity.machine.most_cores:
+        lines += [f"at most {counted(most, 'core')}, by --cores or by a CPU quota"]
     if plan.settings.side_by_side:
         lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
     return lines
@@ -126,16 +134,59 @@ def total_lines(plan: Plan, jobs: Sequence[Job], reserve: Iterable[Job] = ()) ->
     return [*lines, f"In all about {duration(total_seconds(plan, jobs))}"] if jobs else []
 
 
+def most_pairs(plan: Plan) -> list[str]:
+    """Return a line on the largest number of pairs of a gate; [] for another suite."""
+    repeats = plan.settings.suite.repeats
+    if repeats.margin is None:
+        return []
+    head = f"Gate with a margin of {repeats.margin:.1%}: "
+    if repeats.at_most < FIRST_LOOK:
+        return [f"{head}{repeats.at_most} pairs cannot decide; {FIRST_LOOK} or more are needed"]
+    first = {run.case: run for run in plan.runs}
+    most = duration(repeats.at_most * seconds_for(plan, first.values()))
+    return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
+
+
+def _answered(plan: Plan) -> list[str]:
+    """Return lines on what each of the next calls answers within its time budget."""
+    left, around = costs.time_left(plan, 0.0)
+    done = Counter(run.case for run in plan.runs if run.status)
+    expected = answers(costs.measured_cases(plan, {}, around), done)
+    if not expected:
+        return ["Each setting has the repeats of a first look; a further call adds more"]
+    of_call, stages = max(1.0, left), dict[Case, int]()
+    for case, stage in plan.stages.items():
+        stages[case.setting] = min(stage, stages.get(case.setting, stage))
+    calls: dict[int, dict[bool, list[str]]] = defaultdict(lambda: {False: [], True: []})
+    for seconds, case, is_settled in expected:
+        what = names.setting(case, plan.capacity.accelerator)
+        if case in plan.larger:
+            what = f"the leaders' order with {plan.settings.suite.batch_check} times the batch"
+        elif plan.stages[case] > stages[case.setting]:
+            what += ", compiled"
+        calls[int(seconds // of_call) + 1][is_settled].append(what)
+    lines = [f"What calls of {minutes(plan.settings.budget or 0.0)} answer, by these estimates:"]
+    for number in range(1, min(MOST_CALLS, max(calls)) + 1):
+        first, settled = (list(dict.fromkeys(some)) for some in calls[number].values())
+        texts = [f"first figures of {'; '.join(first)}"] if first else []
+        texts += [f"who is fastest in {'; '.join(settled)}"] if settled else []
+        lines.append(f"  call {number}: {' - then '.join(texts) or 'further repeats'}")
+    total = expected[-1].seconds
+    return [*lines, f"  all of it: {counted(max(calls), 'call')}, {duration(total)} of measuring"]
+
+
 # ---- lines of a call -----------------------------------------------------------------------------
 
 
 def left_out(plan: Plan) -> list[str]:
-    """Return a line for each reason for which cases are excluded; frameworks that lack a precision
-    share one."""
+    """Return a line for each reason for which cases are excluded, but for those in the line on the
+    processor; frameworks that lack a precision share one."""
+    said = _multiplied(plan)
     grouped: dict[str, list[Case]] = defaultdict(list)
-    for case, reason in plan.left_out:
-        lacks_precision = f" has no {case.precision}" in reason
-        grouped[f"no {case.precision}" if lacks_precision else reason].append(case)
+    for out in plan.left_out:
+        is_lacking = _lacks_precision(out)
+        if not (is_lacking and out.case.precision in said):
+            grouped[f"no {out.case.precision}" if is_lacking else out.reason].append(out.case)
     lines = []
     for reason, cases in grouped.items():
         frameworks, what = names.frameworks(cases), names.workloads(cases)
@@ -148,8 +199,43 @@ def left_out(plan: Plan) -> list[str]:
     return lines
 
 
+def processor(plan: Plan) -> list[str]:
+    """Return a line for each precision that this processor multiplies besides the baseline: which
+    frameworks are measured in it."""
+    lines = []
+    for name, (instructions, cases) in _multiplied(plan).items():
+        known, frameworks = precisions.known()[name], names.frameworks(cases)
+        left = [out for out in plan.left_out if out.case.precision == name]
+        verb = "is" if len(frameworks) == 1 else "are"
+        lines.append(
+            f"This processor multiplies {known.cpu_dtype} ({instructions}): after "
+            f"{known.baseline}, {names.listed(frameworks)} {verb}"
+            f" measured in {names.in_words(name)} precision, too"
+            + "; the others have none on CPUs"
+            * any(_lacks_precision(out) for out in left)
+        )
+    return lines
+
+
+def _multiplied(plan: Plan) -> dict[str, tuple[str, list[Case]]]:
+    """Return the reduced precisions that the processor has instructions for: the instructions in
+    words, and the cases."""
+    found = {}
+    sets = plan.capacity.instruction_sets if plan.capacity.accelerator == "cpu" else ()
+    for name, precision in precisions.known().items():
+        cases = [case for case in plan.folders if case.precision == name and case.is_step]
+        own = [known for known in precision.instructions if known in sets]
+        if precision.baseline and cases and own:
+            found[name] = (names.listed(text.partition("_")[0].upper() for text in own), cases)
+    return found
+
+
+def _lacks_precision(out: LeftOut) -> bool:
+    return f" has no {out.case.precision}" in out.reason
+
+
 def opening(plan: Plan, counts: Mapping[str, int], left: float) -> str:
-    """Return the first line of a call that has something to do. ``counts``: of its jobs by kind;
+    """Return the first lines of a call that has something to do. ``counts``: of its jobs by kind;
     ``left``: expected seconds of all."""
     budget = plan.settings.budget
     cases = [run.case for run in plan.pending] + [search.case for search in plan.unsearched]
@@ -166,7 +252,7 @@ def opening(plan: Plan, counts: Mapping[str, int], left: float) -> str:
         seconds = ENVIRONMENT_SECONDS * to_build
         first = f"Building {count_of(to_build, 'environment')} first "
         text = f"{first}(about {minutes(seconds)}, once). Then {text}."
-    return _capital(text)
+    return "\n".join([_capital(text), *processor(plan)])
 
 
 def _capital(text: str) -> str:

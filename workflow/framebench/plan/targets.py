@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -46,14 +47,16 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
 
 
 def check_data(plan: Plan, catalog: Catalog) -> None:
-    """Raise :class:`ConfigError` for cases that read files without a data folder.
+    """Raise :class:`ConfigError` for cases that read files without a usable data folder.
 
-    A missing folder is accepted if a scheduler chooses the node.
+    The folder is unnamed, missing, or lacks files that a training needs. A missing folder is
+    accepted if a scheduler chooses the node.
     """
     settings = plan.settings
-    for case in dict.fromkeys(run.case for run in plan.pending):
-        if case.reads_images:
-            _check_folder(settings)
+    cases = list(dict.fromkeys(run.case for run in plan.pending))
+    if any(case.reads_images for case in cases):
+        _check_folder(settings)
+    for case in cases:
         model_config = catalog.models[case.model] if case.mode == CONVERGE else {}
         if model_config.get("reads_files") and estimates.training_folder(case, settings) is None:
             raise ConfigError(
@@ -61,6 +64,9 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
                 f"folder is named; allowed: with data=DIR, one with the files of "
                 f"{model_config['task']}"
             )
+    for count in estimates.count_samples(cases, settings, catalog).values():
+        if isinstance(count, str):
+            raise ConfigError(f"{SOURCE}: data: {count}")
 
 
 def _check_folder(settings: Settings) -> None:
@@ -74,6 +80,22 @@ def _check_folder(settings: Settings) -> None:
             f"{SOURCE}: data: found '{settings.data}', which is no folder; allowed: one with "
             "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG, or with train.bin and val.bin"
         )
+
+
+def check_own_model(plan: Plan) -> None:
+    """Raise :class:`ConfigError` if the environment of a user's own model lacks its library."""
+    own_models = [own_model for own_model in plan.settings.own_models if own_model.library]
+    for own_model, entry in itertools.product(own_models, plan.software.values()):
+        pins = entry.file.packages if entry.file else ()
+        if entry.file and not any(pin.startswith(f"{own_model.library}==") for pin in pins):
+            raise ConfigError(
+                f"{SOURCE}: model: found {own_model.source}, "
+                f"but {entry.file.path} has no {own_model.library}; "
+                f"allowed: {own_model.library} among the packages to add (packages: "
+                f"{own_model.framework}), a Python that has it (interpreters: "
+                f"{own_model.framework}), or a suite whose variants have an environment file "
+                "with it"
+            )
 
 
 def check_node_hours(plan: Plan, jobs: Iterable[Job]) -> None:

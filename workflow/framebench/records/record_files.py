@@ -194,7 +194,6 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         variables=variables_of(record),
         computation=computation_of(record),
         commit=commit_of(record),
-        last_cache=_most(record["ranks"], "last_cache_bytes") or None,
         input_pipeline=input_pipeline_of(record, slowest, record["samples"] // len(steps))
         if is_ok and steps
         else None,

@@ -59,23 +59,27 @@ class Run:
         throughput in global samples/s.
     step_seconds : seconds of each step in the timed region, on the slowest rank; () if imported.
     waited_apart : seconds of steps that each completed before the next began, on that rank, if they
-    were timed in a separate window; () if ``step_seconds`` are such steps. waited_in : where
-    ``waited_seconds`` were timed. origin : path of the record below the root of its set, or
-    "runs.csv:LINE". hardware : label of the machine; "" if unknown. environment : digest of Python,
-    packages and NCCL settings; "" if unknown. machine : identity of the machine; with several
-    nodes, of the first. flags : reasons not to trust the figure; () for imported runs.
-    peak_device_memory, peak_host_memory : bytes, on the rank with the most. joules,
-    joules_per_sample : energy of the timed region, and per sample. energy_sources : what that
-    energy includes. gradient_all_reduce : timing of all-reduces of the gradients; None if not
-    timed. last_cache : bytes of all last-level caches; None if not requested. input_pipeline :
-    input pipeline of steps whose batches came from the host; None for other runs. matmul_dtypes :
-    dtypes of the observed matmuls, most frequent first. variables : environment variables of an A/B
-    test, and those that change arithmetic, by name. computation : digest of the code that computed
-    the figure; "" if unknown. commit : of the user's own model, else of the code that measured; ""
-    if unknown. curve : what a training learned by epoch, also without convergence. started :
-    seconds since the epoch; None if unknown. crowded_out : whether it ran out of memory because
-    others held it. sample_work : of a user's own model; None of others. command : command line of
-    the run, quoted for a shell; "" if imported.
+        were timed in a separate window; () if ``step_seconds`` are such steps.
+    waited_in : where ``waited_seconds`` were timed.
+    origin : path of the record below the root of its set, or "runs.csv:LINE".
+    hardware : label of the machine; "" if unknown.
+    environment : digest of Python, packages and NCCL settings; "" if unknown.
+    machine : identity of the machine; with several nodes, of the first.
+    flags : reasons not to trust the figure; () for imported runs.
+    peak_device_memory, peak_host_memory : bytes, on the rank with the most.
+    joules, joules_per_sample : energy of the timed region, and per sample.
+    energy_sources : what that energy includes.
+    gradient_all_reduce : timing of all-reduces of the gradients; None if not timed.
+    input_pipeline : input pipeline of steps whose batches came from the host; None for other runs.
+    matmul_dtypes : dtypes of the observed matmuls, most frequent first.
+    variables : environment variables of an A/B test, and those that change arithmetic, by name.
+    computation : digest of the code that computed the figure; "" if unknown.
+    commit : of the user's own model, else of the code that measured; "" if unknown.
+    curve : what a training learned by epoch, also without convergence.
+    started : seconds since the epoch; None if unknown.
+    crowded_out : whether it ran out of memory because others held it.
+    sample_work : of a user's own model; None of others.
+    command : command line of the run, quoted for a shell; "" if imported.
     """
 
     case: Case
@@ -106,7 +110,6 @@ class Run:
     variables: tuple[tuple[str, str], ...] = ()
     computation: str = ""
     commit: str = ""
-    last_cache: int | None = None
     input_pipeline: InputPipeline | None = None
     curve: LearningCurve | None = None
     crowded_out: bool = False

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from ..tables.results import fraction_of_best
 from ..tables.setting_answers import MOST_SETTINGS, Entrant, FirstScreen, SettingAnswer
 from . import colours
 from .selection import axes_of
@@ -58,13 +59,9 @@ def settings_with_bars(screen: FirstScreen) -> tuple[list[SettingBars], list[Fol
 
 def _with_bars(setting: SettingAnswer) -> SettingBars:
     best = setting.entrants[0].value if setting.entrants else 1.0
-    best = max(1.0, best) if setting.is_variants else best  # the first variant has the ratio 1
 
     def share(value: float) -> float:
-        """Return a figure as a fraction of the best, or its inverse where less is better."""
-        if setting.better == "higher":
-            return value / (best or 1.0)
-        return best / value if value else 0.0
+        return fraction_of_best(value, best or 1.0, setting.better)
 
     ends = [sorted(map(share, entrant.interval or ())) for entrant in setting.entrants]
     widest = max([1.0, *(high for _, high in filter(None, ends))])
@@ -75,7 +72,7 @@ def _with_bars(setting: SettingAnswer) -> SettingBars:
     bars = [
         Bar(
             entrant,
-            colours.variable(entrant.framework),
+            colours.variable(entrant.axes["framework"]),
             percent(share(entrant.value)),
             (percent(some[0]), percent(some[1] - some[0])) if some else None,
             entrant.axes,
@@ -83,5 +80,4 @@ def _with_bars(setting: SettingAnswer) -> SettingBars:
         for entrant, some in zip(setting.entrants, ends, strict=True)
     ]
     own = tuple(setting.entrants[0].axes) if setting.entrants else ()
-    without = () if setting.is_variants else own
-    return SettingBars(setting, bars, axes_of(setting.row, without), DOTS[setting.state])
+    return SettingBars(setting, bars, axes_of(setting.row, own), DOTS[setting.state])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from ..tables.declared import speedups
 from ..tables.table import Inputs, Table
 from . import panels
 from .charts import learning_curves, measured_panels, roofline_panels, scaling_curves
@@ -19,9 +18,7 @@ DRAWERS: Mapping[str, Drawer] = {
     "throughput": lambda _, __, inputs, look, ___: panels.throughput(inputs.cases, look),
     "metrics": lambda _, __, inputs, look, kind: measured_panels.panels(inputs.others, look, kind),
     "ratios": lambda _, frame, __, look, title: panels.ratios(frame, look, title),
-    "scaling": lambda table, frame, _, look, __: scaling_curves.panels(
-        frame, look, speedups.KINDS[table.name]
-    ),
+    "scaling": lambda table, frame, _, look, __: scaling_curves.panels(frame, look, table.title),
     "roofline": lambda _, frame, __, look, ___: roofline_panels.panels(frame, look),
     "learning": lambda _, __, inputs, look, ___: learning_curves.panels(inputs, look),
 }

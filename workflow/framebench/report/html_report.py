@@ -63,6 +63,7 @@ def render(
     on_page = [
         page_tables.page_table(table, frame)
         for table, frame in {**tables, **(further or {})}.items()
+        if not table.needs or len(frame.query(table.needs))
     ]
     return template("report.html.j2").render(
         **page_files(),

@@ -105,7 +105,7 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
         "shown": [
             {
                 **_column(field),
-                "title": field.title,
+                "title": field.column.header,
                 "kind": field.kind,
                 "answer": is_answer,
                 "cells": lists.number(map(_text, field.cells)),
@@ -113,7 +113,7 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
             for field, is_answer in page_table.arrangement.shown
         ],
         "unfolded": [
-            {"title": field.title, "cells": lists.number(map(_text, field.cells))}
+            {"title": field.column.header, "cells": lists.number(map(_text, field.cells))}
             for field in page_table.arrangement.unfolded
         ],
         "axes": {

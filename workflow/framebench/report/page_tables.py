@@ -71,7 +71,7 @@ def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[Plot]]) -
     """Return the parts of tables with rows, those side by side first."""
     grouped: dict[str, list[PageTable]] = {}
     for page_table in tables:
-        if _is_shown(page_table):
+        if page_table.view.rows:
             grouped.setdefault(page_table.view.table.anchor, []).append(page_table)
     made = [
         Part(
@@ -82,13 +82,6 @@ def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[Plot]]) -
         for anchor, some in grouped.items()
     ]
     return sorted(made, key=lambda part: not part.tables[0][0].view.table.crosstab)
-
-
-def _is_shown(page_table: PageTable) -> bool:
-    table, rows = page_table.view.table, page_table.view.rows
-    if table.needs:
-        return any(row[table.needs] is not None for row in rows)
-    return bool(rows)
 
 
 def _name(table: Table, tables: Sequence[PageTable]) -> str:
@@ -120,7 +113,7 @@ def _failed(rows: Sequence[Row]) -> str:
     counts: Counter[str] = Counter()
     for row in rows:
         counts[row["status"]] += row["failed_runs"]
-    return ", ".join(f"{count} {FAILURES[status].phrase}" for status, count in counts.items())
+    return ", ".join(f"{count} {FAILURES[status].words}" for status, count in counts.items())
 
 
 #: Contents in words, by table.

@@ -31,12 +31,11 @@ Row = Mapping[str, Any]
 class Form:
     """Format of a value.
 
-    ``factor``: multiplies numbers. ``spec``: format specification; "" gives a column the decimals
-    that its smallest number needs. ``looks``: status whose colour a text has. ``name``: of a
-    special format."""
+    ``factor``: multiplies numbers. ``spec``: format specification. ``looks``: status whose colour a
+    text has. ``name``: of a special format."""
 
     factor: float = 1.0
-    spec: str = ""
+    spec: str = "#.4g"
     looks: Mapping[str, str] = field(default_factory=dict, hash=False)
     name: str = ""
 

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from operator import attrgetter
 from typing import Any
 
 from core import inputs as inputs_
@@ -15,7 +14,6 @@ from core import precisions
 from core.case import Case
 
 from ..cases.conditions import Conditions, Key
-from ..config import catalog
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.expected import ExpectedCase
@@ -206,19 +204,6 @@ def _first_of_each(results: Sequence[CaseResult]) -> dict[str, CaseResult]:
     for result in results:
         first.setdefault(result.case.framework, result)
     return first
-
-
-def exclusion(result: CaseResult) -> str:
-    """Name a case whose figure is excluded, and say why."""
-    case, titled = result.case, catalog.framework_declaration(result.case.framework)
-    framework = "+".join([titled.get("title", case.framework), *result.variation])
-    mode = "training" if case.mode == "train" else case.mode
-    return f"{framework}, {case.model} {mode}, {case.precision}: {result.excluded}"
-
-
-def exclusions(results: Sequence[CaseResult]) -> str:
-    """Return the excluded cases with the reason of each, as text; "" for none."""
-    return "; ".join(map(exclusion, filter(attrgetter("excluded"), results)))
 
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:

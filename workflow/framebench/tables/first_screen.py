@@ -6,17 +6,15 @@ It says who is fastest at each setting, by how much, how sure that is, and who i
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from itertools import chain
 
 import pandas as pd
 from core import precisions
 from core.text import duration
 
-from ..cases.conditions import OF_VARIANT
 from ..cases.names import listed
 from ..config import statuses
 from ..config.catalog import model_title
@@ -24,34 +22,34 @@ from ..records import verified
 from ..records.expected import TOO_SLOW
 from ..records.fields.flags import DISTURBED
 from ..records.run import Run
-from ..statistics.verdicts import FASTER, NO_DIFFERENCE, SLOWER
+from ..statistics.verdicts import NO_DIFFERENCE
 from . import contests, formatting, view
 from .columns import Row
 from .contests import Contest
-from .declared import efficiency, own_model
+from .declared import own_model
 from .declared.fastest import OPEN, SURE, judge, open_order, too_few
 from .declared.variants import VARIANTS
-from .first_sentence import ahead, answer_sentence, interval_of_lead, lead_size
+from .first_sentence import ahead, answer_sentence, interval_of_lead
+from .measured import runs_in
 from .origin import Origin, coverage
-from .results import CaseResult
+from .results import UNCOMPILED, CaseResult, fraction_of_best
 from .setting_answers import (
     EACH_FASTEST,
     Entrant,
     FirstScreen,
     NextStep,
     SettingAnswer,
-    contest_name,
+    exclusion,
     precision_words,
     setting_labels,
-    setting_name,
     title_of,
     titled,
     titles,
 )
 from .table import Inputs, Table
 
-#: Models that the first line names.
-_MOST_MODELS = 3
+#: Models that the first line names; ratios of variants in words.
+_MOST_MODELS, _MOST_VARIANTS = 3, 8
 #: Axes in which the entrants of a setting differ.
 _AXES = ("framework", "compiler", "precision")
 #: Command of the next call where no call is known.
@@ -86,23 +84,25 @@ def first_screen(
     rows = judge([contest for contest, _ in shown])
     label = setting_labels(rows)
     settings = [
-        _setting(inputs, contest, row, label(row), is_each_fastest, lacking)
+        _setting(contest, row, label(row), is_each_fastest, lacking)
         for (contest, is_each_fastest), row in zip(shown, rows, strict=True)
     ]
     settings.sort(key=lambda setting: not setting.state)
-    settings += _variants(view.rows_of(tables, VARIANTS))
-    about_own = own_model.sentences(tables)
+    findings = own_model.sentences(tables)
+    findings += _about_variants(view.rows_of(tables, VARIANTS))
+    sentence = answer_sentence(settings, provenance.machines)
+    if findings and not any(setting.leader for setting in settings):
+        sentence = f"{findings.pop(0)}."
     results = [*inputs.cases.values(), *inputs.others.values()]
     return FirstScreen(
         _what(runs, provenance),
-        answer_sentence(settings, about_own, provenance.machines),
+        sentence,
         settings,
         cannot,
         why_not,
-        _excluded(results),
+        [*dict.fromkeys(f"Excluded: {exclusion(result)}" for result in results if result.excluded)],
         [*(f"{titled(text)}." for text in coverage(inputs)), *_careful(results)],
-        [titled(text) for text in efficiency.slow_libraries(tables)],
-        about_own,
+        findings,
         _next(found, provenance.command or _COMMAND),
         page,
     )
@@ -168,7 +168,6 @@ def _merged(some: Sequence[Contest], last: Contest) -> Contest:
 
 
 def _setting(
-    inputs: Inputs,
     contest: Contest,
     row: Row,
     name: tuple[str, str],
@@ -187,7 +186,7 @@ def _setting(
         shown, others = shown[:last], shown[last:]
     aside = []
     if others:
-        names = titles(contest_name(result) for result in others)
+        names = titles(runs_in(result.case) for result in others)
         aside = [f"as in {precision_words(others[0].case.precision)}: {names}"]
     top = (contest.entrants[0].throughput if contest.entrants else None) or 1.0
     verdict, between, state = _verdict(contest, row)
@@ -200,31 +199,25 @@ def _setting(
         between,
         state,
         title_of(contest.entrants[0]) if row["lead"] is not None else "",
-        row["lead"],
-        [_entrant(inputs, result, top, is_each_fastest) for result in shown],
+        [_entrant(result, top, is_each_fastest) for result in shown],
         [*aside, *_aside(contest, lacking)],
         row,
         is_each_fastest,
     )
 
 
-def _entrant(inputs: Inputs, result: CaseResult, top: float, with_precision: bool) -> Entrant:
+def _entrant(result: CaseResult, top: float, with_precision: bool) -> Entrant:
     value = result.throughput or 0.0
-    part = value / top if result.better == "higher" else top / value if value else 0.0
     precision = precision_words(result.case.precision).removesuffix(" precision")
     notes = [*[precision] * with_precision, *result.variation]
     notes += [] if result.interval else [formatting.counted(len(result.values), "repeat")]
-    notes += ["slow library"] * efficiency.has_slow_library(inputs, result)
     return Entrant(
-        result.case.framework,
         title_of(result),
-        precision,
         formatting.rounded(value, "#.3g"),
-        result.unit,
         value,
-        round(100 * part),
+        round(100 * fraction_of_best(value, top, result.better)),
         result.interval,
-        [*notes, *result.official_code],
+        notes,
         {name: getattr(result.case, name) for name in _AXES},
     )
 
@@ -276,7 +269,7 @@ def _aside(contest: Contest, lacking: Lacking) -> list[str]:
         elif (name, contest.setting.case.precision) not in lacking:
             reasons["cannot"].append(name)
     for result in contest.without:
-        name, standing = contest_name(result), result.standing
+        name, standing = runs_in(result.case), result.standing
         if result.excluded:
             reasons["excluded"].append(name)
         elif standing != "unsupported":
@@ -290,62 +283,20 @@ def _aside(contest: Contest, lacking: Lacking) -> list[str]:
 # ---- variants of a suite ------------------------------------------------------------------------
 
 
-def _variants(rows: Sequence[Row]) -> Iterator[SettingAnswer]:
-    """Yield an answer for each case with variants: their ratios to the first one."""
-    parameters_of = formatting.own_parameters(rows)
-
-    def name_of(row: Row) -> str:
-        compiler = "" if row["compiler"] == "none" else row["compiler"]
-        parts = (titled(row["framework"]), compiler, *setting_name(row, parameters_of(row)))
-        return ", ".join(filter(None, parts))
-
-    apart = (*OF_VARIANT, "framework_version", "environment", "machine")
-    name = formatting.distinct_names(rows, name_of, apart, (contests.ON_MACHINE,))
-    cases: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        cases[name(row)].append(row)
-    for text, some in cases.items():
-        yield _variants_of(text, some)
-
-
-def _variants_of(name: str, rows: Sequence[Row]) -> SettingAnswer:
-    base = rows[0]["base_suite_variant"]
-    measured = [row for row in rows if row["speedup"] is not None]
-    measured.sort(key=lambda row: -float(row["speedup"]))
-    top = max([1.0, *(row["speedup"] for row in measured)])
-    title, _, rest = name.partition(", ")
-    verdict, between, state, leader, lead = "No ratio", "", "", base, None
-    if measured:
-        best = measured[0]
-        lead, low, high = _ratio(best)
-        word = "faster than" if lead >= 1 else "slower than"
-        size = f"{lead_size(lead) if lead >= 1 else f'{100 * (1 - lead):.0f} %'}"
-        size += " as fast as" if lead >= 2 else f" {word}"
-        verdict = f"{best['suite_variant']}, {size} {base}"
-        between = f"ratio between {low:.2f} and {high:.2f}" if low is not None else best["reason"]
-        state = SURE if best["verdict"] in (FASTER, SLOWER) else OPEN
-        leader = best["suite_variant"] if lead > 1 else base
-    return SettingAnswer(
-        title, f"{rest}, against {base}", f"against {base}", "higher", verdict, between, state,
-        leader, lead, [_variant(row, top) for row in measured],
-        [f"{row['suite_variant']}: {row['reason']}" for row in rows if row not in measured],
-        rows[0], is_variants=True,
-    )  # fmt: skip
-
-
-def _variant(row: Row, top: float) -> Entrant:
-    ratio, low, high = _ratio(row)
-    interval = None if low is None or high is None else (low, high)
-    notes = [] if interval else [formatting.counted(row["repeats"], "repeat")]
-    return Entrant(
-        row["framework"], row["suite_variant"], precision_words(row["precision"]),
-        f"{ratio:.2f}\N{MULTIPLICATION SIGN}", "", ratio, round(100 * ratio / top), interval,
-        notes, {name: row[name] for name in _AXES},
-    )  # fmt: skip
-
-
-def _ratio(row: Row) -> tuple[float, float | None, float | None]:
-    return row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]
+def _about_variants(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield the ratio of each variant of a suite to the first one, case by case."""
+    label = setting_labels(rows)
+    for row in sorted(rows, key=lambda row: row["speedup"] is None)[:_MOST_VARIANTS]:
+        low, high, base = row["speedup_ci_low"], row["speedup_ci_high"], row["base_suite_variant"]
+        ratio = f"no ratio to {base}: {row['reason']}"
+        if row["speedup"] is not None:
+            between = f" (between {low:.2f} and {high:.2f})" if low is not None else ""
+            ratio = f"{row['speedup']:.2f} times {base}{between}, {row['verdict']}"
+        compiler = "" if row["compiler"] in ("", UNCOMPILED) else row["compiler"]
+        case = ", ".join(filter(None, [titled(row["framework"]), compiler, *label(row)]))
+        yield f"Variant {row['suite_variant']}, {case}: {ratio}"
+    if len(rows) > _MOST_VARIANTS:
+        yield f"{len(rows) - _MOST_VARIANTS} more ratios are in the table {VARIANTS.name}"
 
 
 # ---- lines about all settings -------------------------------------------------------------------
@@ -375,7 +326,7 @@ def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]],
         precision = contest.setting.case.precision
         names = [*contest.missing, *(result.case.framework for result in contest.entrants)]
         measured |= {(name, precision) for name in names}
-        why = {contest_name(result): result.reason for result in contest.without
+        why = {runs_in(result.case): result.reason for result in contest.without
                if result.standing == "unsupported"}  # fmt: skip
         why |= {name: text for name, text in contest.left_out.items()
                 if not text.startswith(TOO_SLOW)}  # fmt: skip
@@ -392,35 +343,18 @@ def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]],
     return lines, why_not, lacking
 
 
-def _excluded(results: Iterable[CaseResult]) -> list[str]:
-    """Return a sentence for each figure that takes part in no comparison."""
-    lines = []
-    for result in results:
-        if result.excluded:
-            title, _ = setting_name({**result.key.row, "metric": result.key.metric})
-            name = "+".join([title_of(result), *result.variation])
-            parts = filter(None, [name, title, precision_words(result.case.precision)])
-            lines.append(f"Excluded: {', '.join(parts)}: {result.excluded}")
-    return [*dict.fromkeys(lines)]
-
-
 def _careful(results: Iterable[CaseResult]) -> list[str]:
     """Return what speaks against trusting the figures."""
     figures = [result for result in results if result.throughput is not None]
-    counts = Counter(chain.from_iterable(result.flags for result in figures))
     lines = []
-    if count := counts.pop(DISTURBED, 0):
-        lines.append(f"Other programs used this machine during {count} of {len(figures)} figures.")
-    counts.pop(verified.UNVERIFIED, 0)
+    if disturbed := sum(DISTURBED in result.flags for result in figures):
+        lines.append(
+            f"Other programs used this machine during {disturbed} of {len(figures)} figures."
+        )
     if unverified := sum(result.verifiable for result in figures):
         lines.append(
             f"{unverified} of {len(figures)} figures are unverified: {verified.VERIFY_COMMAND}"
         )
-    for flag in (*verified.EXCLUDING.values(), "own"):
-        counts.pop(flag, None)
-    if counts:
-        flags = ", ".join(f"{flag} {count}" for flag, count in counts.most_common())
-        lines.append(f"Flags of {len(figures)} figures: {flags}.")
     return lines
 
 

@@ -17,22 +17,19 @@ from .setting_answers import SettingAnswer, precision_words
 _MOST_CLAUSES = 3
 
 
-def answer_sentence(
-    settings: Sequence[SettingAnswer], about_own: Sequence[str], machines: Sequence[str]
-) -> str:
+def answer_sentence(settings: Sequence[SettingAnswer], machines: Sequence[str]) -> str:
     """Return the sentence that answers: who is fastest where, by how much, how sure."""
-    frameworks = [setting for setting in settings if not setting.is_variants]
-    compared = [setting for setting in frameworks if setting.leader]
+    compared = [setting for setting in settings if setting.leader]
     if not compared:
-        return _without_comparison(frameworks, settings, about_own)
+        return _without_comparison(settings)
     here = "On these machines " if len(machines) > 1 else "On this machine " * len(machines)
     leaders = _by_leader(compared)
     if len(leaders) == 1:
         (leader, some), *_ = leaders.items()
-        several = f"{len(some)} of {len(frameworks)} settings"
-        if len(some) == len(frameworks):
+        several = f"{len(some)} of {len(settings)} settings"
+        if len(some) == len(settings):
             several = f"all {len(some)} settings"
-        where = some[0].name if len(frameworks) == 1 else several
+        where = some[0].name if len(settings) == 1 else several
         return f"{here}{_leads(leader, some)} in {where}, {_sizes(some)} ({_certainty(some)})."
     for words in (_precision_kind, _mode, _model, lambda setting: setting.title):
         places = {leader: [*dict.fromkeys(map(words, some))] for leader, some in leaders.items()}
@@ -68,7 +65,7 @@ def _leads(leader: str, some: Sequence[SettingAnswer]) -> str:
 
 def _sizes(some: Sequence[SettingAnswer]) -> str:
     """Return the leads over the runner-up as text, such as ``9 to 55 % ahead``."""
-    leads = sorted(setting.lead or 1.0 for setting in some)
+    leads = sorted(setting.row["lead"] or 1.0 for setting in some)
     low, high = lead_size(leads[0]), lead_size(leads[-1])
     if low == high:
         return f"{low} the next" if leads[0] >= 2 else f"{low} ahead"
@@ -91,8 +88,9 @@ def _precision_kind(setting: SettingAnswer) -> str:
     """Return the precision in words; "" if there is none."""
     if not setting.is_each_fastest:
         return precision_words(setting.row["precision"])
-    leading = setting.entrants[0].precision
-    return "mixed precision" if leading == "mixed" else f"the fastest precision of each ({leading})"
+    leading = precision_words(setting.entrants[0].axes["precision"])
+    is_mixed = leading == precision_words("amp")
+    return leading if is_mixed else f"the fastest precision of each ({leading})"
 
 
 def _mode(setting: SettingAnswer) -> str:
@@ -104,18 +102,9 @@ def _model(setting: SettingAnswer) -> str:
     return model_title(setting.row["model"]) if setting.row["model"] else ""
 
 
-def _without_comparison(
-    frameworks: Sequence[SettingAnswer],
-    settings: Sequence[SettingAnswer],
-    about_own: Sequence[str],
-) -> str:
-    if about_own:
-        return f"{about_own[0]}."
-    variants = [setting for setting in settings if setting.is_variants]
-    if variants and not any(len(setting.entrants) > 1 for setting in frameworks):
-        return _sentence_of_variants(variants)
-    names = dict.fromkeys(entrant.label for some in frameworks for entrant in some.entrants)
-    if waiting := [some for some in frameworks if some.state == OPEN]:
+def _without_comparison(settings: Sequence[SettingAnswer]) -> str:
+    names = dict.fromkeys(entrant.label for some in settings for entrant in some.entrants)
+    if waiting := [some for some in settings if some.state == OPEN]:
         return f"No answer yet: {waiting[0].between}."
     if not names:
         return "Nothing was measured: no run has a figure."
@@ -125,18 +114,6 @@ def _without_comparison(
         if len(only) == 1
         else "There is nothing to compare: no two frameworks have a figure at the same setting."
     )
-
-
-def _sentence_of_variants(variants: Sequence[SettingAnswer]) -> str:
-    if len(variants) == 1:
-        found = variants[0]
-        return f"{found.verdict}{f' ({found.state})' if found.state else ''}."
-    base = variants[0].row["base_suite_variant"]
-    counts = Counter(setting.leader for setting in variants if setting.state == SURE)
-    if not counts:
-        return f"No variant differs significantly from {base} yet."
-    won = [f"{name} in {count}" for name, count in counts.most_common()]
-    return f"Fastest variant of {len(variants)} cases: {listed(won)} (significant ones)."
 
 
 def ahead(lead: float) -> str:

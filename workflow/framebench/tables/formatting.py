@@ -6,7 +6,6 @@ never a zero."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
@@ -17,12 +16,10 @@ from core.text import counted as counted
 
 from ..cases.conditions import CONDITIONS
 from ..cases.names import topology
-from .columns import NUMBER, PRINTED, TOPOLOGY, Column, Row
+from .columns import NUMBER, PLAIN, PRINTED, TOPOLOGY, Column, Row
 
 #: Missing figures on the page and in plain text.
 DASH, MISSING = "\N{EN DASH}", "-"
-#: Columns with the reason for a missing figure.
-REASONS = ("reason", "note")
 LONG = 28  # characters beyond which a cell may wrap
 LONG_NOTE = 160  # characters beyond which a note gets more width
 _EXPONENT_FROM = 1e7
@@ -46,19 +43,9 @@ class Cell(NamedTuple):
 # ---- numbers ------------------------------------------------------------------------------------
 
 
-def figure(value: float, digits: int = 3) -> str:
-    """Return a number with so many digits, or all digits before the point."""
-    if not math.isfinite(value) or value == int(value):
-        return f"{value:.0f}"
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
-
-
 def number(value: float) -> str:
     """Return four significant digits without closing zeros, for plots and captions."""
-    if not abs(value) < _EXPONENT_FROM:
-        return f"{value:.4g}"
-    text = figure(value, 4)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return rounded(value, ".4g")
 
 
 def rounded(value: Any, spec: str) -> str:
@@ -74,6 +61,8 @@ _REGISTER = {axis.name: axis for axis in observed.CONDITIONS}
 #: Short forms for labels without a title, where they differ from texts in lists of cases.
 _SHORT: dict[str, Callable[[Any], str]] = {
     **{name: axis.text for name, axis in _REGISTER.items()},
+    "batch_per_device": lambda batch: f"batch {batch}",
+    "compiler": lambda name: "" if name == "none" else name,
     "sequence_length": lambda length: f"length {length}",
     "on_machine": _REGISTER["machine"].text,
 }
@@ -179,12 +168,11 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
         return [_topology(row) for row in rows]
     if column.is_number:
         return _numbers(column, rows)
+    if rows and isinstance(rows[0][column.name], Cell):
+        return [row[column.name] for row in rows]
     texts = [cell_text(column, row[column.name]) for row in rows]
     if column.form is PRINTED:  # shown as printed, even if it is no number
-        return [
-            Cell(text, "number", flags=_flags(column, row))
-            for text, row in zip(texts, rows, strict=True)
-        ]
+        return [Cell(text, "number") for text in texts]
     if looks := column.form.looks:
         return [Cell(text or DASH, f"status {looks.get(text, '')}".strip()) for text in texts]
     longest = max(map(len, texts), default=0)
@@ -202,42 +190,28 @@ def _topology(row: Row) -> Cell:
 
 
 def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
-    values = [row[column.name] for row in rows]
-    write = _writer(column, values)
+    form, is_whole = column.form, column.form is PLAIN and column.type != NUMBER
     made = []
-    for row, value in zip(rows, values, strict=True):
+    for row in rows:
+        value = row[column.name]
         if value is None:
             made.append(Cell(DASH, "number missing", _why(column, row)))
         else:
-            made.append(Cell(write(value), "number", flags=_flags(column, row)))
+            text = str(value) if is_whole else rounded(value * form.factor, form.spec)
+            made.append(Cell(text, "number", flags=_flags(column, row)))
     return made
 
 
-def _writer(column: Column, values: Sequence[Any]) -> Callable[[Any], str]:
-    form = column.form
-    if form.spec:
-        return lambda value: rounded(value * form.factor, form.spec)
-    if column.type != NUMBER:
-        return str
-    digits = _digits(values)
-    return lambda value: f"{value:.{digits}f}"
-
-
-def _digits(values: Sequence[Any]) -> int:
-    """Return the decimals of a column: 2, or more if the smallest value needs them."""
-    smallest = min((abs(value) for value in values if value), default=1.0)
-    if not 0 < smallest < 1:
-        return 2
-    return min(6, 2 - math.floor(math.log10(smallest)))
-
-
 def _why(column: Column, row: Row) -> str:
-    """Return why a figure is missing; "" if the row says so."""
-    if row.get("status", "ok") != "ok":
-        return ""
-    if column.missing is not None:
-        return column.missing if not column.of or row[column.of] else ""
-    return "" if any(row.get(name) for name in REASONS) else "not known"
+    """Return why a figure is missing, as far as the column or the row says it."""
+    if (status := row.get("status") or "ok") != "ok":
+        return str(status)
+    if column.missing is not None and (not column.of or row[column.of]):
+        return column.missing
+    reasons = [name for name in ("reason", "note") if row.get(name)]
+    if reasons:
+        return f"see {reasons[0]}"
+    return "not known" if column.missing is None else ""
 
 
 @lru_cache(maxsize=4096)  # cells repeat each other

@@ -8,7 +8,6 @@ never zero; `reason` or `note` gives the reason."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,6 @@ from pkgutil import iter_modules
 
 import pandas as pd
 
-from .. import feature_registry as features
 from ..files.whole_files import write_together
 from . import declared, measured, view
 from .columns import declarations
@@ -24,9 +22,6 @@ from .formatting import MISSING, Cell, escape
 from .legend import explanations
 from .table import Inputs, Table
 from .view import TableView
-
-#: Tables in the same folder that need more than records.
-ELSEWHERE = ("compare",)
 
 
 @cache
@@ -39,18 +34,8 @@ def known_tables() -> Mapping[str, Table]:
 
 
 def tables_of(inputs: Inputs) -> list[Table]:
-    """Return the declared tables and those of the other benchmarks present.
-
-    A benchmark with the name of another table gets the suffix _kind."""
-    written = (name for feature in features.known() for name in feature.tables)
-    taken = {*known_tables(), *ELSEWHERE, *written}
-    return [
-        *known_tables().values(),
-        *(
-            replace(other, name=f"{other.name}_kind") if other.name in taken else other
-            for other in measured.tables(inputs.others)
-        ),
-    ]
+    """Return the declared tables and those of the other benchmarks present."""
+    return [*known_tables().values(), *measured.tables(inputs.others)]
 
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
@@ -94,7 +79,7 @@ def markdown(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
     if not seen.rows:
         lines += [table.empty, ""]
     else:
-        header = [escape(field.title) for field in seen.fields]
+        header = [escape(field.column.header) for field in seen.fields]
         rows = zip(*(map(_text, field.cells) for field in seen.fields), strict=True)
         lines += [*grid(header, rows), ""]
     for word, meaning in explanations([frame]):

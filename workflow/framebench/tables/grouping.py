@@ -112,7 +112,7 @@ def _failure_text(failures: Sequence[Run], total: int) -> str:
         same = [run for run in failures if run.status == status]
         if same:
             text = "" if parts else f" of {total} repeats"
-            parts.append(f"{len(same)}{text} {FAILURES[status].phrase}: {_commonest(same)}")
+            parts.append(f"{len(same)}{text} {FAILURES[status].words}: {_commonest(same)}")
     return "; ".join(parts)
 
 

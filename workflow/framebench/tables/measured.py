@@ -5,20 +5,24 @@ Columns follow from the cases: their axes and their parameters."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+import pandas as pd
 from core.case import Case
+from pandas.api.types import infer_dtype
 
 from ..cases.conditions import CONDITIONS, Key, Parameters
-from ..cases.names import topology_of
-from . import formatting
-from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, shared
+from ..cases.names import topology, topology_of
+from . import formatting, view
+from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, declarations, shared
 from .results import FIGURES, CaseResult, CaseResults
 from .table import Table
 
 #: Label of cases without a framework.
 NO_FRAMEWORK = "no framework"
+#: Axes that labels may need.
+_AXES = ("framework_version", "precision", "compiler", "batch_per_device")
 
 
 def runs_in(case: Case) -> str:
@@ -39,33 +43,21 @@ def labels(results: Sequence[CaseResult]) -> Callable[[CaseResult], str]:
     """Return a function that labels cases of one benchmark.
 
     A label has framework, devices, the model if there are several, and whatever else distinguishes
-    cases of a framework and a model."""
-    parts = [_labels(result) for result in results]
-    known = [(result.case.framework, result.case.model) for result in results]
-    apart = {
-        name
-        for name in parts[0]
-        if len({*zip((some.get(name) for some in parts), known, strict=True)}) > len({*known})
+    the case."""
+    rows = {
+        result.key: {**result.key.row, "parameters": parameters_text(result.case)}
+        for result in results
     }
-    if len({model for _, model in known}) > 1:
-        apart.add("model")
+    parameters_of = formatting.own_parameters([*rows.values()])
+    has_several = len({row["model"] for row in rows.values()}) > 1
 
-    def label(result: CaseResult) -> str:
-        own = {name: word for name, word in _labels(result).items() if word and name in apart}
-        parts = (runs_in(result.case), topology_of(result.case), *own.values())
-        return ", ".join(filter(None, parts))
+    def name(row: Row) -> str:
+        devices = topology(row["nodes"], row["devices_per_node"])
+        parts = [row["framework"] or NO_FRAMEWORK, devices, row["model"] * has_several]
+        return ", ".join(filter(None, [*parts, parameters_of(row)]))
 
-    return label
-
-
-def _labels(result: CaseResult) -> dict[str, str]:
-    case, row = result.case, result.key.row
-    axes = {axis: getattr(case, axis) for axis in ("framework_version", "model", "precision")}
-    axes["compiler"] = "" if case.compiler == "none" else case.compiler
-    axes["batch"] = f"batch {case.batch_per_device}" if case.batch_per_device else ""
-    own = {f"parameter {name}": f"{name} {_text(value)}" for name, value in case.parameters}
-    others = {name: formatting.condition_label(name, row[name]) for name in CONDITIONS}
-    return {**axes, **own, **others}
+    label = formatting.distinct_names([*rows.values()], name, more=_AXES)
+    return lambda result: label(rows[result.key])
 
 
 def tables(cases: CaseResults) -> list[Table]:
@@ -78,33 +70,30 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     axes = [name for name in GROUPS["trained"] if any(getattr(one.case, name) for one in results)]
     # Names of table columns keep their meaning.
     taken = {*GROUPS["result"], "metric", *FIGURES}
-    parameters, points = [one.case.parameters for one in shown], [one.key.point for one in shown]
-    own = _columns(parameters, "parameter of the kind", "parameter_", taken)
-    taken |= {column.name for column in own.values()}
-    where = _columns(points, "device, settings and environment", "at_", taken)
-    keys = (*shared(*axes), *own.values(), *shared(*CONDITIONS, "metric"), *where.values())
+    own = _named([one.case.parameters for one in shown], "parameter_", taken)
+    where = _named([one.key.point for one in shown], "at_", {*taken, *own})
+    parameters = _columns(own, "parameter of the kind")
+    points = _columns(where, "device, settings and environment")
+    keys = (*shared(*axes), *parameters, *shared(*CONDITIONS, "metric"), *points)
     names = tuple(column.name for column in keys)
 
     def identity(row: Row) -> tuple[Any, ...]:
         return tuple(row[name] for name in (*names, "unit"))
 
-    rows = [
-        one.key.row
-        | _cells(own, one.case.parameters)
-        | _cells(where, one.key.point)
-        | {"metric": one.key.metric}
-        | {name: value(one) for name, value in FIGURES.items()}
+    figures = [
+        {**one.key.row, "metric": one.key.metric, **{name: of(one) for name, of in FIGURES.items()}}
         for one in shown
     ]
-    runs = {identity(row): one.runs for row, one in zip(rows, shown, strict=True)}
+    frame = pd.concat([pd.DataFrame(figures, dtype=object), own, where], axis="columns")
+    runs = {identity(row): one.runs for row, one in zip(view.records(frame), shown, strict=True)}
     title = kind.replace("_", " ")
     return Table(
-        name=kind,
+        name=f"{kind}_kind" if kind in (*declarations(), "compare") else kind,
         title=title[:1].upper() + title[1:],
         explanation="A row for each metric of each case: the median over repeats, its extremes, "
         "and a distribution-free 95 % interval of the median.",
         columns=(*keys, *shared(*FIGURES)),
-        rows=lambda inputs: rows,
+        rows=lambda inputs: frame,
         keys=names,
         group="Other measurements",
         drawing="metrics",
@@ -114,34 +103,25 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     )
 
 
-def _columns(
-    given: Sequence[Parameters], explanation: str, prefix: str, taken: Collection[str]
-) -> dict[str, Column]:
-    """Return the column of each named value; names of other columns get the prefix."""
-    values: dict[str, list[Any]] = defaultdict(list)
-    for some in given:
-        for name, value in some:
-            values[name].append(value)
-    return {
-        name: Column(f"{prefix}{name}" if name in taken else name, _type(found), explanation)
-        for name, found in values.items()
-    }
+def _named(given: Sequence[Parameters], prefix: str, taken: Collection[str]) -> pd.DataFrame:
+    """Return named values as a data frame; names of other columns get the prefix.
+
+    Columns that have other values than numbers have texts."""
+    frame = pd.DataFrame([dict(some) for some in given], range(len(given)), dtype=object)
+    frame = frame.rename(columns=lambda name: f"{prefix}{name}" if name in taken else name)
+    frame = frame.where(frame.notna(), None)
+    texts = [name for name, values in frame.items() if _type(values) == TEXT]
+    return frame.assign(**{str(name): frame[name].map(_text) for name in texts})
 
 
-def _type(values: Sequence[Any]) -> str:
+def _columns(frame: pd.DataFrame, explanation: str) -> list[Column]:
+    return [Column(str(name), _type(values), explanation) for name, values in frame.items()]
+
+
+def _type(values: pd.Series[Any]) -> str:
     """Return the type of a column of these values, of which some rows may have none."""
-    if any(isinstance(value, bool) or not isinstance(value, (int, float)) for value in values):
-        return TEXT
-    return COUNT if all(isinstance(value, int) for value in values) else NUMBER
-
-
-def _cells(columns: Mapping[str, Column], given: Parameters) -> dict[str, Any]:
-    """Return the values of the columns."""
-    values = dict(given)
-    return {
-        column.name: _text(values.get(name)) if column.type == TEXT else values.get(name)
-        for name, column in columns.items()
-    }
+    types = {"integer": COUNT, "floating": NUMBER, "mixed-integer-float": NUMBER}
+    return types.get(infer_dtype(values.dropna()), TEXT)
 
 
 def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:

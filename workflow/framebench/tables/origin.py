@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from core.text import duration
 from ..machine.identities import UNKNOWN
 from ..records.run import Run
 from ..records.sidecars import CallEntry
-from .measured import NO_FRAMEWORK
+from .measured import runs_in
 from .table import Inputs
 
 
@@ -73,18 +72,13 @@ def describe_origin(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Or
 def coverage(inputs: Inputs) -> list[str]:
     """Return a sentence for each suite with unmeasured cases, and the frameworks that have some."""
     results = chain(inputs.cases.values(), inputs.others.values())
-    measured = {os.path.dirname(run.origin): result for result in results for run in result.runs}
+    measured = {os.path.dirname(run.origin) for result in results for run in result.runs}
     lines = []
     for suite in dict.fromkeys(case.suite for case in inputs.expected):
         cases = [case for case in inputs.expected if case.suite == suite]
-        found = [measured[case.folder] for case in cases if case.folder in measured]
-        every = Counter(case.case.framework or NO_FRAMEWORK for case in cases)
-        missing = (case.case for case in cases if case.folder not in measured)
-        lacking = Counter(case.framework or NO_FRAMEWORK for case in missing)
-        if lacking:
-            failed = sum(not result.values for result in found)
-            without = f", {failed} without a figure" if failed else ""
-            counts = (f"{name} ({lacking[name]} of {every[name]})" for name in sorted(lacking))
-            text = f"{len(found)} of {len(cases)} cases of suite {suite} measured{without}"
-            lines.append(f"{text}; not yet: {', '.join(counts)}")
+        missing = [case.case for case in cases if case.folder not in measured]
+        if missing:
+            names = ", ".join(sorted({*map(runs_in, missing)}))
+            found = f"{len(cases) - len(missing)} of {len(cases)} cases of suite {suite} measured"
+            lines.append(f"{found}; not yet: {names}")
     return lines

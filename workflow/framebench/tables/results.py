@@ -102,20 +102,6 @@ class CaseResult:
         )
 
     @property
-    def official_code(self) -> list[str]:
-        """Return by how much the framework's official code was faster than ours on a CPU in fp32,
-        in words; [] where it was not."""
-        case = self.case
-        if not self._is_ours or case.variant or case.precision != precisions.default():
-            return []
-        measured = {"model": case.model, "mode": case.mode, "compiler": case.compiler}
-        return [
-            f"official code {entry['percent']} % faster"
-            for entry in catalog.framework_declaration(case.framework).get("official_faster", ())
-            if self.conditions.accelerator == "cpu" and {**entry, **measured} == entry
-        ]
-
-    @property
     def variation(self) -> list[str]:
         """Compiler and variant, without those that are the usual ones."""
         compiler, variant = self.case.compiler, self.case.variant
@@ -136,6 +122,12 @@ class CaseResult:
 
 #: Judged cases by key; runs are grouped and judged once.
 CaseResults = Mapping[Key, CaseResult]
+
+
+def fraction_of_best(value: float, best: float, better: str) -> float:
+    """Return a figure over the best one, or its inverse where less is better; 0 without one."""
+    over, under = (value, best) if better == "higher" else (best, value)
+    return over / under if under else 0.0
 
 
 def over_runs(
@@ -176,7 +168,7 @@ FIGURES: Mapping[str, Callable[[CaseResult], Any]] = {
     "remarks": lambda case: "; ".join(case.remarks),
     "flags": flags_of,
 }
-#: The same by the columns of steps, and further ones.
+#: Figures under the names that the tables of steps give them, and further columns.
 _OF_STEPS: Mapping[str, Callable[[CaseResult], Any]] = {
     "throughput_median": FIGURES["median"],
     "throughput_min": FIGURES["minimum"],

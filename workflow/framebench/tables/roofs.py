@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,17 +51,12 @@ _COLLECTIVE, _ALL_REDUCE, _FLOAT32 = "collective", "all_reduce", "float32"
 _MICROSECOND = 1e-6
 
 
-@dataclass(frozen=True)
-class Roof:
-    """A roof of one device.
-
-    ``value``: TFLOP/s or GB/s. ``by``: origin of the figure. ``last_cache``: bytes of the machine's
-    last-level cache, if recorded."""
+class Roof(NamedTuple):
+    """A roof of one device. ``value``: TFLOP/s or GB/s. ``by``: origin of the figure."""
 
     value: float
     by: str
     result: CaseResult | None = None
-    last_cache: int | None = None
 
 
 def has_memory(inputs: Inputs) -> bool:
@@ -76,14 +70,13 @@ def has_memory(inputs: Inputs) -> bool:
 
 def compute_roof(inputs: Inputs, run: Run) -> Roof | None:
     """Return the highest TFLOP/s of a run's device in its precision, of any framework."""
-    peak = inputs.peaks.for_run(run)
     roofs = [
-        Roof(result.throughput, _origin(result), result)
+        Roof(tflops, _origin(result), result)
         for metric in COMPUTE
-        for result in _on_devices_of(inputs, run, metric.kind)
-        if _is_of(result, metric) and result.throughput is not None
+        for result, tflops in _measured(inputs, run, metric)
         if result.case.precision == run.case.precision
     ]
+    peak = inputs.peaks.for_run(run)
     if peak and peak.tflops and peak.devices == run.case.devices_per_node:
         roofs.insert(0, Roof(peak.tflops, peak.by))
     return max(roofs, key=lambda roof: roof.value, default=None)
@@ -93,14 +86,8 @@ def memory_roof(inputs: Inputs, run: Run) -> Roof | None:
     """Return the highest GB/s of a run's device."""
     metric = MEMORY.get(run.conditions.accelerator)
     roofs = (
-        Roof(
-            result.throughput / result.case.devices,
-            _origin(result),
-            result,
-            max((r.last_cache for r in result.ok if r.last_cache), default=None),
-        )
-        for result in (_on_devices_of(inputs, run, metric.kind) if metric else ())
-        if metric and _is_of(result, metric) and result.throughput is not None
+        Roof(together / result.case.devices, _origin(result), result)
+        for result, together in (_measured(inputs, run, metric) if metric else ())
     )
     return max(roofs, key=lambda roof: roof.value, default=None)
 
@@ -114,20 +101,17 @@ def expected_all_reduces(
     Of several cases, the one with the largest size. None if a size exceeds it."""
     precision = precisions.known().get(run.case.precision)
     dtype = (precision.storage if precision else "") or _FLOAT32
-    found: dict[Any, CaseResult] = {}
-    for result in _on_devices_of(inputs, run, _COLLECTIVE, run.case.nodes):
-        # A case's first result is its principal metric, with the flags of its repeats.
-        found.setdefault((result.case, result.conditions), result)
+    asked = (run.case.framework, run.case.framework_version, _ALL_REDUCE, dtype)
     measured: list[tuple[int, CaseResult, list[dict[int, float]]]] = []
-    for result in found.values():
+    for result in _on_devices_of(inputs, run, _COLLECTIVE, run.case.nodes):
         case, parameters = result.case, dict(result.case.parameters)
-        asked = (run.case.framework, run.case.framework_version, _ALL_REDUCE, dtype)
-        times = [some for one in result.ok if (some := _times_of(one))]
-        if times and asked == (
-            case.framework, case.framework_version, parameters.get("operation"),
-            parameters.get("dtype", _FLOAT32),
+        own = (parameters.get("operation"), parameters.get("dtype", _FLOAT32))
+        # The principal metric, with the flags of the repeats.
+        if result.key == result.runs[0].key and asked == (
+            case.framework, case.framework_version, *own
         ):  # fmt: skip
-            measured.append((min(map(max, times)), result, times))
+            times = [some for one in result.ok if (some := _times_of(one))]
+            measured.append((min(map(max, times), default=0), result, times))
     if not sizes or not measured:
         return None
     largest, result, times = max(measured, key=lambda one: one[0])
@@ -168,6 +152,13 @@ def _devices(run: Run, kind: str, nodes: int) -> tuple[Any, ...]:
     where = run.conditions
     place = (run.hardware, where.accelerator, where.cores_per_device, run.case.devices_per_node)
     return (kind, nodes, *place)
+
+
+def _measured(inputs: Inputs, run: Run, metric: RoofMetric) -> Iterator[tuple[CaseResult, float]]:
+    """Yield the results of a roof's metric on devices like those of ``run``, and their figures."""
+    for result in _on_devices_of(inputs, run, metric.kind):
+        if _is_of(result, metric) and result.throughput is not None:
+            yield result, result.throughput
 
 
 def _is_of(result: CaseResult, source: RoofMetric) -> bool:

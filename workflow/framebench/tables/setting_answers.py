@@ -15,7 +15,7 @@ from ..config import catalog
 from ..config.catalog import model_title
 from . import contests, formatting
 from .columns import Row
-from .measured import NO_FRAMEWORK
+from .measured import runs_in
 from .results import CaseResult
 
 #: Settings that fit on the first screen; pages fold others.
@@ -27,17 +27,13 @@ EACH_FASTEST = "each in its fastest precision"
 class Entrant:
     """A figure at a setting.
 
-    ``label``: title of the framework and its compiler, or name of a variant. ``precision``: in
-    words. ``value``: median, in the setting's unit, or ratio of a variant to the first one.
-    ``percent``: of the best figure. ``interval``: 95 % interval of ``value``; None with too few
-    repeats. ``notes``: whatever distinguishes the figure, such as its compiler. ``axes``: its
-    framework, compiler and precision, as in records."""
+    ``label``: title of the framework. ``value``: median, in the setting's unit. ``percent``: of the
+    best figure. ``interval``: 95 % interval of ``value``; None with too few repeats. ``notes``:
+    whatever distinguishes the figure, such as its compiler. ``axes``: its framework, compiler and
+    precision, as in records."""
 
-    framework: str
     label: str
-    precision: str
     figure: str
-    unit: str
     value: float
     percent: int
     interval: tuple[float, float] | None
@@ -52,8 +48,8 @@ class SettingAnswer:
     ``title``: model and benchmark; ``details``: precision, devices, batch. ``verdict``: who leads
     by how much; ``between``: interval of the lead and what it depends on. ``state``: SURE,
     ORDER_SURE, OPEN, or "" if there is nothing to compare. ``leader``: title of the fastest, ""
-    without one; ``lead``: ratio to the runner-up. ``aside``: who has no figure here, and why, one
-    line each. ``row``: the row of the table FASTEST or VARIANTS."""
+    without one. ``aside``: who has no figure here, and why, one line each. ``row``: the row of the
+    table FASTEST."""
 
     title: str
     details: str
@@ -63,12 +59,10 @@ class SettingAnswer:
     between: str
     state: str
     leader: str
-    lead: float | None
     entrants: Sequence[Entrant]
     aside: Sequence[str]
     row: Row
     is_each_fastest: bool = False
-    is_variants: bool = False
 
     @property
     def name(self) -> str:
@@ -90,9 +84,8 @@ class FirstScreen:
 
     ``what``: suite, machine, day and number of runs. ``sentence``: the answer. ``cannot``: who
     cannot take part; ``why_not``: the reason of each. ``excluded``: figures that take part in no
-    comparison. ``careful``: what speaks against trusting the figures. ``slow_libraries``:
-    frameworks with a slow matmul library on this device. ``own_model``: sentences on a
-    user's own model. ``page``: path of the report, "" if there is none."""
+    comparison. ``careful``: what speaks against trusting the figures. ``findings``: sentences on a
+    user's own model and on variants. ``page``: path of the report, "" if there is none."""
 
     what: Sequence[str]
     sentence: str
@@ -101,8 +94,7 @@ class FirstScreen:
     why_not: Sequence[tuple[str, str]]
     excluded: Sequence[str]
     careful: Sequence[str]
-    slow_libraries: Sequence[str]
-    own_model: Sequence[str]
+    findings: Sequence[str]
     next: NextStep | None
     page: str
 
@@ -123,13 +115,8 @@ def titled(text: str) -> str:
     return re.sub(r"\b\w+\b(?!\.\w)", lambda match: titles.get(match[0], match[0]), text)
 
 
-def contest_name(result: CaseResult) -> str:
-    """Return the framework of a case, or NO_FRAMEWORK."""
-    return result.case.framework or NO_FRAMEWORK
-
-
 def title_of(result: CaseResult) -> str:
-    return titled(contest_name(result))
+    return titled(runs_in(result.case))
 
 
 def titles(names: Iterable[str]) -> str:
@@ -167,6 +154,19 @@ def _devices(row: Row) -> str:
         several = f"{count} x " if count > 1 else ""
         words = several + formatting.counted(cores, "core")
     return f"{nodes} nodes x {words}" if nodes > 1 else words
+
+
+def exclusion(result: CaseResult) -> str:
+    """Name a case whose figure is excluded, and say why."""
+    title, _ = setting_name({**result.key.row, "metric": result.key.metric})
+    name = "+".join([title_of(result), *result.variation])
+    parts = filter(None, [name, title, precision_words(result.case.precision)])
+    return f"{', '.join(parts)}: {result.excluded}"
+
+
+def exclusions(results: Iterable[CaseResult]) -> str:
+    """Return the excluded cases with the reason of each, as text; "" for none."""
+    return "; ".join(exclusion(result) for result in results if result.excluded)
 
 
 def setting_labels(rows: Sequence[Row]) -> Callable[[Row], tuple[str, str]]:

@@ -5,7 +5,7 @@ Tables made from records are declared in tables.yaml, each with a function in ``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..cases.conditions import KEYS
-from ..config.validation import ConfigError, did_you_mean
 from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.expected import ExpectedCase
@@ -22,7 +21,6 @@ from ..records.run import Run
 from ..records.searches import Result
 from ..records.verifications import VerificationResult
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
-from .formatting import Cell
 from .results import CaseResult, CaseResults, case_frame, with_cells
 
 T = TypeVar("T")
@@ -87,30 +85,8 @@ class Inputs:
         return result
 
     def frame_of(self, table: Table) -> pd.DataFrame:
-        """Return the data frame of a table. It is computed once."""
-        if table.name not in self._computed:
-            self._computed[table.name] = table.frame(table.rows(self))
-        made: pd.DataFrame = self._computed[table.name]
-        return made
-
-
-@dataclass(frozen=True)
-class Overview:
-    """Rows that readers see in place of a table's rows; the CSV has all rows."""
-
-    columns: tuple[Column, ...]
-    rows: Callable[[Sequence[Row]], Iterable[Row]]
-
-
-@dataclass(frozen=True)
-class Crosstab:
-    """Rows of a table with the values of one column across.
-
-    ``settings``: what was measured, its setting, and a row of the table with these, from top to
-    bottom. ``columns``: cells of all settings, by heading."""
-
-    settings: Sequence[tuple[str, str, Row]]
-    columns: Mapping[str, Sequence[Cell]]
+        """Return the data frame of a table."""
+        return table.frame(table.rows(self))
 
 
 #: Axes that readers can filter by; ``devices`` is nodes and devices per node.
@@ -134,11 +110,12 @@ class Table:
     group: str = ""
     heading: str = ""
     always: bool = False  # written even without rows
-    needs: str = ""  # shown on the page if this column has a value
+    needs: str = ""  # pandas query; the page shows the table if a row fulfils it
     empty: str = "There is no such case among these runs."  # text of the file without rows
-    overview: Overview | None = None
-    #: Crosstab that readers see in place of the rows.
-    crosstab: Callable[[Sequence[Row]], Crosstab] | None = None
+    #: Columns and rows that readers see in place of these; the CSV has all.
+    overview: Callable[[Sequence[Row]], tuple[Sequence[Column], Sequence[Row]]] | None = None
+    shown: tuple[Column, ...] = ()  # columns of the overview, where these are fixed
+    crosstab: bool = False  # the overview has frameworks across
     #: Plot before the rows on the page: key of ``report.drawings.DRAWERS``; and its subject, if the
     #: name does not determine it.
     drawing: str = ""
@@ -164,20 +141,10 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def frame(self, rows: pd.DataFrame | Iterable[Row]) -> pd.DataFrame:
-        """Return a data frame with the table's columns in their types.
-
-        Raises ValueError if rows lack a column."""
+        """Return a data frame with the table's columns in their types."""
         found = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows), dtype=object)
-        if missing := {*self.names} - {*found} if len(found) else ():
-            lacking = ", ".join(sorted(missing))
-            raise ValueError(f"table {self.name}: its rows lack the columns {lacking}")
-        found = found.reindex(columns=[*self.names]).reset_index(drop=True)
-        return pd.DataFrame(
-            {
-                column.name: pd.Series(found[column.name], dtype=column.type)
-                for column in self.columns
-            }
-        )
+        found = found.reset_index(drop=True) if len(found) else found.reindex(columns=self.names)
+        return found[[*self.names]].astype({column.name: column.type for column in self.columns})
 
     @cached_property
     def has_records(self) -> bool:
@@ -200,15 +167,10 @@ class Table:
 def declared_table(
     name: str,
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]],
-    overview: Callable[[Sequence[Row]], Iterable[Row]] | None = None,
     **functions: Any,
 ) -> Table:
     """Return a table of tables.yaml, with its functions."""
-    _check("tables.yaml: table", [name], declarations())
-    settings = dict(declarations()[name])
-    if overview:
-        settings["overview"] = Overview(_columns(name, settings["overview"], COLUMNS), overview)
-    return _table(name, {**settings, **functions, "rows": rows}, COLUMNS)
+    return _table(name, {**declarations()[name], **functions, "rows": rows}, COLUMNS)
 
 
 def tables_in(file: Path, beside: Iterable[Column] = ()) -> dict[str, Table]:
@@ -223,8 +185,9 @@ def tables_in(file: Path, beside: Iterable[Column] = ()) -> dict[str, Table]:
 
 
 def _table(name: str, given: Mapping[str, Any], known: Mapping[str, Column]) -> Table:
-    _check(f"tables.yaml: {name}", given, [one.name for one in fields(Table)])
-    settings = {**given, "columns": _columns(name, given["columns"], known)}
+    settings = dict(given)
+    for key in ("columns", "shown"):
+        settings[key] = _columns(settings.get(key, ()), known)
     for key in ("keys", "answers", "axes"):
         if key in settings:
             settings[key] = tuple(names_in(settings[key]))
@@ -232,26 +195,13 @@ def _table(name: str, given: Mapping[str, Any], known: Mapping[str, Column]) -> 
 
 
 def _columns(
-    table: str,
-    listed: Iterable[str | Mapping[str, Mapping[str, Any]]],
-    known: Mapping[str, Column],
+    listed: Iterable[str | Mapping[str, Mapping[str, Any]]], known: Mapping[str, Column]
 ) -> tuple[Column, ...]:
     """Return columns of a table by their names, each with changed settings if there are any."""
     columns: list[Column] = []
     for entry in listed:
-        names = names_in([entry]) if isinstance(entry, str) else [*entry]
-        _check(f"tables.yaml: {table}: columns", names, known)
         if isinstance(entry, str):
-            columns += [known[name] for name in names]
+            columns += [known[name] for name in names_in([entry])]
         else:
-            columns += [with_settings(known[name], entry[name]) for name in names]
+            columns += [with_settings(known[name], changed) for name, changed in entry.items()]
     return tuple(columns)
-
-
-def _check(where: str, found: Iterable[str], allowed: Iterable[str]) -> None:
-    """Raise ConfigError if a name is not allowed."""
-    names = [*allowed]
-    for name in found:
-        if name not in names:
-            hint = did_you_mean(name, names)
-            raise ConfigError(f"{where}: found {name}{hint}; allowed: {', '.join(names)}")

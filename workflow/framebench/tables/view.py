@@ -6,21 +6,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
 from ..cases.conditions import CONDITIONS, KEYS
 from . import formatting
-from .columns import NUMBER, PRINTED, TEXT, TOPOLOGY, Column, Row
-from .formatting import REASONS, Cell
-from .table import Crosstab, Table
+from .columns import PRINTED, TOPOLOGY, Column, Row
+from .formatting import Cell
+from .table import Table
 
 #: Most columns that fit on the page.
 MOST = 9
-#: Text of a missing figure whose reason is among the unfolded columns.
-UNFOLDED = "unfold for why"
 #: Key columns that describe the figure, not the case.
 _NOT_OF_THE_CASE = {"unit", "status"}
 #: Key columns that are unfolded where each framework has only one value.
@@ -34,10 +32,6 @@ class Field:
     column: Column
     kind: str
     cells: Sequence[Cell]
-
-    @property
-    def title(self) -> str:
-        return self.column.header
 
 
 @dataclass(frozen=True)
@@ -57,32 +51,19 @@ class TableView:
 def view_table(table: Table, frame: pd.DataFrame) -> TableView:
     """Return the formatted table. Values of the case that all rows share move to the caption."""
     columns: Sequence[Column] = table.columns
-    rows = records(frame)
+    rows: Sequence[Row] = records(frame)
     lead = list(table.lead(rows)) if table.lead else []
-    if table.overview:
-        columns = table.overview.columns
-        rows = list(table.overview.rows(rows))
+    if table.overview and rows:
+        columns, rows = table.overview(rows)
     shown = [column for column in columns if _is_shown(column, rows)]
-    shared = {column.name: text for column in shown if (text := _shared(table, column, rows))}
+    shared = {
+        column.name: text
+        for column in shown
+        if not table.crosstab and (text := _shared(table, column, rows))
+    }
     caption = [(column.header, shared[column.name]) for column in shown if column.name in shared]
-    if table.crosstab and rows:
-        across = table.crosstab(rows)
-        fields, rows = _fields_across(across), [row for *_, row in across.settings]
-    else:
-        fields = [_field(column, rows) for column in shown if column.name not in shared]
+    fields = [_field(column, rows) for column in shown if column.name not in shared]
     return TableView(table, fields, caption, lead, rows)
-
-
-def _fields_across(across: Crosstab) -> list[Field]:
-    """Return the fields of a crosstab: what was measured, the setting, and its columns."""
-    texts = {"measured": [name for name, *_ in across.settings],
-             "setting": [setting for _, setting, _ in across.settings]}  # fmt: skip
-    keys = {title: [Cell(text, "case") for text in some] for title, some in texts.items()}
-    return [
-        *(Field(Column(title, TEXT, ""), "", cells) for title, cells in keys.items()),
-        *(Field(Column(name, NUMBER, "", title=name), "number", cells)
-          for name, cells in across.columns.items()),
-    ]  # fmt: skip
 
 
 def records(frame: pd.DataFrame) -> list[Row]:
@@ -151,43 +132,19 @@ class Arrangement:
 
 
 def arrange(view: TableView) -> Arrangement:
-    """Return the arrangement of a table. Surplus keys are unfolded; in a crosstab, the columns with
-    the fewest figures."""
+    """Return the arrangement of a table. Surplus keys and columns of a crosstab are unfolded."""
     by_name = {field.column.name: field for field in view.fields}
     if view.table.crosstab:
-        keys, columns = [*by_name][:2], [*by_name][2:]
-        missing = {name: sum(cell.is_missing for cell in by_name[name].cells) for name in columns}
-        kept = sorted(columns, key=lambda name: missing[name])[: MOST - 2]
-        order = [*keys, *(name for name in columns if name in kept)]
+        kept = [name for name, field in by_name.items() if field.kind == "number"]
+        order = [*by_name][:MOST]
     else:
         kept = [name for name in view.table.answering if name in by_name]
         keys = [
             name for name, field in by_name.items() if name not in kept and _is_key(view, field)
         ]
         order = [*kept, *keys][:MOST]
-    shown = [
-        (_with_status(by_name[name], view), True) if name in kept else (by_name[name], False)
-        for name in order
-    ]
+    shown = [(by_name[name], name in kept) for name in order]
     return Arrangement(shown, [field for name, field in by_name.items() if name not in order])
-
-
-def _with_status(field: Field, view: TableView) -> Field:
-    """Return a figure's field whose missing cells have a status or refer to the reason."""
-    if field.kind != "number":
-        return field
-    cells = [
-        cell._replace(why=_why(row)) if cell.is_missing and not cell.why else cell
-        for cell, row in zip(field.cells, view.rows, strict=True)
-    ]
-    return replace(field, cells=cells)
-
-
-def _why(row: Row) -> str:
-    status = str(row.get("status") or "ok")
-    if status != "ok":
-        return status
-    return UNFOLDED if any(row.get(name) for name in REASONS) else ""
 
 
 def _is_key(view: TableView, field: Field) -> bool:

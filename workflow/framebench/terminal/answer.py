@@ -18,12 +18,12 @@ def lines(screen: FirstScreen, most: int | None = MOST_SETTINGS) -> list[str]:
     return [
         " \N{MIDDLE DOT} ".join(screen.what),
         *filter(None, [screen.sentence]),
-        *screen.own_model,
+        *screen.findings,
         *map(_setting, shown),
         *[f".. and {more} more settings in {FILE}"] * bool(more),
         *screen.cannot,
         *screen.excluded,
-        *(f"Careful: {line}" for line in [*screen.careful, *screen.slow_libraries]),
+        *(f"Careful: {line}" for line in screen.careful),
         *([f"Next call: {step.text}:", f"  {step.command}"] if step else []),
         f"report: {screen.page}",
     ]
@@ -35,13 +35,14 @@ def _setting(setting: SettingAnswer) -> str:
     state = setting.state if setting.state != setting.verdict.lower() else ""
     how = "; ".join(filter(None, [between, state]))
     verdict = f"{setting.verdict} ({how})" if how else setting.verdict
-    figures = [_figure(entrant, at == 0) for at, entrant in enumerate(setting.entrants)]
+    units = [f" {setting.unit}", *[""] * len(setting.entrants)]
+    figures = [*map(_figure, setting.entrants, units)]
     parts = [verdict, "; ".join([*figures, *setting.aside])]
     return f"{setting.name}: {'. '.join(filter(None, parts))}"
 
 
-def _figure(entrant: Entrant, is_first: bool) -> str:
-    notes = [*([] if is_first else [f"{entrant.percent} %"]), *entrant.notes]
+def _figure(entrant: Entrant, unit: str) -> str:
+    """Return a figure. ``unit``: of the first one, whose percent of the best is not named."""
+    notes = [*([] if unit else [f"{entrant.percent} %"]), *entrant.notes]
     further = f" ({', '.join(notes)})" if notes else ""
-    unit = f" {entrant.unit}" if is_first and entrant.unit else ""
     return f"{entrant.label} {entrant.figure}{unit}{further}"

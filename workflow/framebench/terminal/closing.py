@@ -59,5 +59,5 @@ def _counted(statuses: Iterable[str]) -> str:
     """Return counts as text: ``2 failed, 1 timed out``."""
     counts = Counter(statuses)
     return ", ".join(
-        f"{counts[name]} {failure.phrase}" for name, failure in FAILURES.items() if counts[name]
+        f"{counts[name]} {failure.words}" for name, failure in FAILURES.items() if counts[name]
     )

@@ -20,7 +20,7 @@ from core.text import clock, duration
 from ..plan.job import NOUNS, Job, count_of, name_of
 from . import status_lines
 from .screen import Screen
-from .status_lines import RunOutcome, end_of_log, outcome_of
+from .status_lines import RunOutcome, end_of_log, figures_in, outcome_of
 
 #: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
@@ -51,6 +51,8 @@ class ProgressView:
         self._here, self._is_stopping = here, False
         self._running: dict[int, tuple[Job, float]] = {}
         self._verified: list[Path] = []
+        #: Frameworks of which a line said what they cannot do.
+        self._lacking: set[str] = set()
         self._ahead: list[str] = []
         self._now = now
         #: Seconds of measuring until ``_since``, and running jobs whose time does not count as
@@ -209,16 +211,22 @@ class ProgressView:
         self._show()
 
     def _say_result(self, job: Job, outcome: RunOutcome, is_bad: bool) -> None:
-        """Print the line of a run or search, or of another job that failed."""
+        """Print the line of a run or search, or of another job that failed.
+        Of a framework that lacks something, one line says so."""
         if not self._screen:
             return
         if job.kind == "environment" and not is_bad:
             if not (line := self._environments()).endswith(")"):
                 self.say(line)
             return
-        if not (is_bad or job.kind in _WITH_LINE):
+        framework = job.software.partition("@")[0]
+        is_said = outcome.status == "unsupported" and framework in self._lacking
+        if is_said or not (is_bad or job.kind in _WITH_LINE):
             return
-        lines = [status_lines.result(self.clock(), job.title, outcome)]
+        if outcome.status == "unsupported":
+            self._lacking.add(framework)
+        repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
+        lines = [status_lines.result(self.clock(), job.label, outcome, repeats)]
         lines += end_of_log(Path(job.log)) if is_bad and job.log else []
         self._screen.say("\n".join(lines))
 

@@ -25,7 +25,7 @@ from ...tables import view
 from ...tables.columns import Row as Values
 from ...tables.declared.speedups import WEAK
 from ...tables.results import CaseResults
-from ...tables.table import Inputs, Overview, tables_in
+from ...tables.table import Inputs, tables_in
 
 PUBLISHED_NAME = "published.csv"
 #: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
@@ -76,7 +76,7 @@ _SHOWN = tuple(
     in {"place", "column", "framework", "nodes", "devices_per_node", "quantity", "printed",
         "recomputed", "agrees", "note"}
 )  # fmt: skip
-TABLE = replace(_TABLE, overview=Overview(_SHOWN, _ranked), lead=_counted)
+TABLE = replace(_TABLE, overview=lambda rows: (_SHOWN, [*_ranked(rows)]), lead=_counted)
 
 
 def half_unit(printed: str) -> float | None:

@@ -14,7 +14,6 @@ from matplotlib.ticker import NullLocator
 
 from ...cases.conditions import CONDITIONS
 from ...cases.names import topology_of
-from ...tables.declared.speedups import ScalingKind
 from ...tables.formatting import number
 from .. import line_charts
 from ..parts import Parts
@@ -39,11 +38,13 @@ MAX_LINES = 10
 ScalingLine = line_charts.ChartLine[Any]
 
 
-def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
+def panels(table: pd.DataFrame, look: Look, title: str) -> list[Plot]:
     """Return a plot per model, mode and precision.
 
-    Each setting with a speed-up on several numbers of devices is a line. ``table``: of this kind of
-    scaling."""
+    Each setting with a speed-up on several numbers of devices is a line. ``title``: the kind of
+    scaling, a colon, and what stays equal when devices are added."""
+    batch = "total_batch" if "total_batch" in table else "batch_per_device"
+    name, _, same = title.partition(": ")
     found: dict[tuple[str, str, str], dict[tuple[Any, ...], list[Any]]] = defaultdict(dict)
     without: Counter[tuple[str, str, str]] = Counter()
     for row in rows_of(table):
@@ -54,7 +55,7 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
         line = (row.framework, row.framework_version, row.source, row.compiler)
         # Text, because missing values have no order.
         conditions = (str(getattr(row, name)) for name in CONDITIONS)
-        key = (*line, *conditions, getattr(row, kind.batch))
+        key = (*line, *conditions, getattr(row, batch))
         found[panel].setdefault(key, []).append(row)
     full = {
         panel: {key: rows for key, rows in lines.items() if len({r.devices for r in rows}) > 1}
@@ -64,7 +65,7 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
     drawn = []
     for panel in sorted(full, key=training_first)[:MAX_PANELS]:
         lines = full[panel]
-        label = labels([rows[0]._asdict() for rows in lines.values()], kind.batch)
+        label = labels([rows[0]._asdict() for rows in lines.values()], batch)
         chosen = spread(sorted(lines), lambda key: key[0], MAX_LINES)
         made = [
             ScalingLine(
@@ -78,11 +79,11 @@ def panels(table: pd.DataFrame, look: Look, kind: ScalingKind) -> list[Plot]:
         drawn.append(
             Plot(
                 title=", ".join(panel),
-                svg=_draw(made, look, kind),
-                description=f"{kind.name} of {', '.join(panel)}: efficiency of "
-                f" {len(made)} settings, with {kind.same}. The numbers stand in the "
+                svg=_draw(made, look, title),
+                description=f"{name} of {', '.join(panel)}: efficiency of "
+                f" {len(made)} settings, with {same}. The numbers stand in the "
                 "table below.",
-                caption=f"{kind.title}. Grey is the ideal, a bar the 95 % interval; a point "
+                caption=f"{title}. Grey is the ideal, a bar the 95 % interval; a point "
                 "without one has none, for too few repeats. Each number of devices is on the "
                 "fewest nodes. A slow single device makes a speed-up look good: read it beside "
                 "the throughput. "
@@ -100,8 +101,9 @@ def _on_fewest_nodes(rows: Sequence[Any]) -> list[Any]:
     return [next(same) for _, same in groupby(ordered, lambda row: row.devices)]
 
 
-def _draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup:
+def _draw(lines: Sequence[ScalingLine], look: Look, title: str) -> Markup:
     """Return the efficiency by number of devices as SVG, with the ideal."""
+    name, _, same = title.partition(": ")
     devices = sorted({row.devices for line in lines for row in line.points} | {1})
 
     def one(axes: Axes, line: ScalingLine, style: line_charts.Style, parts: Parts) -> None:
@@ -128,9 +130,9 @@ def _draw(lines: Sequence[ScalingLine], look: Look, kind: ScalingKind) -> Markup
         axes.set_xscale("log", base=2)
         axes.set_xticks(devices, [str(count) for count in devices])
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.set_xlabel(f"devices, {kind.same}")
+        axes.set_xlabel(f"devices, {same}")
         axes.set_ylabel("efficiency, % of ideal")
-        axes.set_title(kind.name, loc="left", fontsize=FONT, color=INK)
+        axes.set_title(name, loc="left", fontsize=FONT, color=INK)
         axes.set_ylim(0, max(105.0, axes.get_ylim()[1]))
 
     return line_charts.draw(lines, look, one, finish)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from typing import Any
 
 import pandas as pd
-from core.case import Case
 
 from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
 from ...records.run import Run
@@ -54,9 +52,7 @@ def curves(result: CaseResult) -> list[LearningCurve]:
 def rows(inputs: Inputs) -> pd.DataFrame:
     """Return a row per case."""
     found = results(inputs)
-    recipes = _recipes([result.case for result in found])
-    cells = [{**recipe, **_cells(result)} for result, recipe in zip(found, recipes, strict=True)]
-    return with_cells(case_frame(found), cells)
+    return with_cells(case_frame(found), [{**_recipe(one), **_cells(one)} for one in found])
 
 
 def _cells(result: CaseResult) -> Row:
@@ -111,29 +107,16 @@ def _mean_interval(scores: Sequence[float]) -> tuple[float, float] | None:
     return found and (max(found[0], 0.0), min(found[1], 1.0))
 
 
-def _recipes(cases: Sequence[Case]) -> list[Row]:
-    """Return the settings of the trainings, which are all cases of a table.
-
-    Paths are shortened to their ends where these are distinct."""
-    given = [dict(case.parameters) for case in cases]
-    starts = {NO_FILE: SCRATCH} | _short_names(one.get("start", NO_FILE) for one in given)
-    folders = {NO_FILE: ""} | _short_names(one.get("data", NO_FILE) for one in given)
-    made: list[Row] = []
-    for one in given:
-        row: dict[str, Any] = {name: str(one.get(name, "")) for name in _TEXTS}
-        for name, nothing in _NUMBERS.items():
-            row[name] = None if one.get(name) == nothing else one.get(name)
-        row["start"] = starts[one.get("start", NO_FILE)]
-        row["data_folder"] = folders[one.get("data", NO_FILE)]
-        made.append(row)
-    return made
-
-
-def _short_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return the last part of each path, or the whole path where others end likewise."""
-    ends = {path: PurePath(path).name for path in paths if path != NO_FILE}
-    counts = Counter(ends.values())
-    return {path: end if counts[end] == 1 else path for path, end in ends.items()}
+def _recipe(result: CaseResult) -> Row:
+    """Return the settings of a training."""
+    given = dict(result.case.parameters)
+    row: dict[str, Any] = {name: str(given.get(name, "")) for name in _TEXTS}
+    for name, nothing in _NUMBERS.items():
+        row[name] = None if given.get(name) == nothing else given.get(name)
+    start, data = (given.get(name, NO_FILE) for name in ("start", "data"))
+    row["start"] = SCRATCH if start == NO_FILE else PurePath(start).name
+    row["data_folder"] = "" if data == NO_FILE else PurePath(data).name
+    return row
 
 
 CONVERGE = declared_table("converge", rows)

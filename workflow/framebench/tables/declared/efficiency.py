@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import pandas as pd
-
 from ...config.catalog import forward_multiply_adds
 from ...records.device_peaks import PeakFlops
 from ...records.run import Run
-from .. import view
 from ..columns import Row
 from ..results import CaseResult, over_runs
 from ..roofs import datasheet_tflops
-from ..table import Inputs, Table, declared_table
+from ..table import Inputs, declared_table
 
 #: Highest plausible MFU, because a model does not consist of large matmuls only. A higher MFU means
 #: that the peak was measured too low.
@@ -26,8 +23,6 @@ HIGHEST_MFU = 0.95
 DOUBTED = "peak"
 #: Reason of a missing figure.
 UNKNOWN_OPERATIONS = "the operations of this model, or of this sequence length, are not known"
-#: Fraction of the best peak below which a framework's matmul library is called slow.
-SLOW = 0.5
 
 
 def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> float | None:
@@ -99,28 +94,6 @@ def _reason(result: CaseResult, operations: float | None, peak: PeakFlops | None
     if operations is None:
         return UNKNOWN_OPERATIONS
     return "" if peak else f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
-
-
-def has_slow_library(inputs: Inputs, result: CaseResult) -> bool:
-    """Return whether the framework's peak on a device of a case is below SLOW of the best."""
-    run = result.runs[0]
-    own, best = inputs.peaks.for_run(run, run.case.framework), inputs.peaks.for_run(run)
-    share = _part(own.tflops if own else None, best)
-    return result.case.is_step and share is not None and share < SLOW
-
-
-def slow_libraries(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
-    """Return a sentence per framework, precision and device whose peak is below SLOW of the
-    best."""
-    sentences = []
-    for row in view.rows_of(tables, EFFICIENCY):
-        if (row["own_peak_share"] or 1) >= SLOW or row["devices_per_node"] > 1:
-            continue
-        own, best = (f"{row[name]:.3g}" for name in ("own_peak_tflops", "peak_tflops"))
-        text = f"{row['framework']} has a slow matmul library here: {own} TFLOP/s "
-        text += f"{row['precision']}, {row['peak_by'].partition(' ')[0]} {best}"
-        sentences.append(text)
-    return [*dict.fromkeys(sentences)]
 
 
 EFFICIENCY = declared_table(

@@ -17,6 +17,7 @@ from ..columns import COLUMNS, OWN, Row, interval_cells
 from ..contests import ON_MACHINE, Contest
 from ..ratios import Sides, possible, set_verdicts
 from ..results import CaseResult, flags_of
+from ..setting_answers import exclusions
 from ..table import Fields, Inputs, declared_table
 
 #: How certain a lead is: its order and size, its order alone, or neither.
@@ -284,7 +285,7 @@ def _figures(contest: Contest, count: int) -> dict[str, Any]:
         "tried": len(contest.entrants) + len(contest.without),
         "missing": ", ".join(contest.missing),
         "reason": _incomparable(contest),
-        "excluded": contests.exclusions(contest.results),
+        "excluded": exclusions(contest.results),
         "other_batch": contest.other_batch,
         "flags": flags_of(first, second),
     }  # fmt: skip

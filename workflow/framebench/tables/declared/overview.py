@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from core.case import Case
@@ -11,11 +11,11 @@ from ...cases.names import topology
 from ...config import catalog
 from ...records.fields import curves
 from .. import contests, measured
-from ..columns import Row
+from ..columns import PRINTED, TEXT, Column, Row
 from ..contests import ON_MACHINE
 from ..formatting import DASH, Cell, own_parameters
-from ..results import UNCOMPILED, CaseResult, flags_of
-from ..table import Crosstab, Inputs, declared_table
+from ..results import UNCOMPILED, CaseResult, flags_of, fraction_of_best
+from ..table import Inputs, declared_table
 
 DEFAULT, COMPILED = "default", "compiled"
 #: Modes with training.
@@ -50,13 +50,11 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
 
 def _part(result: CaseResult, best: CaseResult | None) -> float | None:
-    """Return a figure over the best one, or its inverse where less is better."""
+    """Return a figure as fraction of the best one."""
     value, of = result.compared, best and best.compared
     if value is None or not of:
         return None
-    if result.better == "higher":
-        return value / of
-    return of / value if value else None
+    return fraction_of_best(value, of, result.better) or None
 
 
 def compilation(case: Case) -> str:
@@ -66,8 +64,9 @@ def compilation(case: Case) -> str:
     return DEFAULT if case.compiler in ("", UNCOMPILED, usual) else COMPILED
 
 
-def crosstab(rows: Sequence[Row]) -> Crosstab:
-    """Return the settings of each model and mode down, frameworks across.
+def crosstab(rows: Sequence[Row]) -> tuple[list[Column], list[Row]]:
+    """Return the settings of each model and mode down, frameworks across: those with most figures
+    first.
 
     Of several cases of a framework at a setting, the one nearest to the best is shown."""
     parameters_of = own_parameters(rows)
@@ -75,25 +74,31 @@ def crosstab(rows: Sequence[Row]) -> Crosstab:
     for row in rows:
         title = ", ".join(filter(None, [row["model"], row["mode"], parameters_of(row)]))
         measured_rows[f"{title} ({row['unit']})"].append(row)
-    settings: list[tuple[str, str, Row]] = []
-    cells: dict[tuple[str, str, str], Row] = {}
+    settings: dict[tuple[str, str], dict[str, Row]] = defaultdict(dict)
     for title, some in measured_rows.items():
         name = _settings(some)
-        first: dict[str, Row] = {}
         for row in some:
-            first.setdefault(name(row), row)
-            cell = (row["framework"], title, name(row))
-            if (row["part_of_best"] or 0) > (cells.setdefault(cell, row)["part_of_best"] or 0):
-                cells[cell] = row
-        settings += [(title, setting, row) for setting, row in first.items()]
-    return Crosstab(
-        settings,
-        {
-            framework or measured.NO_FRAMEWORK: [
-                _cell(cells.get((framework, title, setting))) for title, setting, _ in settings
-            ]
-            for framework in sorted({row["framework"] for row in rows})
-        },
+            best = settings[title, name(row)]
+            known = best.setdefault(row["framework"], row)
+            if (row["part_of_best"] or 0) > (known["part_of_best"] or 0):
+                best[row["framework"]] = row
+    figures = Counter(row["framework"] for row in rows if row["median"] is not None)
+    names = sorted({row["framework"] for row in rows}, key=lambda name: (-figures[name], name))
+    titles = {name: name or measured.NO_FRAMEWORK for name in names}
+    return (
+        [
+            *(Column(title, TEXT, "") for title in ("measured", "setting")),
+            *(Column(title, TEXT, "", title=title, form=PRINTED) for title in titles.values()),
+        ],
+        [
+            {
+                **next(iter(best.values())),
+                "measured": title,
+                "setting": setting,
+                **{titles[name]: _cell(best.get(name)) for name in names},
+            }
+            for (title, setting), best in settings.items()
+        ],
     )
 
 
@@ -118,5 +123,5 @@ def _cell(row: Row | None) -> Cell:
     return Cell(f"{row['median']:.4g}{part}", "number", flags=row["flags"])
 
 
-OVERVIEW = declared_table("overview", rows, crosstab=crosstab)
+OVERVIEW = declared_table("overview", rows, overview=crosstab)
 TABLES = (OVERVIEW,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
@@ -11,23 +12,17 @@ from ...cases.names import topology
 from ...records.fields.flags import OWN
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
-from .. import contests, formatting, view
+from .. import formatting, view
 from ..columns import Row
 from ..results import UNCOMPILED, CaseResult
+from ..setting_answers import exclusion
 from ..table import Inputs, Table, declared_table
-from .efficiency import EFFICIENCY
-from .roofline import ROOFLINE
 from .steps import step_times
 from .summary import LARGEST, tokens_per_second
 
 #: Outcome of the verification, by the flag of an excluded figure.
 _OUTCOMES = {flag: outcome for outcome, flag in EXCLUDING.items()}
 _PERCENTILES = ("p50_ms", "p90_ms", "p99_ms")
-#: Columns of other tables that sentences take, by table.
-_FURTHER = {
-    EFFICIENCY: ["mfu", "tflops_per_device", "peak_tflops"],
-    ROOFLINE: ["reached", "lower_roof"],
-}
 #: Axes that distinguish combinations, besides batch and devices.
 _TRIED = ("precision", "compiler", "suite_variant")
 
@@ -44,23 +39,22 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
     outcome = UNVERIFIED if UNVERIFIED in result.flags else PASSED
     return {
         "verification": _OUTCOMES.get(result.standing, outcome) if result.ok else "",
-        "excluded": contests.exclusion(result) if result.excluded else "",
+        "excluded": exclusion(result) if result.excluded else "",
         **{name: timed[name] for name in _PERCENTILES},
         "tokens_per_second": tokens_per_second(result),
     }
 
 
 def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
-    """Return sentences on each own model: the best combination, the gain of the batch, the limits
-    of its speed, and the largest batch."""
-    combinations = _combinations(tables)
-    if combinations is None:
-        return []
-    names = {*combinations["model"]}
+    """Return what was found about each own model: the best combination, what the batch brings, and
+    the largest batch."""
+    combinations: dict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in view.rows_of(tables, OWN_MODEL):
+        combinations[row["model"], row["mode"]].append(row)
+    names = {model for model, _ in combinations}
     said = []
-    for (model, mode), frame in combinations.groupby(["model", "mode"], sort=False):
-        usable = [row for row in view.records(frame)
-                  if row["throughput_median"] and not row["excluded"]]  # fmt: skip
+    for (model, mode), rows in combinations.items():
+        usable = [row for row in rows if row["throughput_median"] and not row["excluded"]]
         about = f"{model}, {mode}" if len(names) > 1 else mode
         found = _about(usable) if usable else [_NONE]
         said += [f"{about}: {text}" for text in found]
@@ -72,17 +66,6 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
 
 
 _NONE = "best: none, as no combination that runs passes verification"
-
-
-def _combinations(tables: Mapping[Table, pd.DataFrame]) -> pd.DataFrame | None:
-    """Return the rows of own models with further columns of other tables; None without any."""
-    if OWN_MODEL not in tables:
-        return None
-    frame = tables[OWN_MODEL]
-    for table, names in _FURTHER.items():
-        if table in tables:
-            frame = frame.merge(tables[table][[*KEYS, *names]], "left", [*KEYS])
-    return frame
 
 
 def _about(rows: Sequence[Row]) -> Iterator[str]:
@@ -112,14 +95,6 @@ def _about(rows: Sequence[Row]) -> Iterator[str]:
         ratio = best["throughput_median"] / least["throughput_median"]
         batches = f"batch {best['batch_per_device']} over {least['batch_per_device']}"
         yield f"{batches}: {ratio:.2f}x samples/s"
-    if best.get("mfu"):
-        yield (
-            f"{_percent(best['mfu'])} of the peak of a device "
-            f"({best['tflops_per_device']:.3g} of {best['peak_tflops']:.3g} TFLOP/s)"
-        )
-    if best.get("reached"):
-        limit = best["lower_roof"]
-        yield f"{_percent(best['reached'])} of the roofline of this machine, limited by {limit}"
 
 
 def _combination(row: Row, among: Sequence[Row]) -> str:
@@ -135,12 +110,6 @@ def _combination(row: Row, among: Sequence[Row]) -> str:
             no_compiler = name == "compiler" and row[name] == UNCOMPILED
             parts.append("no compiler" if no_compiler else str(row[name]))
     return " ".join(parts)
-
-
-def _percent(fraction: float) -> str:
-    if fraction < 0.0001:
-        return "less than 0.01%"
-    return f"{fraction:.0%}" if fraction >= 0.1 else f"{100 * fraction:.2g}%"
 
 
 OWN_MODEL = declared_table("own_model", rows)

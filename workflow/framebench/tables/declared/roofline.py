@@ -11,8 +11,7 @@ parameter; gradients of c bytes; n parameters outside lookup tables.
    matmuls: c n bytes.
 
 Activations, inputs and other traffic do not count, because no model config tells how much of it
-leaves the caches. Real traffic is higher, unless a cache keeps data from one step to the next;
-``held`` allows to check that."""
+leaves the caches. Real traffic is higher, unless a cache keeps data from one step to the next."""
 
 from __future__ import annotations
 
@@ -24,10 +23,9 @@ from core import precisions
 from core.parallelism import DATA
 
 from ...records.run import Run
-from .. import formatting, roofs
+from .. import roofs
 from ..columns import Row
 from ..results import CaseResult, flags_of
-from ..roofs import Roof
 from ..table import Inputs, declared_table
 from .efficiency import (
     DOUBTED,
@@ -38,13 +36,8 @@ from .efficiency import (
 )
 
 COMPUTE, MEMORY = "compute", "memory"
-#: Flag for a memory roof that may not be a bound.
+#: Flag for a memory roof that is no bound.
 LOW = "roof"
-#: Benchmark of memory bandwidth by accelerator.
-_MEASURE = {
-    "cpu": "kind memory",
-    "cuda": f"kind elementwise with elements {roofs.MEMORY['cuda'].least}",
-}
 
 
 def rows(inputs: Inputs) -> pd.DataFrame:
@@ -60,14 +53,13 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
     2. bound: lower one of peak and bandwidth x intensity.
     3. reached: FLOP/s of a device / bound."""
     run = (result.ok or result.runs)[0]  # all runs share model, precision and device
-    moved = traffic_of_step(run, inputs.models)
+    moved, unknown = traffic_of_step(run, inputs.models)
     operations = operations_per_sample(run, inputs.models)
     attained = tflops_per_device(result, operations)
     compute, memory = roofs.compute_roof(inputs, run), roofs.memory_roof(inputs, run)
     intensity = None
-    if operations is not None and moved.moved:
-        samples = run.case.samples_of_replica
-        intensity = operations * samples / moved.moved
+    if operations is not None and moved:
+        intensity = operations * run.case.samples_of_replica / moved
     bound, limit = None, ""
     if intensity is not None and compute and memory:
         under_memory = intensity * memory.value / 1000
@@ -79,18 +71,18 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
         flags |= {*flags_of(compute.result, memory.result).split()}
         if attained > HIGHEST_MFU * compute.value:
             flags.add(DOUBTED)
-        stays = (moved.held or 0) <= (memory.last_cache or -1)
-        if limit == MEMORY and (stays or reached > 1):
+        if limit == MEMORY and reached > 1:
             flags.add(LOW)
-    reason = "" if compute and memory else _no_roof(result, memory)
-    if operations is None:
-        reason = UNKNOWN_OPERATIONS
-    elif moved.moved is None:
-        reason = moved.reason
+    reason = unknown
     if result.throughput is None:
         reason = f"{result.status}: {result.reason}"
+    elif operations is None:
+        reason = UNKNOWN_OPERATIONS
+    elif not (compute and memory) and not reason:
+        lacking = f"peak in {run.case.precision}" if memory else "memory bandwidth"
+        reason = f"no {lacking} was measured on as many such devices (docs/micro-benchmarks.md)"
     return {
-        "bytes_moved": moved.moved,
+        "bytes_moved": moved,
         "intensity": intensity,
         "tflops_per_device": attained,
         "compute_roof_tflops": compute and compute.value,
@@ -106,18 +98,6 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
     }
 
 
-def _no_roof(result: CaseResult, memory: Roof | None) -> str:
-    """Return which roof was not measured, and what measures it."""
-    case, where = result.case, result.conditions
-    own, count = where.cores_per_device, case.devices_per_node
-    devices = formatting.counted(count, "device")
-    devices += f" of {formatting.counted(own, 'core')}" if own else ""
-    if memory:
-        return f"no peak of {devices} in {case.precision}: kind peak_flops or matmul on as many"
-    how = _MEASURE.get(where.accelerator, "nothing measures it")
-    return f"no bandwidth of the memory of {devices}: {how}, devices_per_node {count}"
-
-
 # ---- traffic ------------------------------------------------------------------------------------
 
 #: Values per parameter that an optimizer keeps.
@@ -125,13 +105,9 @@ STATE = {"sgd": 1, "adamw": 2, "lamb": 2}
 
 
 class Traffic(NamedTuple):
-    """Memory traffic of a step on each device.
-
-    ``moved``: bytes to and from memory; ``held``: bytes of the data moved. None if unknown;
-    ``reason`` says why."""
+    """Bytes to and from the memory of each device in a step; None if unknown, for a reason."""
 
     moved: float | None
-    held: float | None
     reason: str = ""
 
 
@@ -143,21 +119,18 @@ def traffic_of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffi
     case, work = run.case, run.sample_work
     stored, computed = _bytes_of(case.precision)
     if stored is None or computed is None:
-        return _unknown(f"the dtype of parameters in {case.precision} is unknown")
+        return Traffic(None, f"the dtype of parameters in {case.precision} is unknown")
     if work:
         if case.mode == "train":
-            return _moved(stored * work.parameters)
+            return Traffic(2.0 * stored * work.parameters)
         if not work.read_parameters:
-            return _unknown("the model has no parameters")
-        return _read(computed * work.read_parameters)
+            return Traffic(None, "the model has no parameters")
+        return Traffic(float(computed * work.read_parameters))
     model_config = models.get(case.model)
     if model_config is None or "trainable_parameters" not in model_config:
-        return _unknown("the parameters of this model are not known")
+        return Traffic(None, "the parameters of this model are not known")
     if case.parallelism != DATA:
-        shared = case.parallelism
-        return _unknown(
-            f"with {shared} devices share the parameters: the bytes that each moves are unknown"
-        )
+        return Traffic(None, f"with {case.parallelism} devices share the parameters")
     hyper = model_config["hyperparameters"]
     count = int(model_config["trainable_parameters"])
     # Parameters in rows of tables that a step does not look up. If logits use the token table, all
@@ -166,27 +139,14 @@ def traffic_of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffi
     outside = count - int(rows * hyper.get("hidden", 0))
     if case.mode != "train":
         if "per_sample_in_training" in model_config["forward_multiply_adds"]:
-            return _unknown("the number of parameters that only training reads is unknown")
-        return _read(computed * outside)
+            return Traffic(None, "the number of parameters that only training reads is unknown")
+        return Traffic(float(computed * outside))
     kept = STATE.get(str(hyper.get("optimizer")))
     if kept is None:
-        return _unknown("the number of values that the optimizer keeps per parameter is unknown")
+        return Traffic(None, "the values that the optimizer keeps per parameter are unknown")
     if hyper["optimizer"] == "sgd" and not hyper.get("momentum"):
         kept = 0
-    return _moved(stored * (1 + kept) * count + computed * outside)
-
-
-def _read(held: float) -> Traffic:
-    return Traffic(float(held), float(held))
-
-
-def _moved(held: float) -> Traffic:
-    """Return the traffic of data that are read and written."""
-    return Traffic(2.0 * held, float(held))
-
-
-def _unknown(reason: str) -> Traffic:
-    return Traffic(None, None, reason)
+    return Traffic(2.0 * (stored * (1 + kept) * count + computed * outside))
 
 
 def _bytes_of(name: str) -> tuple[int | None, int | None]:

@@ -6,8 +6,7 @@ The two kinds of scaling are never mixed in a table or a plot."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -125,40 +124,6 @@ def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
 # ---- scaling ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ScalingKind:
-    """Weak or strong scaling.
-
-    ``same``: quantity that stays equal when devices are added; ``batch``: its column."""
-
-    name: str
-    same: str
-    batch: str
-
-    @property
-    def title(self) -> str:
-        return f"{self.name}: {self.same}"
-
-
-#: Kind of scaling by name of the table.
-KINDS = {
-    "weak_scaling": ScalingKind("Weak scaling", "the same batch per device", "batch_per_device"),
-    "strong_scaling": ScalingKind("Strong scaling", "the same total batch", "total_batch"),
-}
-
-SHARED_HARDWARE = (
-    "Devices of a processor share its caches, its memory and its clock: what these cost stands in "
-    "the efficiency too, and reads as if it were the framework's communication. The benchmark "
-    "`independent`, which trains on as many devices without communication, shows that part."
-)
-
-
-def shared_hardware(rows: Sequence[Row]) -> Iterator[str]:
-    """Yield a caveat if several devices are cores of one processor."""
-    if any(row["accelerator"] == "cpu" and row["devices_per_node"] > 1 for row in rows):
-        yield SHARED_HARDWARE
-
-
 def weak(inputs: Inputs) -> pd.DataFrame:
     """Return the data-parallel cases, relative to one device with equal batch per device."""
     is_parallel = [result.case.replicas == result.case.devices for result in inputs.results]
@@ -169,34 +134,25 @@ def weak(inputs: Inputs) -> pd.DataFrame:
 def strong(inputs: Inputs) -> pd.DataFrame:
     """Return the cases of strong-scaling series, relative to one device.
 
-    1. Cases that would have the same one-device baseline, with their total batch in as many
-       micro-steps, form a group.
-    2. A group is a series if its cases have different numbers of devices.
-    3. Without a measured baseline, it is a series only if one of its cases lacks a weak-scaling
-       baseline too: in a grid of batches and devices, equal total batches occur by chance. The rows
-       then say what is missing."""
-    groups: dict[Key, list[int]] = defaultdict(list)
-    for number, result in enumerate(inputs.results):
-        groups[_base_of_total(result.key)].append(number)
-    series: list[tuple[Any, ...]] = []
-    for base, numbers in groups.items():
-        keys = [inputs.results[number].key for number in numbers]
-        lacks_weak = any(key.on_one not in inputs.cases for key in keys)
-        if len({key.case.devices for key in keys}) > 1 and (base in inputs.cases or lacks_weak):
-            total = base.case.samples_per_step
-            series += [
-                (base.order, key.case.devices, key.case.nodes, number, total)
-                for number, key in zip(numbers, keys, strict=True)
-            ]
-    series.sort()
-    totals = [total for *_, total in series]
-    table = inputs.frame.loc[[number for *_, number, _ in series]].assign(total_batch=totals)
+    Cases with the same one-device baseline, with their total batch in as many micro-steps, form a
+    series if the baseline was run and they have different numbers of devices."""
+    bases = [_base_of_total(result.key) for result in inputs.results]
+    devices: dict[Key, set[int]] = defaultdict(set)
+    for base, result in zip(bases, inputs.results, strict=True):
+        devices[base].add(result.case.devices)
 
-    def baseline(result: CaseResult) -> CaseBaseline:
-        at = f" with total batch {result.case.samples_per_step}"
-        return CaseBaseline(_base_of_total(result.key), "1n1g", at)
+    def place(number: int) -> tuple[Any, ...]:
+        case = inputs.results[number].case
+        return (bases[number].order, case.devices, case.nodes)
 
-    return _efficiencies(table, inputs, baseline)
+    numbers = [number for number, base in enumerate(bases)
+               if base in inputs.cases and len(devices[base]) > 1]  # fmt: skip
+    numbers.sort(key=place)
+    totals = [bases[number].case.samples_per_step for number in numbers]
+    table = inputs.frame.loc[numbers].assign(total_batch=totals)
+    return _efficiencies(
+        table, inputs, lambda result: CaseBaseline(_base_of_total(result.key), "1n1g")
+    )
 
 
 def _base_of_total(key: Key) -> Key:
@@ -253,6 +209,6 @@ COMPILERS = declared_table(
     compiler_speedups,
     behind=lambda row: [(str(name), {"compiler": name}) for name in (UNCOMPILED, row["compiler"])],
 )
-WEAK = declared_table("weak_scaling", weak, lead=shared_hardware)
-STRONG = declared_table("strong_scaling", strong, lead=shared_hardware)
+WEAK = declared_table("weak_scaling", weak)
+STRONG = declared_table("strong_scaling", strong)
 TABLES = (PRECISIONS, COMPILERS, WEAK, STRONG)

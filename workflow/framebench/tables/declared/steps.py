@@ -4,7 +4,7 @@ A step is one batch on every device."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...statistics import descriptive
@@ -90,13 +90,11 @@ def _pipeline(case: CaseResult) -> Row | None:
     if not any(run.input_pipeline for run in case.ok):
         return None
 
-    def pipeline_value(
-        name: str, reduce: Callable[[Sequence[Any]], Any] = descriptive.median
-    ) -> Any:
-        return over_runs(lambda run: getattr(run.input_pipeline, name, None), reduce)(case)
+    def median(name: str) -> Any:
+        return over_runs(lambda run: getattr(run.input_pipeline, name, None))(case)
 
     total = over_runs(lambda run: run.throughput if run.input_pipeline else None)(case)
-    compute, loader, wait, copy = map(pipeline_value, ("compute", "loader", "wait", "copy"))
+    compute, loader, wait, copy = map(median, ("compute", "loader", "wait", "copy"))
     return {
         "total_throughput": total,
         "compute_throughput": compute,
@@ -105,7 +103,9 @@ def _pipeline(case: CaseResult) -> Row | None:
         "wait_ms": 1e3 * wait,
         "copy_ms": 1e3 * copy,
         "of_compute": total / compute,
-        "skipped_images": pipeline_value("skipped", max),
+        "skipped_images": over_runs(lambda run: getattr(run.input_pipeline, "skipped", None), max)(
+            case
+        ),
     }
 
 

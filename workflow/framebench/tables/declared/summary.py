@@ -4,8 +4,7 @@ searches for the largest batch."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ...cases.conditions import Key
 from ...config.statuses import FOR_PEOPLE
@@ -18,6 +17,14 @@ from ..table import Inputs, declared_table
 
 #: Target width of the interval for ``repeats_needed``, end to end, as a fraction of the median.
 WIDTH = 0.01
+
+
+#: Memory of an attempt of a search: key by column.
+_MEMORY = {
+    "device_memory_gib": "peak_device_memory_bytes",
+    "host_memory_gib": "peak_host_memory_bytes",
+    "memory_limit_gib": "memory_limit_bytes",
+}
 
 
 def _cells(result: CaseResult) -> Row:
@@ -67,22 +74,10 @@ def searched(inputs: Inputs) -> Iterator[Row]:
             "status": result.status,
             "reason": result.reason,
             "attempts": len(attempts),
-            **_memory(last),
+            **{column: last[key] and last[key] / 2**30 for column, key in _MEMORY.items()},
             "multiple_of": parameters["multiple_of"],
             "at_most": parameters["at_most"],
         }
-
-
-def _memory(attempt: Mapping[str, Any]) -> dict[str, float | None]:
-    def gibibytes(key: str) -> float | None:
-        value: float | None = attempt[key]
-        return value and value / 2**30
-
-    return {
-        "device_memory_gib": gibibytes("peak_device_memory_bytes"),
-        "host_memory_gib": gibibytes("peak_host_memory_bytes"),
-        "memory_limit_gib": gibibytes("memory_limit_bytes"),
-    }
 
 
 SUMMARY = declared_table("summary", lambda inputs: inputs.cases_with(_cells))

@@ -19,7 +19,7 @@ from ...records.verifications import (
     latest,
 )
 from ..columns import GROUPS, Row
-from ..table import Inputs, declared_table
+from ..table import Inputs, Table, declared_table
 
 #: Columns of a verified case.
 _SUBJECT = (
@@ -116,5 +116,7 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
     return "\n".join(lines)
 
 
-VERIFICATION = declared_table("verification", rows, overview)
+VERIFICATION: Table = declared_table(
+    "verification", rows, overview=lambda rows: (VERIFICATION.shown, [*overview(rows)])
+)
 TABLES = (VERIFICATION,)
