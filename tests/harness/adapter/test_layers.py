@@ -110,7 +110,7 @@ def test_a_model_without_either_is_unsupported(toy: Bench, kind: str, reason: st
 @pytest.mark.parametrize("wrong", [np.zeros(4), np.full(4, np.nan), np.array([1.0, 1, 1, 1.1])])
 def test_what_is_no_rounding_is_found(wrong: Any) -> None:
     assert results.check(np.ones(4), np.ones(4), "float32", "it") == 0
-    with pytest.raises(Mismatch, match="4 elements of it are"):
+    with pytest.raises(Mismatch, match="4 elements of it have"):
         results.check(wrong, np.ones(4), "float32", "it")
 
 
