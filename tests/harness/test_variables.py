@@ -10,6 +10,7 @@ import pytest
 from harness import variables
 from harness.processes.launch import common_environment
 from harness.provenance import environment
+from harness.request import command_line
 
 from ..bench import Bench
 
@@ -59,6 +60,12 @@ def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
     proxies = split("https_proxy=http://x", "NO_PROXY=y")
     assert variables.passed_on(proxies, ["venv", variables.OWN_MODEL]) == proxies
     assert variables.passed_on(split("PYTHONOPTIMIZE=2"), ["container"]) == {}
+
+
+def test_the_command_that_repeats_a_run_has_its_variables(toy: Bench) -> None:
+    asked = command_line.parse([*toy.command(variable="OMP_STACKSIZE=16M")[2:]])
+    repeated = command_line.repeating(asked, "python", "x")
+    assert repeated[-2:] == ["--variable", "OMP_STACKSIZE=16M"]
 
 
 def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:

@@ -99,7 +99,7 @@ def test_an_adaptive_pool_to_the_size_that_is_there_is_left_out() -> None:
 
 def test_what_cannot_be_is_refused_by_the_name_of_its_layer() -> None:
     convolution = {"op": "convolution", "name": "here", "channels": 4, "kernel": 3}
-    with pytest.raises(ValueError, match="here: 3 or 4 channels in 2 groups"):
+    with pytest.raises(ValueError, match="here: 3 or 4 channels cannot be divided into 2 groups"):
         layers({**convolution, "groups": 2})
     with pytest.raises(ValueError, match="here: the images are too small"):
         layers({**convolution, "kernel": 9, "padding": 0})

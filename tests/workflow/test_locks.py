@@ -40,7 +40,7 @@ def test_a_call_on_this_machine_waits_for_a_job_that_still_measures(
     running, asked = tmp_path / "running", tmp_path / "asked"
     squeue = tmp_path / "bin" / "squeue"
     squeue.parent.mkdir()
-    squeue.write_text(f'#!/bin/sh\necho "$*" > {asked}\ntest ! -e {running} || echo "7|RUNNING"\n')
+    squeue.write_text(f'#!/bin/sh\ntest ! -e {running} || echo "7|RUNNING"\necho "$*" > {asked}\n')
     squeue.chmod(0o755)
     running.touch()
     call = held.start(*arguments, PATH=f"{squeue.parent}{os.pathsep}{os.environ['PATH']}")

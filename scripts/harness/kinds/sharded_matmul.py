@@ -99,7 +99,5 @@ def share_of(shape: MatmulShape, sharded: str, rank: int, ranks: int) -> slice:
     """Return the slice of k, or of n, that ``rank`` has. Raises Unsupported for unequal parts."""
     name, extent = ("k", shape.k) if sharded == INNER else ("n", shape.n)
     if extent % ranks:
-        raise Unsupported(
-            f"{ranks} ranks cannot have equal parts of the {extent} {name} of {shape}"
-        )
+        raise Unsupported(f"{ranks} ranks cannot have equal parts of {shape}: {name} is {extent}")
     return slice(rank * extent // ranks, (rank + 1) * extent // ranks)

@@ -67,7 +67,7 @@ def errors_of(generator: Any, exact: Any = LOGITS) -> Errors:
 
 
 def test_the_same_text_has_no_error() -> None:
-    assert errors_of(Generator(LOGITS)) == (0, 0, 0, 0, "12 of 12 are the reference's")
+    assert errors_of(Generator(LOGITS)) == (0, 0, 0, 0, "12 of 12 tokens are the reference's")
 
 
 def test_rounding_may_choose_another_token_and_what_follows_it() -> None:
@@ -77,7 +77,7 @@ def test_rounding_may_choose_another_token_and_what_follows_it() -> None:
     rounded[3, 0] += 2e-9
     actual = errors_of(Generator(rounded), exact)
     assert actual.outputs < actual.of_token < 1e-8
-    assert (actual.wrong, actual.same) == (0, "4 of 12 are the reference's")
+    assert (actual.wrong, actual.same) == (0, "4 of 12 tokens are the reference's")
 
 
 def test_a_token_that_the_logits_do_not_prefer_is_wrong() -> None:

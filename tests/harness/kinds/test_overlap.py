@@ -215,7 +215,7 @@ def test_what_is_wrong_is_found(toy: Bench, sharded: str, behaviour: str, reason
 def test_parts_are_equal_and_shapes_have_no_batch() -> None:
     shape = MatmulShape(1, 8, 6, 9)
     assert sharded_matmul.share_of(shape, "inner", 1, 3) == slice(2, 4)
-    with pytest.raises(Unsupported, match="2 ranks cannot have equal parts of n of 8x6x9: 9"):
+    with pytest.raises(Unsupported, match="2 ranks cannot have equal parts of 8x6x9: n is 9"):
         sharded_matmul.share_of(shape, "columns", 0, 2)
     assert shapes_of(plain_shapes("8x6x9 1x2x2x2")) == [shape, MatmulShape(1, 2, 2, 2)]
     with pytest.raises(ValueError, match="without a batch"):
