@@ -31,6 +31,8 @@ _OPTIONAL: Dict[str, Any] = {
     "capability": {},  # least compute capability by precision
     "start_seconds": {},  # the same keys as START_SECONDS
     "slow_rates": {},  # operations per second, by train or inference and definition of the model
+    # model, mode, compiler, and percent by which the official code is faster (CPU, fp32)
+    "official_faster": [],
 }
 
 

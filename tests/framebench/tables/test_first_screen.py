@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from framebench.config.catalog import framework_declaration
 from framebench.records.expected import TOO_SLOW, ExpectedCase
 from framebench.records.run import Flag, Run
 from framebench.tables import frames, origin
@@ -151,3 +152,16 @@ def test_variants_have_their_ratio_to_the_first_in_words() -> None:
     assert screen.sentence.endswith("faster.")
     (few,) = screen.findings
     assert few.endswith("no ratio to default: not in default")
+
+
+def test_a_bar_says_where_official_code_was_faster() -> None:
+    (known,) = framework_declaration("tensorflow1")["official_faster"]
+    case = {name: known[name] for name in ("model", "mode", "compiler")}
+
+    def notes(**changes: Any) -> list[str]:
+        screen = screen_of(by("tensorflow1", **{**case, **changes}), by("jax", **case))
+        return [note for setting in screen.settings for entrant in setting.entrants
+                for note in entrant.notes if note.startswith("official code")]  # fmt: skip
+
+    assert notes() == [f"official code {known['percent']} % faster"]
+    assert notes(mode="train") == notes(precision="amp") == notes(accelerator="cuda") == []

@@ -217,7 +217,7 @@ def _entrant(result: CaseResult, top: float, with_precision: bool) -> Entrant:
         value,
         round(100 * fraction_of_best(value, top, result.better)),
         result.interval,
-        notes,
+        [*notes, *result.official_code],
         {name: getattr(result.case, name) for name in _AXES},
     )
 
