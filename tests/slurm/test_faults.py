@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 from collections.abc import Collection
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ..commands import read_rows
 from ..processes import PATIENCE, wait_for
 from ..workflow.snakemake_server import SnakemakeCall
+from . import isolation
 from .cluster import Job
 from .conftest import OnCluster, hosts, overlap
 
@@ -58,6 +62,23 @@ def assert_cancelled(project: OnCluster) -> None:
         "the job to be cancelled",
     )
     assert not project.project.records()
+
+
+def slow_to_answer(project: OnCluster, command: str, answering: Path) -> dict[str, str]:
+    """Return variables with which a command of SLURM acts at once and answers after five seconds.
+
+    Meanwhile the file ``answering`` exists.
+    """
+    path = project.cluster.environment.get("PATH", isolation.SEARCHED)
+    real = shutil.which(command, path=path)
+    slow = project.folder / "slow" / command
+    slow.parent.mkdir()
+    slow.write_text(
+        f'#!/bin/sh\nanswer=$({real} "$@") || exit\n'
+        f'touch "{answering}"\nsleep 5\nrm "{answering}"\necho "$answer"\n'
+    )
+    slow.chmod(0o755)
+    return {"PATH": f"{slow.parent}{os.pathsep}{path}"}
 
 
 def interruptions(project: OnCluster) -> list[dict[str, str]]:
@@ -191,5 +212,22 @@ def test_an_interrupted_call_cancels_its_job(slurm_project: OnCluster) -> None:
         "a job to run",
     )
     os.killpg(workflow.pid, signal.SIGINT)
+    ended(workflow)
+    assert_cancelled(slurm_project)
+
+
+@pytest.mark.parametrize("command", ["sbatch", "squeue"])
+def test_a_call_interrupted_while_slurm_answers_cancels_its_job(
+    slurm_project: OnCluster, command: str
+) -> None:
+    """The job is queued, but Snakemake has it in no list while it submits it or asks about it."""
+    slurm_project.suite(1)
+    answering = slurm_project.folder / "answering"
+    variables = slow_to_answer(slurm_project, command, answering)
+    workflow = slurm_project.start(*WORDS, toy="hang", **variables)
+    wait_for(
+        lambda: answering.exists() and slurm_project.cluster.queue(), f"{command} with a queued job"
+    )
+    os.kill(workflow.pid, signal.SIGINT)
     ended(workflow)
     assert_cancelled(slurm_project)
