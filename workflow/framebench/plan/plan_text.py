@@ -261,13 +261,21 @@ def _capital(text: str) -> str:
 
 def ahead(plan: Plan, runs: Sequence[Job]) -> list[str]:
     """Return how many leads are settled before a round, and what its ``runs`` are, such as
-    ``repeats of PyTorch and JAX``."""
+    ``repeats of PyTorch and JAX (2 of 7)``."""
+    from ..statistics import repeated_intervals  # imported here: most plans need no numpy
+
     settled, leads = plan.leads
     head = [f"leads settled: {settled} of {leads}"] * bool(leads)
     if not runs:
         return [*head, "next: tables and report"]
-    what = "first runs" if all(run.repeat == 1 for run in runs) else "repeats"
-    return [*head, f"next: {what} of {names.listed(names.frameworks(run.case for run in runs))}"]
+    who = names.listed(names.frameworks(run.case for run in runs))
+    first, last = (limit(run.repeat for run in runs) for limit in (min, max))
+    if last == 1:
+        return [*head, f"next: first runs of {who}"]
+    return [
+        *head,
+        f"next: repeats of {who} ({first} of {max(last, repeated_intervals.FIRST_LOOK)})",
+    ]
 
 
 # ---- table of cases: a row per framework and workload ------------------------------------------
