@@ -12,7 +12,7 @@ from typing import Any
 
 def measure(loops: Mapping[str, Callable[[int], Any]], rounds: int, steps: int) -> dict[str, Any]:
     """Return the seconds of a step in each round, by loop name.
-    Each loop runs as many steps as it is told and waits for the last. Two warm-up rounds are not
+    Each loop runs the requested number of steps and waits for the last. Two warm-up rounds are not
     counted. Every other round has the opposite order."""
     names = list(loops)
     results: dict[str, Any] = {name: [] for name in names}

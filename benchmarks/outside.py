@@ -25,7 +25,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
-#: Our models and batches by their names of them; lengths of sequences.
+#: Our model, batch and sequence length by SuperBench's name of the model.
 MODELS = {"resnet50": ("resnet50_v1.5", 8, None), "bert-base": ("superbench_bert_base", 4, 64)}
 CONVOLUTIONS = 5
 COLUMNS = ("program", "what", "batch", "cores", "rounds", "ours_ms", "theirs_ms", "ratio",
@@ -105,7 +105,7 @@ def openvino(at: dict[str, Any], batch: int) -> float:
 
 
 def theirs(python: str, program: str, *arguments: Any) -> float:
-    """Return the milliseconds that ``program`` finds, in a process of its own."""
+    """Run another ``program`` in a separate process; return the milliseconds that it reports."""
     command = [python, __file__, "--inside", json.dumps([program, *arguments])]
     ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return float(ran.stdout.splitlines()[-1])
@@ -149,7 +149,8 @@ def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any]
 
 
 def measure(program: str, rounds: int) -> dict[tuple[str, int], tuple[list[float], list[float]]]:
-    """Return the milliseconds of ours and of theirs in each round, by what and batch."""
+    """Return the milliseconds of our and the other program in each round, by operation and
+    batch."""
     import peers
 
     own, python = peers.environment("pytorch"), peers.environment("outside", "pytorch")

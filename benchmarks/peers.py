@@ -109,7 +109,7 @@ def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namesp
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the seconds of a step in each round by name, ours and theirs, as JSON."""
+    """Print the step seconds of our and the official model in each round, by name, as JSON."""
     import in_turn
     from harness.measuring.synthetic import make_batch
     from peer_models import Assignment

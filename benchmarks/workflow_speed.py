@@ -25,7 +25,7 @@ GOALS = {  # seconds for 1,000 and 10,000 runs
     "up-to-date check": (2.5, 10),
     "report": (5, 11),
 }
-#: Names of the floors: Snakemake alone with as many jobs, and with none.
+#: Names of the lower bounds: Snakemake alone with as many jobs, and with none.
 FLOORS = {"dry run": "bare dry run", "up-to-date check": "bare up-to-date check"}
 BARE = """
 outputs = [f"{config['results']}/{number}" for number in range(int(config["jobs"]))]
@@ -36,7 +36,7 @@ rule one:
     shell: "true > {output}"
 """
 SIZES = (1000, 10000)
-#: Folders of results with what verifies all sizes alike.
+#: Folders of results that all sizes share for verification.
 CHECKS = ("reference", "verification", "peak_flops")
 MEMORY = 0.4 * 2**30
 
@@ -70,7 +70,7 @@ def main() -> int:
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as name:
             suite, results = Path(name, "large.yaml"), Path(name, "results")
-            write_suite(suite, size, compilers=("none",))  # others take minutes to verify
+            write_suite(suite, size, compilers=("none",))  # verifying other compilers takes minutes
             config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
             best(found, "dry run", [*snakemake, "all", "--dry-run", *config], options.rounds)
             write_records(suite, results, sample)

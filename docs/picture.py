@@ -20,7 +20,7 @@ import site_pages  # noqa: E402
 
 PICTURE = ROOT / "docs" / "quick.png"
 WIDTH = 1120
-#: Enough colours to keep those of frameworks, which cover the smallest areas.
+#: Enough colours to keep the frameworks' colours, which cover the smallest areas.
 COLOURS = 255
 #: Part of the report that ends the first screen.
 LAST = ".notes"

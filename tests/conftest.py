@@ -20,7 +20,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-#: Groups and folders whose tests take longest come first, so that no process ends alone with them.
+#: Groups and folders whose tests take longest come first, so that processes end together.
 LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A separate folder, so that this process and others on this machine do not wait for each other.
     locks = os.environ["FRAMEBENCH_LOCKS"] = tempfile.mkdtemp(prefix="framebench-locks-")
     config.add_cleanup(lambda: shutil.rmtree(locks, ignore_errors=True))
-    if hasattr(config, "workerinput"):  # a worker's parent has already done this
+    if hasattr(config, "workerinput"):  # the parent of a worker has already done this
         return
     folder = Path(tempfile.mkdtemp(prefix="framebench-compiled-"))
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))

@@ -52,7 +52,7 @@ def bert(work: Assignment) -> Run:
         next_loss, _, following = run_pretraining.get_next_sentence_output(
             config, model.get_pooled_output(), arrays["next_sentence_labels"]
         )
-        fetched = [words, following]  # a group of them would be optimized away
+        fetched = [words, following]  # TensorFlow would optimize a group of these operations away
         if work.trains:
             optimizer = optimization.AdamWeightDecayOptimizer(
                 *(work.hyper[key] for key in ("learning_rate", "weight_decay", "beta1", "beta2")),

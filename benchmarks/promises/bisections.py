@@ -12,7 +12,8 @@ from tests.framebench.statistics.gates import SAMPLERS
 
 from .row import PromiseRow
 
-#: Changes that are found in PROMISED of bisections, by noise; others are only reported.
+#: Changes that PROMISED of all bisections find, by noise; rates for other changes are only
+#: reported.
 FOUND = {"normal": (0.9, 0.5), "bimodal": (0.9, 0.5), "drift": (0.9, 0.5)}
 PROMISED = 0.95
 RATIOS = (0.9, 0.5, 0.3)

@@ -38,8 +38,8 @@ def rows(draws: int) -> Iterator[PromiseRow]:
 
 
 def _dependent(draws: int) -> Iterator[PromiseRow]:
-    """Yield what the documents say of repeats that resemble the one before, and how often a test
-    finds such repeats."""
+    """Yield the documented claims about repeats that resemble the previous one, and how often a
+    test finds such repeats."""
     for related, percent in RESEMBLING.items():
         for count, part in zip(RESEMBLING_COUNTS, percent, strict=True):
             held = median_held(resembling(related), count, draws, truth=100.0)

@@ -14,7 +14,7 @@ from .row import PromiseRow
 SETTINGS = 3
 #: Fraction of calls that find all leads, by the noise for which it is promised.
 POWER = {"3 % noise": 0.9}
-#: Distance from what the documents say, for figures that are no promise.
+#: Allowed distance from the documented value, for figures that are not promised.
 NEAR = 0.02
 
 

@@ -75,7 +75,7 @@ class Case(_Values):
     def from_record(cls, values: Mapping[str, Any], mode: str, **others: Any) -> Case:
         """Return ``case`` of a record, where an absent value is the default of its axis.
 
-        ``others``: fields that are no axes. Raises ValueError for an unregistered axis.
+        ``others``: fields that are not axes. Raises ValueError for an unregistered axis.
         """
         check_axes(values)
         known = {axis.name: values.get(axis.name) or _absent(axis) for axis in axes.BUILT_IN}

@@ -83,7 +83,7 @@ def oom_kills() -> int:
 
     They are counted in this process's control group, where it counts them, else on the whole
     machine."""
-    own = control_groups("memory")[:-1][:1]  # the last one is the root, which does not count
+    own = control_groups("memory")[:-1][:1]  # the last group is the root, which does not count
     counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
     for source in (*counters, "/proc/vmstat"):
         match = re.search(r"^oom_kill (\d+)$", _text(source), re.MULTILINE)

@@ -27,7 +27,7 @@ def main() -> None:
     try:
         number, words = start()
     except OSError:
-        return  # frameworks may find it elsewhere
+        return  # frameworks may find the library elsewhere
     if number:
         print(number, words)
 

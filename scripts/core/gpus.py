@@ -17,7 +17,7 @@ _FIELDS = (
     *("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current"),
     "compute_cap",
 )
-#: Limits that may make a GPU slower than others of its name.
+#: Limits that may make a GPU slower than others of the same model.
 _LIMIT, _DEFAULT = "power.limit", "power.default_limit"
 _STATE = (
     *(_LIMIT, _DEFAULT, "persistence_mode", "compute_mode", "ecc.mode.current", "clocks.max.sm"),
@@ -72,7 +72,7 @@ def kind(name: str, state: Mapping[str, str]) -> str:
     slower then: ``NVIDIA H200 at 350 of 700 W``."""
     try:
         limit, default = float(state[_LIMIT]), float(state[_DEFAULT])
-    except (KeyError, ValueError):  # nvidia-smi does not report it
+    except (KeyError, ValueError):  # nvidia-smi does not report the value
         return name
     return name if limit >= default else f"{name} at {limit:g} of {default:g} W"
 

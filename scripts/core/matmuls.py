@@ -31,5 +31,5 @@ class MatmulShape(NamedTuple):
         return self._replace(k=self.n, n=self.k), self._replace(m=self.k, k=self.m)
 
     def __str__(self) -> str:
-        """Return the shape as in a suite."""
+        """Return the shape as suites write it."""
         return "x".join(map(str, self[1:] if self.batch == 1 else self))

@@ -117,7 +117,7 @@ def _is_condition(axis: Axis) -> bool:
 
 
 _AXES = tuple(filter(_is_condition, BUILT_IN))
-#: Conditions, with the axes that are no columns of every table; a user's axes follow them.
+#: Conditions, with the axes that only some tables have as columns; users' axes follow.
 CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *_AXES, *_SETTINGS)
 #: Fields of :class:`core.case.Case` that hold conditions, by name of the condition.
 IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "suite_variant": "variant", "node": "node"}

@@ -91,7 +91,7 @@ def variables() -> List[str]:
 
 
 def known_to_ranks() -> List[List[Any]]:
-    """Return what a rank knows of each precision, sorted by name, as in JSON."""
+    """Return the fields of each precision that ranks get, sorted by name, as in JSON."""
     return [
         [name, precision.dtypes, precision.share, precision.gradient_floor, precision.updates]
         for name, precision in sorted(known().items())

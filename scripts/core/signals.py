@@ -35,7 +35,7 @@ def await_own(statuses: Iterable[int]) -> None:
     A scheduler that ends a job signals its processes one after the other, on each node at another
     moment. The handler of the signal says what happens then.
 
-    ``statuses``: of the others: exit statuses: minus the signal, or 128 plus the signal.
+    ``statuses``: exit statuses of the other processes: minus the signal, or 128 plus the signal.
     """
     if any(max(-status, status - 128) in ENDING for status in statuses):
         time.sleep(_OWN_SECONDS)

@@ -18,7 +18,7 @@ from typing import Dict, Mapping, Sequence, Tuple
 _LOADER = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
 #: Prefix of the names under which their values are kept for runs and for foreign programs.
 _KEPT = "FRAMEBENCH_CALLER_"
-#: Python's variables that a framework's own interpreter may need, and that steer no other program.
+#: Python's variables that a framework's own interpreter may need, and that affect no other program.
 _PYTHON = (
     *("PYTHONPATH", "PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONHASHSEED"),
     *("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED"),

@@ -34,7 +34,7 @@ TRAINING_AXES = tuple(axis for axis in AXES if axis != "input")
 TOPOLOGY = ("nodes", "devices_per_node")
 
 REQUIRED: Any = object()
-#: Type of a parameter that is one of some words.
+#: Type of a parameter whose value is one of a list of words.
 one_of = axes.choice
 
 
@@ -74,7 +74,8 @@ def at_least(fewest: int) -> Callable[[str], int]:
 
 
 def number(text: str, fits: Callable[[float], bool], allowed: str) -> float:
-    """Convert to a number that ``fits``. Raises ValueError with what is ``allowed``."""
+    """Convert to a number for which ``fits`` is true. Raises ValueError that names what is
+    ``allowed``."""
     try:
         value = float(text)
     except ValueError:
@@ -224,7 +225,7 @@ def _values(parameter: Parameter, texts: Optional[Sequence[str]]) -> List[Any]:
 
 
 class Kind(ABC):
-    """A benchmark; its name is that of its module."""
+    """A benchmark, named like its module."""
 
     #: Parameters of the benchmark besides the case.
     parameters: Sequence[Parameter] = ()
@@ -233,9 +234,9 @@ class Kind(ABC):
     needs: Optional[type] = Adapter
     #: Reason why nothing can be measured where devices are cores of the host; "" where it can.
     unsupported_on_host = ""
-    #: True if it warms up and times the numbers of steps that the command line names.
+    #: True if the benchmark warms up and times the numbers of steps on the command line.
     counts_steps = False
-    #: True if it reads a folder of data, :attr:`Workload.data`, whatever a case says.
+    #: True if the benchmark always reads a folder of data, :attr:`Workload.data`.
     reads_images = False
     #: True if each of its ranks runs as if there were no other: its framework joins no process
     #: group, and :attr:`Context.barrier` lets those of a node begin together.
@@ -243,8 +244,8 @@ class Kind(ABC):
     #: True if each repeat has its own seed, the command line's plus one per earlier repeat, because
     #: repeats are to show the spread over seeds.
     seed_of_each_repeat = False
-    #: True if it prepares or verifies runs of another benchmark, and therefore has all axes that
-    #: users may set.
+    #: True if the benchmark prepares or verifies runs of another one, and therefore has all axes
+    #: that users may set.
     proxies_other_kind = False
 
     @property
@@ -287,5 +288,5 @@ class Kind(ABC):
         far."""
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:  # noqa: B027
-        """Compare what the ranks of a good run left. Raises :class:`harness.adapter.Mismatch`, or
-        :class:`TargetMissed`."""
+        """Compare the results that the ranks of a successful run left. Raises
+        :class:`harness.adapter.Mismatch`, or :class:`TargetMissed`."""

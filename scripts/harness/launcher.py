@@ -88,8 +88,8 @@ def run_ranks(setup: Setup) -> record.Measured:
 
 
 def check(setup: Setup, ranks: List[Dict[str, Any]]) -> None:
-    """Compare what the ranks of a successful run left with each other, and with the request. Raises
-    Mismatch, TargetMissed."""
+    """Compare the results that the ranks of a successful run left with each other and the request.
+    Raises Mismatch, TargetMissed."""
     workload = setup.workload
     check_batches(workload.case, ranks, _OWN_BATCHES if "own" in workload.model_config else "")
     setup.kind.check(workload, ranks)
@@ -117,7 +117,7 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
     """Return the result of a run that cannot start, else None. ``installed``: versions of
     all software."""
     workload, case, options = setup.workload, setup.workload.case, setup.workload.options
-    if isinstance(setup.kind, LargestBatch):  # the runs of a search report it themselves
+    if isinstance(setup.kind, LargestBatch):  # the runs of a search report this themselves
         return None
     cannot = workload.unsupported
     if cannot is None and options.accelerator == "cpu" and options.emulated == SKIP:

@@ -19,7 +19,7 @@ EXP = "exp"
 #: STREAM's scale and triad: SCALAR times each element; SCALAR times the second array plus the
 #: first.
 SCALE, TRIAD = "scale", "triad"
-#: Factor in scale and triad; it is STREAM's own, and exact in every precision.
+#: Factor in scale and triad: the same as STREAM's, and exact in every precision.
 SCALAR = 3.0
 
 

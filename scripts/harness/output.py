@@ -26,7 +26,7 @@ def measured_already(output: str) -> str:
 def partial(output: str, run: str) -> str:
     """Return the temporary path of ``run`` next to its ``output``."""
     folder, name = os.path.split(output)
-    # Not ending in .json, so that nobody takes it for a record.
+    # The name does not end in .json, so that the file is not taken for a record.
     return os.path.join(folder, f".{name}.{run}.part")
 
 
@@ -74,7 +74,7 @@ def _publish(path: str, output: str) -> None:
     try:
         os.link(path, output)
     except FileExistsError:
-        # Some network file systems report this for a link that they have just made.
+        # Some network file systems report this error for a link that they have just made.
         if os.stat(path).st_nlink < 2:
             raise OutputError(measured_already(output)) from None
     except OSError:

@@ -72,11 +72,11 @@ class LayerFunction(NamedTuple):
 class Primitives(ABC):
     """Primitives of a framework on the rank's device. ``dtype``: the framework's, of matmuls.
 
-    What is prepared takes float32 numpy arrays and copies them to the device as ``dtype``. Methods
+    Prepared operations take float32 numpy arrays and copy them to the device as ``dtype``. Methods
     raise :class:`harness.adapter.Unsupported` for what the framework cannot compute there. Those
     for several ranks are called in all of them."""
 
-    #: Collectives of the framework, and its reason for lacking the others.
+    #: Collectives that the framework has, and the reason why it lacks the others.
     COLLECTIVES: Sequence[str] = OPERATIONS
     LACKING = ""
 
@@ -201,8 +201,8 @@ class Primitives(ABC):
         """Prepare a collective on this rank's one-dimensional ``array``, as ``dtype``.
 
         Reductions are sums; rank 0 is the root of BROADCAST and REDUCE. REDUCE_SCATTER and
-        ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends it to the next rank
-        and receives that of the one before."""
+        ALL_TO_ALL split the array into a part for each rank. SEND_RECEIVE sends the array to the
+        next rank and receives that of the previous one."""
         raise NotImplementedError
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:

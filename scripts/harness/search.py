@@ -17,7 +17,7 @@ from harness.kind import Workload
 from harness.kinds.largest_batch import fitting_batch, largest_possible, next_batch
 from harness.request.command_line import parse
 
-#: Options of the search's command line that its runs do not get.
+#: Options of the search's command line that are not passed to its runs.
 _OWN = ("--kind", "--parameter", "--output", "--log")
 _BATCH = "batch_per_device"
 #: Part of the memory limit that a run of a search must leave free, because memory varies between

@@ -32,8 +32,8 @@ _LIBRARIES = "MKL|OPENBLAS|GOTO|GOTOBLAS|BLIS|NUMEXPR|VECLIB|TBB|RAYON"
 _DROPPED = re.compile(
     "|".join(
         [
-            # A device has as many threads as cores, and ranks are pinned to cores that the caller
-            # does not know.
+            # The harness sets a device's threads to its cores, and pins ranks to cores that the
+            # caller does not know.
             r"(OMP|GOMP|KMP|SUNW_MP)_(?!DUPLICATE_LIB_OK$).*",
             rf"({_LIBRARIES})_.*(THREAD|AFFINITY).*|BLIS_.*_NT|MKL_DYNAMIC|OPENBLAS_MAIN_FREE",
             r"TF_NUM_INT(RA|ER)OP_THREADS|(MXNET|ONEFLOW|TORCHINDUCTOR_CPP)_.*THREAD.*",
@@ -41,12 +41,13 @@ _DROPPED = re.compile(
             r"((LOCAL|GROUP|NODE)_)?RANK|((LOCAL|GROUP)_)?WORLD_SIZE|ROLE_.*|MASTER_(ADDR|PORT)",
             r"TORCHELASTIC_.*|TF_CONFIG|PADDLE_(TRAINER|CURRENT_ENDPOINT|MASTER).*|DMLC_.*",
             r"JAX_(COORDINATOR|NUM_PROCESSES|PROCESS|LOCAL_DEVICE_IDS).*|OMPI_COMM_.*|PMIX?_.*",
-            # The interpreter runs as it does without any option, the C library with its allocator.
+            # Interpreter without options, and the C library's own allocator.
             r"PYTHON(?!HASHSEED$).*|GLIBC_TUNABLES|LD_(PRELOAD|AUDIT|PROFILE|DEBUG|BIND|DYNAMIC).*",
             r"(MALLOC|TCMALLOC|MIMALLOC)_.*|HEAPPROFILE|CPUPROFILE.*",
             # Texts are read and written as UTF-8, numbers with a point.
             r"LC_.*|LANG|LANGUAGE|(OUTPUT_)?CHARSET",
-            # Ranks call each other through them, and they may hold a password.
+            # Ranks would call each other through these proxies, whose addresses may hold a
+            # password.
             r"(?i:(https?|ftp|all|no|grpc|no_grpc)_proxy)",
             # A debugger or profiler of the caller's makes every kernel wait.
             r"CUDA_(LAUNCH_BLOCKING|INJECTION|API_TRACE|ENABLE|GDB)_?.*|NVTX_INJECTION.*",

@@ -23,7 +23,7 @@ GOOGLENET = {
     "inception5a": (256, 160, 320, 32, 128, 128),
     "inception5b": (384, 192, 384, 48, 128, 128),
 }
-#: Blocks that an auxiliary head follows, with its name.
+#: Blocks that are followed by an auxiliary head, with the name of the head.
 GOOGLENET_HEADS = {"inception4a": "aux1", "inception4d": "aux2"}
 
 
@@ -116,7 +116,7 @@ def _inception_head(add: Layers, x: str, name: str) -> None:
     first = len(add)
     x = add.average_pool(x, f"{name}.pool", 5, 3)
     x = _layer(add, x, f"{name}.conv0", 128, 1)
-    # torchvision sets a deviation of 0.01 on the surrounding module, where nothing reads it
+    # torchvision sets a deviation of 0.01 on the surrounding module, which nothing reads
     x = _layer(add, x, f"{name}.conv1", 768, 5, 1, 0)
     x = add.global_average_pool(x, f"{name}.avgpool")
     x = add.linear(x, f"{name}.fc", add.hyper["classes"], normal(0.001))

@@ -7,7 +7,7 @@ from typing import Callable, NamedTuple, Tuple
 #: Distribution of initial values: ``("normal", standard deviation)`` around zero,
 #: ``("uniform", bound)`` between -bound and bound, or ``("constant", value)``.
 Initial = Tuple[str, float]
-#: Function of fan-in and fan-out: the numbers of products that a value is the sum of, and that it
+#: Function of fan-in and fan-out: the number of products in each output, and that each input
 #: enters.
 Rule = Callable[[int, int], Initial]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from networks.initials import Initials, constant, he_normal_out, lecun_uniform_out, normal
 from networks.layers import IMAGES, Layers
 
-DIVISOR = 8  # numbers of channels are multiples of it
+DIVISOR = 8  # numbers of channels are multiples of this
 
 
 def rounded(channels: float, most_lost: float = 0.1) -> int:

@@ -47,7 +47,7 @@ def verification_model_config(model_config: dict[str, Any], with_dropout: bool) 
     ``with_dropout``: with the model's own rates of dropout, not without."""
     changed = copy.deepcopy(model_config)
     own = model_config["hyperparameters"]
-    changed.pop("of_sequence_length", None)  # it would replace some of them
+    changed.pop("of_sequence_length", None)  # this key would replace some hyper-parameters
     changed["hyperparameters"].update(model_config["verification"]["hyperparameters"])
     if with_dropout:
         rates = {key: rate for key, rate in own.items() if "dropout" in key}

@@ -50,7 +50,8 @@ def forward(
     heads, groups = hyper["heads"], hyper["key_value_heads"]
     tokens = batch["token_ids"]
     length = tokens.shape[1]
-    later = numpy.triu(numpy.ones((length, length)), 1)  # what a position must not see
+    # later positions, which a position must not see
+    later = numpy.triu(numpy.ones((length, length)), 1)
     drop = dropping(training, dropout, hyper)
 
     def norm(x: Array, weights: dict[str, Array], name: str) -> Array:

@@ -30,7 +30,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
     weights = drawn(transformers.electra(hyper), FACTORS)
-    # logits with a deviation of about 2: else the noise alone would decide what is sampled
+    # logits with a deviation of about 2: otherwise noise alone would decide which token is sampled
     large = 2.0 / (0.05 * hyper["hidden"] ** 0.5)
     norm = {"generator.transform_norm.weight": Drawn((hyper["hidden"],), 0.1 * large, large)}
     return {**weights, **norm}
@@ -89,7 +89,7 @@ def forward(
 def _sampled(logits: Array, batch: dict[str, Any]) -> Array:
     """Return the sampled tokens, (batch, predictions). No gradient passes through them."""
     noisy = logits + noise(batch["sampling_draws"], logits.shape[-1])
-    if isinstance(noisy, numpy.ndarray):  # arrays of autograd are left out
+    if isinstance(noisy, numpy.ndarray):  # arrays that autograd traces are left out
         first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T
         Jumps.nearest = min(Jumps.nearest, float((first - second).min()))
     return np.argmax(noisy, axis=-1)

@@ -20,7 +20,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     hyper = model_config["hyperparameters"]
     weights = {}
     for name, weight in transformers.lstm(hyper).items():
-        # gates far apart from one another, or to exchange two of them would change little
+        # gates differ much, so that exchanging two of them changes the outputs
         factor = 1.5 if "weight_ih" in name else 2.0 if "classifier" in name else 1.0
         bias = 0.1 if "classifier" in name else 0.3
         spread = bias if len(weight.shape) == 1 else factor * weight.shape[0] ** -0.5
@@ -47,7 +47,7 @@ def _layer(x: Array, weights: dict[str, Array], layer: int) -> Array:
     rows, length, features = x.shape
     recurrent = weights[f"lstm.weight_hh_l{layer}"]
     biases = weights[f"lstm.bias_ih_l{layer}"] + weights[f"lstm.bias_hh_l{layer}"]
-    # those of all steps in one matmul: only what comes from the step before needs that step
+    # input gates of all steps in one matmul: only the recurrent part needs the previous step
     entering = matmul(np.reshape(x, (-1, features)), weights[f"lstm.weight_ih_l{layer}"]) + biases
     entering = np.reshape(entering, (rows, length, -1))
     output = cell = numpy.zeros((rows, len(recurrent)))

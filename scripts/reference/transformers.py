@@ -16,7 +16,7 @@ from autograd.extend import defvjp_argnums, primitive
 
 from reference.operations import Array, matmul, softmax
 
-#: Factors of an array of this shape, 0 or 1 / (1 - rate), by the rate.
+#: Function from a shape and a rate to dropout factors, 0 or 1 / (1 - rate).
 Dropout = Callable[[tuple[int, ...], float], Any]
 #: Function that applies dropout to an array.
 Drop = Callable[[Array], Array]
@@ -142,7 +142,7 @@ def showing_dropout(weights: dict[str, Array]) -> dict[str, dict[str, Array]]:
         probabilities[f"{layer}.attention.output.bias"] = -_signs(hidden) @ matrix
         for name, array in weights.items():
             if re.match(re.escape(layer) + r"\.attention\.(query|value)", name):
-                # queries are the first columns, and values the last ones, where they share a matrix
+                # in a shared matrix, queries are the first columns and values the last
                 part = probabilities[name] = array.copy()
                 part[..., :hidden] = 0.0
                 part[..., -hidden:] = 0.0

@@ -10,7 +10,8 @@ from tasks import Arrays, Data, Scoring, TaskError
 from tasks.reading import answers
 
 BEGIN, SEPARATOR, FIRST_KIND = 1, 2, 3  # 0 is padding
-KINDS, WORDS, MOST = 6, 14, 3  # words of a kind, and of it in a text at most
+# number of kinds, words of each kind, and most words of a kind in a text
+KINDS, WORDS, MOST = 6, 14, 3
 FIRST_WORD = FIRST_KIND + KINDS
 #: Tokens: [begin] kind [separator] text [separator], and padding.
 TOKENS = 24

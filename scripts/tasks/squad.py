@@ -76,7 +76,7 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
 
     scores = np.asarray(outputs[0], np.float64)
     context = batch["segment_ids"] == 1
-    ends = batch["attention_mask"].sum(axis=1) - 1  # the separator behind it
+    ends = batch["attention_mask"].sum(axis=1) - 1  # position of the last separator
     context[np.arange(len(ends)), ends] = False
     best = answers.best(scores, context, ANSWER)
     return {

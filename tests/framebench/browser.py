@@ -73,7 +73,7 @@ class Browser:
         """Open a page. ``folded``: leave its parts as they are, instead of unfolding all."""
         features = [
             {"name": "prefers-color-scheme", "value": scheme},
-            # Smooth scrolling would move what is about to be clicked.
+            # Smooth scrolling would move elements that are about to be clicked.
             {"name": "prefers-reduced-motion", "value": "reduce"},
         ]
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}

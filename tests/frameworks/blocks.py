@@ -35,9 +35,9 @@ class Block(NamedTuple):
     rate: float = 4e-4
 
 
-#: Inception's channels: in the small whole network it would have single ones.
+#: Width factor of Inception: in the small whole network, layers would have a single channel.
 WIDE = {"width": 0.0625}
-#: MnasNet with a kernel of 5 in each of its blocks.
+#: MnasNet whose blocks all have kernels of size 5.
 FIVES = {"stages": [[5, 2, 3, 2, 16]]}
 
 #: Fields of a listed layer besides its name and inputs.
@@ -80,7 +80,7 @@ def block_config(name: str) -> dict[str, Any]:
     verification = {**model_config["verification"]["hyperparameters"], "learning_rate": block.rate}
     drops = any(layer["op"] == "dropout" and layer.get("key") == "dropout" for layer in layers)
     for given in (hyper, verification):
-        if not drops:  # with dropout, its amount would be compared
+        if not drops:  # with dropout, the amount of dropout would be compared
             given.pop("dropout", None)
     images, labels = model_config["inputs"]
     images = {**images, "shape": ["batch", *block.size, 3]}
@@ -123,12 +123,12 @@ def _listed(layer: Layer, network: LayerGraph) -> dict[str, Any]:
 
 
 def kinds(network: LayerGraph) -> set[tuple[Any, ...]]:
-    """Return the properties that distinguish layers, except widths, for an interpreter."""
+    """Return the properties of layers, other than widths, that an interpreter must distinguish."""
     return {kind for layer in network.layers for kind in kinds_of_layer(layer)}
 
 
 def kinds_of_layer(layer: Layer) -> Iterator[tuple[Any, ...]]:
-    """Yield the properties that distinguish a layer, except widths, for an interpreter."""
+    """Yield the properties other than widths that an interpreter of networks must distinguish."""
     yield layer.op, *layer.window, layer.ceil
     if layer.op == "convolution":
         depthwise = layer.groups == layer.in_channels

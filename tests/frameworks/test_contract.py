@@ -86,7 +86,7 @@ class Runs:
     @cached_property
     def trained(self) -> dict[str, Any]:
         """Return the record of a training through the command line."""
-        # its loss falls within STEPS
+        # a model whose loss falls within STEPS
         model_config = small(BERT, learning_rate=0.01, layers=0)
         written = self.folder / "model_config.json"
         written.write_text(json.dumps(model_config))
@@ -106,7 +106,7 @@ class Runs:
         assert finished.status == 0, finished.stderr
         bench.assert_nothing_left()
         record: dict[str, Any] = finished.record
-        jsonschema.validate(record, SCHEMA)  # by which the driver reads it
+        jsonschema.validate(record, SCHEMA)  # the schema with which the driver reads records
         assert record["status"] == "ok", record["reason"]
         return record
 
@@ -151,7 +151,7 @@ class Runs:
         return answer
 
     def training(self, model_config: dict[str, Any], precision: str, steps: int) -> dict[str, Any]:
-        """Return what a record has of a training."""
+        """Return the fields of a record that describe a training."""
         self.require("MatmulTrace")
         (answer,) = self.run("train", model_config=model_config, precision=precision, steps=steps)
         return answer

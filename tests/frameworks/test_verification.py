@@ -100,14 +100,14 @@ class Small(NamedTuple):
 
 IMAGES, FOUR = Small("digits_resnet"), {"parts": 4, "ranks": 2}
 DROPPING = {"config_name": DROPOUT}
-#: Mistakes that every framework can have: in what it reads of the model config or a schedule.
+#: Mistakes that any framework can make in reading the model config or a schedule.
 COMMON = {
     "ignore_second_rate": IMAGES._replace(quantity="losses"),
     "decay_half_more": IMAGES._replace(quantity="two updates"),
     "mix_statistics_faster": IMAGES._replace(quantity="running statistics"),
     "drop_twice_as_much": Small(EMBEDDING, options=DROPPING, quantity="dropout"),
 }
-#: Mistakes in what each framework does by its own means.
+#: Mistakes in the code that is specific to one framework.
 OWN: dict[str, dict[str, Small]] = {
     "pytorch": {
         "average_twice": Small("digits_resnet", **FOUR, options={"steps": 2}),
@@ -180,7 +180,7 @@ def test_finds_mistakes_in_what_a_framework_does(
 ) -> None:
     """Fail if a mistake that acts in what is timed is not found, or right code is beyond bounds."""
     case = OWN[every.framework][mistake]
-    # ``test_contract.py`` has the right step of two devices of all frameworks.
+    # Correct steps on two devices are tested in ``test_contract.py`` for all frameworks.
     for patch in ("", mistake) if every.framework == "pytorch" else (mistake,):
         answers = compared_with(every, {patch: case}, written)
         assert bool(beyond({rank: own[patch] for rank, own in enumerate(answers)})) is bool(patch)

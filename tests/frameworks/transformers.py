@@ -26,8 +26,8 @@ ENCODERS = {
 
 #: Models that generate text: learned positions; rotary ones with a tied head; with a separate head.
 CAUSAL = ("gpt2_small", "llama_1b", "llama_8b")
-#: Compared models: these, SuperBench's heads, two encoders with shared embeddings, and answer
-#: spans.
+#: Compared models: those of CAUSAL, SuperBench's heads, two encoders with shared embeddings, and
+#: answer spans.
 COMPARED = (
     *CAUSAL,
     *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
@@ -44,7 +44,7 @@ LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle", "mindspore")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"
 
 
-#: Name of the reference of the text that each model generates.
+#: Name of the reference for each model's generated text.
 GENERATED = {model: f"{model}, generated" for model in CAUSAL}
 
 

@@ -112,7 +112,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             self._step_batch = self._arrays.batch(data_parallel.stack_parts(parts), is_stacked=True)
 
     def set_learning_rate(self, rate: float) -> None:
-        # with a sharding, `share` is for parameters; everything else is whole in each rank
+        # with sharding, `share` is for parameters; each rank has everything else whole
         common = self._sharding.own if self._sharding else self._arrays.share
         moments = self._shared.moments
         moments = optimizers.with_rate(moments, common(optimizers.Rate.from_float(rate)))

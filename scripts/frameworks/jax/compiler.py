@@ -34,8 +34,8 @@ def compiled(
 def proof(run: Callable[..., Any]) -> Dict[str, Any]:
     """Return counts of what XLA compiled in a step.
 
-    Raise :class:`Mismatch` where ``run`` is no executable, or has no fusions, which happens when
-    XLA's passes are switched off."""
+    Raise :class:`Mismatch` where ``run`` is not an executable, or has no fusions, which happens
+    when XLA's passes are switched off."""
     if not isinstance(run, jax.stages.Compiled):
         raise Mismatch("the step is not an executable of XLA: it runs operation by operation")
     counts = {"executables": 1, "fusions": len(re.findall(r" fusion\(", run.as_text()))}

@@ -143,7 +143,7 @@ def settings(device: jax.Device) -> Dict[str, Any]:
         "xla_flags": os.environ.get("XLA_FLAGS"),
     }
     if device.platform == "cpu":
-        # the size of XLA's thread pools; there is no variable for it
+        # the size of XLA's thread pools, which no variable sets
         settings["threads"] = len(os.sched_getaffinity(0))
     else:
         settings["preallocate"] = os.environ.get(PREALLOCATE, "default")

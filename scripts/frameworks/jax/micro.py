@@ -53,7 +53,7 @@ class Primitives(Compiled):
         return jax.device_put(array.astype(dtype or self.dtype), self.device)
 
     def to_numpy(self, tensor: Array) -> Any:
-        part = tensor.addressable_data(0)  # this rank's array of the stacked ones
+        part = tensor.addressable_data(0)  # this rank's array among the stacked arrays
         part = part[0] if isinstance(tensor.sharding, NamedSharding) else part
         return np.array(part).astype(np.float32)
 

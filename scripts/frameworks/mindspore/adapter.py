@@ -56,7 +56,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         self._network = self._definition.build(self.trains)
         self._network.set_train(self.trains)
         for name, parameter in self._network.parameters_and_names():
-            parameter.name = name  # optimizers ask for different ones
+            parameter.name = name  # optimizers need parameters with different names
         self.feed(batch)
         seed = self.rank_context.dropout_seed
         mindspore.set_seed(seed)
@@ -73,7 +73,8 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             self._gradients: Sequence[Any] = ()
 
     def feed(self, batch: Dict[str, Any]) -> None:
-        # mutable: else a graph holds the values of its first batch and is compiled for each
+        # mutable: otherwise a graph holds the values of its first batch, and each batch needs a new
+        # one
         self._batches = [
             mindspore.mutable({name: mindspore.Tensor(array) for name, array in part.items()})
             for part in micro_batches(_own_layout(batch), self.case.accumulation)

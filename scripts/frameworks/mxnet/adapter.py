@@ -98,7 +98,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             ]
 
     def feed(self, batch: Dict[str, Any]) -> None:
-        # Into the arrays that the step has, once what was enqueued has read them.
+        # Copy into the step's arrays, once the enqueued operations have read them.
         for (inputs, labels), (taken, learned) in zip(self._parts, self._taken(batch)):
             pairs = [*zip(inputs, taken), *((labels[name], learned[name]) for name in labels)]
             for array, values in pairs:
@@ -111,7 +111,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         os.makedirs(path)
         arrays = {name: variable.tensor for name, variable in self.state().items()}
         scaler = getattr(self._trainer, "_amp_loss_scaler", None)
-        if scaler:  # the scale, and the number of steps since its last change
+        if scaler:  # the loss scale, and the number of steps since it last changed
             arrays[LOSS_SCALE] = mx.nd.array([scaler.loss_scale, scaler._unskipped])
         mx.nd.save(os.path.join(path, "model"), arrays)
         self._trainer.save_states(os.path.join(path, "trainer"))

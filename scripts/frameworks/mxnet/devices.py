@@ -85,7 +85,7 @@ def set_precision(
     Raises :class:`Unsupported` where all of them would stay in float32."""
     if precision == "fp32":
         return "float32", dict.fromkeys(matmuls, "")
-    # the dtype of MXNet's AMP on each device, which refuses or ignores the other
+    # MXNet's AMP supports one dtype on each device, and refuses or ignores the other
     available = ("bfloat16",) if device.device_type == "cpu" else ("float16",)
     dtype = mixed_dtype(precision, available, f"MXNet on a {device.device_type}")
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
@@ -177,7 +177,7 @@ class Group:
     ``dist_sync``). Joining it waits for the others."""
 
     SUM_KEY = 0  # gradients have the following keys
-    ALL_REDUCE_KEY = 10**6  # a key after those of all gradients
+    ALL_REDUCE_KEY = 10**6  # larger than the key of any gradient
 
     def __init__(
         self, rank_context: RankContext, children: List["subprocess.Popen[bytes]"]

@@ -88,7 +88,7 @@ class Primitives(Base):
     def in_place(self, function: Function, operands: Sequence[Any]) -> Repeated:
         made = self.repeated(function, operands)
         if self.dtype == "float32":  # MXNet fills no arrays of halves
-            made.held()[:] = math.nan  # NaN shows where nothing is written
+            made.held()[:] = math.nan  # elements that are never written stay NaN
         return made
 
     def layer_matmul(self, left: Any, right: Any) -> Operation:
@@ -125,7 +125,7 @@ class Primitives(Base):
             kept = function(*operands)
 
         def pull(**out: Any) -> List[Any]:
-            kept.backward(upstream, retain_graph=True)  # writes to the same arrays each time
+            kept.backward(upstream, retain_graph=True)  # each call writes to the same arrays
             return [operand.grad for operand in operands]
 
         return pull, ()

@@ -105,7 +105,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             self._scaler.load_state_dict(kept["scaler"])
 
     def clear_gradients(self) -> None:
-        # freed, so that the backward pass overwrites instead of adding
+        # free gradients, so that the backward pass overwrites instead of adding
         self._optimizer.clear_grad(set_to_zero=False)
 
     def loss(self, number: int) -> Any:
@@ -133,7 +133,7 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return tuple(self._network(self._inputs))
 
     def synchronize(self) -> None:
-        # on the CPU work is complete when its call returns, and Paddle refuses this call
+        # on the CPU, work is complete when a call returns, and Paddle refuses to synchronize
         if self._gpu:
             paddle.device.synchronize()
 

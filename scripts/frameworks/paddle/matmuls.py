@@ -21,7 +21,7 @@ MATMULS = {
     "linear_v2": 1,  # in CUDA builds
     "flash_attn": 2,
     "memory_efficient_attention": 2,
-    "rnn": 1,  # counts all matmuls of all recurrent layers as one
+    "rnn": 1,  # Paddle counts all matmuls of all recurrent layers as one
 }
 COLUMNS = ("float16", "bfloat16", "float32", "other")  # columns of a line of the statistics
 
@@ -43,7 +43,7 @@ def watch(model: nn.Layer, forward: Callable[[], Any]) -> Dict[str, int]:
     """Count the matmuls of one ``forward()`` in the dynamic graph, by Paddle's statistics of low
     precision."""
     with paddle.no_grad(), _unchanged(model), contextlib.redirect_stdout(io.StringIO()):
-        debugging.enable_operator_stats_collection()  # suppresses the table that it prints
+        debugging.enable_operator_stats_collection()  # hide the table that Paddle prints
         forward()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()

@@ -51,7 +51,7 @@ class PyTorchAdapter(
 
     def start(self) -> None:
         torch.set_num_threads(self.rank_context.threads)
-        if torch.get_num_interop_threads() != 1:  # a process may set it only once
+        if torch.get_num_interop_threads() != 1:  # a process may set the number only once
             torch.set_num_interop_threads(1)
         self._device = devices.take(self.rank_context)
         self._cuda = self._device.type == "cuda"
@@ -100,7 +100,7 @@ class PyTorchAdapter(
             devices.narrow(self._model, self._dtype)
         if self._in_float8:
             float8.convert(self._model, self.case.precision, self._dtype)
-        if self._sharding:  # made on the host, so that no device must hold the whole model
+        if self._sharding:  # make the model on the host, so that no device must hold all of it
             self._sharding.apply(self._model, definition, self.case.sequence_length)
         else:
             self._model.to(self._device)
@@ -235,7 +235,7 @@ class PyTorchAdapter(
             torch.cuda.synchronize(self._device)
 
     def blocking(self) -> bool:
-        return not self._cuda  # on the CPU work is complete when its call returns
+        return not self._cuda  # on the CPU, work is complete when a call returns
 
     def mark(self, handle: Outputs) -> Any:
         return torch.cuda.current_stream().record_event() if self._cuda else handle
@@ -392,7 +392,7 @@ class PyTorchAdapter(
 
     def stop(self) -> None:
         if torch.distributed.is_initialized():
-            # Freed before its process group; in the other order, DistributedDataParallel sometimes
+            # Free the model before its process group; otherwise DistributedDataParallel sometimes
             # waits for ever (2.13).
             self._wrapped = None
             torch.distributed.destroy_process_group()

@@ -20,7 +20,7 @@ AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
 ZENTORCH = "zentorch"
 #: Most compilations whose reasons PyTorch keeps.
 _KEPT = 10_000
-#: Most different graph breaks that are named, and characters of each.
+#: Largest number of distinct graph breaks that are named, and of characters of each.
 _NAMED, _LONGEST = 20, 300
 
 
@@ -54,7 +54,7 @@ def require(name: str, device: torch.device, train: bool, micro_steps: int) -> N
     if torch.cuda.get_device_capability(device) < TRITON_CAPABILITY:
         raise Unsupported(f"Triton needs compute capability {TRITON_CAPABILITY} or newer")
     if train and micro_steps > 1 and _mode(name) in (AUTOTUNED, GRAPHS):
-        # an error in some versions (pytorch#169545), wrong gradients in others (pytorch#96693)
+        # some versions raise an error (pytorch#169545), others give wrong gradients (pytorch#96693)
         raise Unsupported(
             "CUDA graphs keep their outputs until the next run: a micro-step overwrites gradients "
             "of the previous one"
@@ -95,7 +95,7 @@ def compile_module(model: nn.Module, name: str, device: torch.device, whole: boo
         import torch._inductor.config as inductor
 
         inductor.freezing = True
-    torch._dynamo.config.suppress_errors = False  # an environment variable may have set it
+    torch._dynamo.config.suppress_errors = False  # an environment variable may have set this option
     torch._dynamo.utils.set_compilation_metrics_limit(_KEPT)
     if name == ZENTORCH:
         import zentorch  # noqa: F401  (registers the backend)

@@ -70,7 +70,7 @@ class Primitives(InPlace):
     def in_place(self, function: Function, operands: Sequence[Tensor]) -> Repeated:
         # On a CPU the kernel would have to fill the pages of a new array with zeros, in some calls
         # or in all.
-        held = function(*operands).fill_(math.nan)  # NaN shows where nothing is written
+        held = function(*operands).fill_(math.nan)  # elements that are never written stay NaN
         return Repeated(lambda: function(*operands, out=held), lambda: held)
 
     def matmul_in(self, dtype: str, arrays: Sequence[Any]) -> Operation:

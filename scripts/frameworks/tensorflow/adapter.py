@@ -12,10 +12,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-# TensorFlow reads these when it is imported.
+# TensorFlow reads these variables when it is imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
-# Size of the driver's cache of code compiled from PTX; the default is too small for all of it.
+# Size of the driver's cache of code compiled from PTX; the default is too small for all the code.
 os.environ.setdefault("CUDA_CACHE_MAXSIZE", str(2**32))
 if sys.prefix != sys.base_prefix:  # the cache is in the virtual environment and is deleted with it
     os.environ.setdefault("CUDA_CACHE_PATH", os.path.join(sys.prefix, "cuda-cache"))
@@ -153,7 +153,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
                 tf.raw_ops.SyncDevice()
 
     def blocking(self) -> bool:
-        return self._gpu is None  # on the CPU a function returns when it is complete
+        return self._gpu is None  # on the CPU, a function returns when its work is complete
 
     def mark(self, handle: Any) -> Any:
         if self._gpu is None:

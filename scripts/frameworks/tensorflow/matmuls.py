@@ -80,7 +80,8 @@ def _multiply_adds(matmul: tf.Operation) -> Optional[int]:
         return math.prod(shapes[2]) * math.prod(second[:-1])
     if matmul.type in ("Conv2D", "Conv3D"):  # filters (height, width, in, out)
         summed = math.prod(second[:-1])
-    elif matmul.type == "DepthwiseConv2dNative":  # (height, width, in, out of each)
+    # (height, width, input channels, outputs of each channel)
+    elif matmul.type == "DepthwiseConv2dNative":
         summed = math.prod(second[:-2])
     elif matmul.type == "MatMul":
         summed = first[0 if matmul.get_attr("transpose_a") else 1]

@@ -92,7 +92,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             devices.require_halves(self.matmul_dtypes())
 
     def feed(self, batch: Dict[str, Any]) -> None:
-        # copies: a session gives a variable the memory that it is fed, where that is aligned
+        # copy arrays: a session gives a variable the memory of the array that it is fed, if aligned
         arrays = {name: array.copy() for name, array in batch.items()}
         steps.load(self._resident, arrays, self._run)
 
@@ -130,7 +130,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return super().read(handle if self.trains else self._run.run(handle))
 
     def synchronize(self) -> None:
-        pass  # a session leaves nothing to wait for, see blocking
+        pass  # there is nothing to wait for: see blocking
 
     def blocking(self) -> bool:
         return True  # a session returns when all its work is complete

@@ -14,5 +14,5 @@ def prepare(case: Case, rank_context: RankContext) -> None:
     os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
     # Read by cuBLAS and cuDNN. NVIDIA's TensorFlow 1 would take TF32 for float32 on Ampere.
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
-    # warnings about its use of newer NumPy versions
+    # TensorFlow warns that newer NumPy versions change dtypes
     warnings.filterwarnings("ignore", category=FutureWarning)

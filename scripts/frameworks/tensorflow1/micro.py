@@ -96,7 +96,7 @@ class Primitives(Base):
             own = [images, kernel]
             pulled: List[tf.Tensor] = tf.gradients(function(*own), own, gradient)
             for tensor, operand in zip(pulled, own):
-                tensor.set_shape(operand.shape)  # the operation does not infer its shape
+                tensor.set_shape(operand.shape)  # TensorFlow does not infer the shape of the result
             return pulled
 
         return gradients, [*operands, upstream]
@@ -132,7 +132,7 @@ class Primitives(Base):
         return MatmulCollective(matmul, communicate, both, result, self.dtype)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        """Prepare both for one run of a graph, as in a training step."""
+        """Prepare computation and all-reduce for one run of a graph, as in a training step."""
         function = self.function(name)
 
         def make(a: tf.Tensor, b: tf.Tensor, own: tf.Tensor) -> Sequence[Any]:

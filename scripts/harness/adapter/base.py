@@ -77,7 +77,8 @@ class Adapter(ABC):
 
     #: Name of the framework's module, which has its ``__version__``.
     MODULE: ClassVar[str]
-    #: Texts or type names of this framework's out-of-memory errors, besides :data:`OUT_OF_MEMORY`.
+    #: Texts or type names of this framework's own out-of-memory errors, in addition to
+    #: :data:`OUT_OF_MEMORY`.
     OUT_OF_MEMORY: ClassVar[Sequence[str]] = ()
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
@@ -91,8 +92,8 @@ class Adapter(ABC):
     @abstractmethod
     def start(self) -> None:
         """Set threads, flags and seeds, take the device, and join the process group where
-        ``rank_context.world_size`` > 1. Raise :class:`Unsupported` for what the
-        framework cannot do here."""
+        ``rank_context.world_size`` > 1. Raise :class:`Unsupported` for requests that the framework
+        cannot fulfil on this machine."""
 
     @abstractmethod
     def build(self, batch: Dict[str, Any]) -> None:
@@ -232,7 +233,8 @@ class Adapter(ABC):
         return {}
 
     def compiled_by_model(self) -> Dict[str, Any]:
-        """Return counts of what a user's model compiled itself though no compiler was asked for."""
+        """Return counts of functions that a user's model compiled itself although the case names no
+        compiler."""
         return {}
 
     def recompilations(self) -> Sequence[str]:

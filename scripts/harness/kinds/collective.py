@@ -22,7 +22,7 @@ from harness.measuring import blocks
 from harness.measuring.micro import collectives
 from harness.measuring.sweep import Block, GridPoint, Sweep, mean, per_second, scaled
 
-#: Collectives that split an array into a part for each rank, or join the parts.
+#: Collectives that split an array into one part per rank, or join such parts.
 IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
 
 

@@ -38,7 +38,7 @@ from harness.measuring import model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_evidence
 from harness.measuring.steps import peak_host_memory
 
-#: Value of a parameter that takes what the model config has.
+#: Parameter value that selects the value in the model config.
 OF_MODEL = "model"
 
 
@@ -175,7 +175,7 @@ class Converge(Kind):
 
 def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -> None:
     """Raise :class:`harness.adapter.Mismatch` where the first epoch leaves the evaluated loss
-    unchanged: then what is evaluated is not what was trained."""
+    unchanged: then the evaluated model is not the trained one."""
     if before["loss"] == behind["loss"]:
         raise Mismatch(
             "held-out data have the same loss before and behind the first epoch: what is scored is "
@@ -186,7 +186,7 @@ def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -
 def _identity(context: Context) -> Dict[str, Any]:
     """Return everything that decides a training, step by step."""
     workload, fields = context.workload, context.fields
-    others = ("checkpoints", "weights", "target")  # these decide only where the training ends
+    others = ("checkpoints", "weights", "target")  # these parameters affect only when training ends
     return {
         "case": workload.case._asdict(),
         "model_config": workload.model_config,

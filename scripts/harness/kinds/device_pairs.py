@@ -1,6 +1,6 @@
 """Copies from each GPU of a node to each other, one pair at a time.
 
-One process copies, between its own device and those of the others, which wait. So pairs do not
+One process copies, between its own device and those of the other ranks, which wait. So pairs do not
 share bandwidth. Received data are compared with what was sent. Standard library and numpy.
 """
 
@@ -42,7 +42,7 @@ class DevicePairs(Sweep):
     def grid(self, workload: Workload) -> List[GridPoint]:
         every = range(workload.case.devices_per_node)
         pairs = [(sender, receiver) for sender in every for receiver in every if sender != receiver]
-        # Values are text, because a device's number is no size.
+        # Values are text, because the index of a device is not a size.
         return [GridPoint({"from": f"gpu-{a}", "to": f"gpu-{b}"}, (a, b)) for a, b in pairs]
 
     def figures(self, workload: Workload, subject: Pair) -> Dict[str, Metric]:
@@ -60,7 +60,8 @@ class DevicePairs(Sweep):
         if context.rank_context.rank == 0:
             size = context.workload.parameters["bytes"] // _ITEM
             self._array: Any = blocks.random_of(context).standard_normal(size).astype(np.float32)
-            super().measure(replace(context, barrier=lambda: None))  # the others wait only once
+            # the other ranks wait only once
+            super().measure(replace(context, barrier=lambda: None))
             context.barrier()
         else:
             with blocks.recorded_blocks(context):

@@ -53,7 +53,7 @@ class Overlap(Sweep):
     names_points = False
     axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
-        # Shape and message are those of SuperBench's computation-communication-overlap.
+        # Shape and message size are from SuperBench's computation-communication-overlap.
         Parameter("operation", one_of(MATMUL, MULTIPLY), "", "what is computed", MATMUL),
         Parameter(
             "shape", one_shape, "",
@@ -69,7 +69,7 @@ class Overlap(Sweep):
     )  # fmt: skip
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        return [GridPoint({}, None)]  # computation, all-reduce and both take turns
+        return [GridPoint({}, None)]  # the point times computation, all-reduce and both in turn
 
     def figures(self, workload: Workload, subject: None) -> Dict[str, Metric]:
         return {
@@ -116,7 +116,7 @@ class Overlap(Sweep):
         dtype = rounding.check_ran_in(context, overlapped.dtype, matmuls)
 
         def check(when: str) -> None:
-            """Check the results of computation and all-reduce running together, as in a block."""
+            """Run computation and all-reduce together, as in a block, and check their results."""
             blocks.timer(context, parts[BOTH])(1)
             description = f"{when} it was timed: {ALL_REDUCE} next to {operation} {extents}"
             collectives.check_result(overlapped.reduced(), total, description)

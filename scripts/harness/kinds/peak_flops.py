@@ -28,7 +28,7 @@ SIZES = (256, 512, 1024, 2048, 4096, 8192)
 #: the clock and waiting for the device take no noticeable part. The fastest block counts, because
 #: disturbances only slow blocks down.
 BLOCKS, BLOCK_SECONDS = 3, 0.1
-#: Seconds for all sizes. A size is tried if its time, predicted from the size before, still fits.
+#: Seconds for all sizes. A size is tried if its time, predicted from the previous size, still fits.
 SECONDS = 3.0
 Check = Callable[[str], Any]
 
@@ -55,7 +55,8 @@ class PeakFlopsKind(Kind):
         fastest = max(fields["matmuls"], key=tflops_of)
         if context.rank_context.world_size > 1:
             require(context.adapter, Collectives)
-            context.adapter.all_reduce(0.0)  # a barrier: all ranks multiply at the same time
+            # a barrier, so that all ranks multiply at the same time
+            context.adapter.all_reduce(0.0)
         seconds = context.workload.parameters["sustained_seconds"]
         fields["sustained"] = sustain(context.adapter, fastest, seconds, check)
         fields["cores"] = check_cores(context.cores)

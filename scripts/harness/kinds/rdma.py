@@ -15,7 +15,8 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least
 from harness.kinds import network
 
 PROGRAM = "ib_write_bw"
-#: Row of its table: bytes, iterations, peak and mean bandwidth in Gb/s, messages per second.
+#: Row of the program's table: bytes, iterations, peak and mean bandwidth in Gb/s, messages per
+#: second.
 _ROW = re.compile(r"^ *(\d+) +(\d+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILINE)
 #: Most seconds of a measurement. It counts iterations, because ib_write_bw reports a peak only
 #: then.

@@ -20,7 +20,7 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero,
 from harness.kinds.network import require_program
 
 READ, WRITE = "read", "write"
-#: Of each job: fio's name of its mode, and the directions that fio reports.
+#: For each job: fio's name of its mode, and the directions that fio reports.
 JOBS: Dict[str, Tuple[str, Tuple[str, ...]]] = {
     "sequential_read": ("read", (READ,)),
     "sequential_write": ("write", (WRITE,)),

@@ -78,7 +78,7 @@ class Transfer(Sweep):
             context.report.enter(f"{direction} of {subject} bytes")
             copied = adapter.transfer(direction, array, is_pinned)
             taken = blocks.measure(context, copied)
-            # an idle link may be slower, so it is read after copies
+            # an idle link may be slower, so its state is read after copies
             if direction == HOST_TO_DEVICE:
                 gpus = self._gpus
                 fields["link"] = gpus.read_link() if gpus else dict.fromkeys(nvml.LINK_UNITS)

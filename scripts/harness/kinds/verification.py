@@ -35,7 +35,7 @@ UPDATES = ("first update", "two updates")
 #: Name of the losses after optimizer steps.
 LOSSES = "losses"
 
-#: Share of the matmuls that run in other dtypes than the mixed precision's.
+#: Fraction of matmuls that do not run in the dtypes of the mixed precision.
 OTHER_DTYPES = "other dtypes"
 
 #: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
@@ -48,7 +48,7 @@ class Compared(MatmulTrace, Numerics):
 
 
 class ReferenceVerification(Kind):
-    """Verification: errors of outputs, losses and gradients; there are no metrics."""
+    """Verification of outputs, losses and gradients; it has errors instead of metrics."""
 
     parameters = (
         Parameter("mode", one_of(*axes.VERIFIED), "", "which computation is compared"),
@@ -257,7 +257,7 @@ class Comparison:
         For a precision whose updates are not compared, only the first loss and the running
         statistics are."""
         adapter, parts, precision = self._adapter, self._parts, self._precision
-        if adapter.statistics():  # earlier comparisons have changed them
+        if adapter.statistics():  # earlier comparisons have changed the running statistics
             self.load_weights()
         exact = [
             float(sum(losses[parts.start : parts.stop]) / len(parts))
@@ -318,7 +318,7 @@ class Comparison:
             name = f"statistics-{estimator}-{self._case.parts}"
             expected: Dict[str, Any] = {}
             for number in range(step + 1):
-                # each update keeps the former statistics but for the share of the new ones
+                # each update replaces a fraction of the old statistics by the new ones
                 for part in self._parts:
                     added = self._reference.arrays(f"{name}-{number}-{part}")
                     kept = {key: (1 - share) * array for key, array in expected.items()}

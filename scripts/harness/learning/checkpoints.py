@@ -38,7 +38,7 @@ class Checkpoint:
         """Restore the training and return its curve so far; empty where there is no checkpoint.
         Raises the framework's error for a damaged file."""
         known = self._read()
-        # Killed ranks are at most one epoch apart; this is the epoch that all have.
+        # Killed ranks are at most one epoch apart; load the latest epoch that all ranks have saved.
         epoch = int(adapter.all_reduce(float(len(known)))) // self._ranks
         # otherwise a second kill could leave states and curves of different epochs
         if len(known) > epoch:

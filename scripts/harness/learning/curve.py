@@ -80,7 +80,7 @@ def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, M
             for name in scoring.names
         },
         **{name: Metric("nats", "lower", "first", last(name)) for name in ("loss", *losses)},
-        # loss of the last steps, with dropout, as NVIDIA's ELECTRA publishes it
+        # training loss of the last steps, with dropout, as NVIDIA publishes it for ELECTRA
         **({"final_loss": Metric("nats", "lower", "mean", _final_loss)} if losses else {}),
         "time_to_train": Metric("s", "lower", "max", lambda rank: all_seconds(rank["curve"])),
         "throughput": speed,

@@ -13,7 +13,7 @@ import tensorflow as tf
 from harness.loader import AREA, DRAWS, RATIO, SHORTER, TRIES, Loads, Request, TokenLoads
 from harness.loader.one_by_one import normalization
 
-#: Numpy arrays, or tensors of them, by name: a row for each sample.
+#: Numpy arrays or tensors by name, with a row for each sample.
 Arrays = Dict[str, Any]
 #: Relative position of a centred part, so that its offset is rounded down.
 _MIDDLE = 0.5 - 1e-9

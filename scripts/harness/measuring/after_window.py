@@ -27,7 +27,7 @@ def note_all_reduce(adapter: Collectives, seconds: float, report: Report) -> Non
     ``seconds``: duration of the run so far."""
     entry: Dict[str, Any] = {"reason": "it did not end", "bytes": [], "seconds": []}
     report.fields["gradient_all_reduce"] = entry
-    report.succeed()  # what was measured counts, however the following ends
+    report.succeed()  # the measurement counts even if a step below fails
     try:
         entry.update(time_all_reduce(adapter, seconds), reason="")
     except Exception as error:

@@ -11,8 +11,7 @@ from core.text import shorten
 from harness.adapter import Adapter, Mismatch, Unsupported
 from harness.messages.report import error_text
 
-#: Faults of the machine that a framework's refusal may quote. They are no property of the
-#: framework.
+#: Faults of the machine that a framework's refusal may quote. They say nothing about the framework.
 _NO_MEMORY = re.compile(r"out of memory|cannot allocate memory|bad_alloc", re.IGNORECASE)
 _FAULT = re.compile(
     r"no space left|disk quota exceeded|permission denied|operation not permitted|"
@@ -33,7 +32,7 @@ def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]
         return {"status": status, "reason": shorten(reason)}
     memory = isinstance(error, MemoryError)
     if adapter is not None and not isinstance(error, Mismatch):
-        with contextlib.suppress(Exception):  # a framework that was not imported cannot tell
+        with contextlib.suppress(Exception):  # a framework that was not imported cannot answer
             memory = memory or adapter.out_of_memory(error)
     if memory:
         return {"status": "oom", "reason": error_text(error)}

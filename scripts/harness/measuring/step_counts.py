@@ -9,9 +9,9 @@ from typing import List, Optional, Sequence
 
 from harness.adapter import Adapter
 
-#: Least number of warm-up steps from which it can be judged whether the step time has settled.
+#: Least number of warm-up steps that show whether the step time has settled.
 FEWEST = 10
-#: Largest difference, relative to the step time, that counts as none.
+#: Largest difference, relative to the step time, at which the step time counts as settled.
 TOLERANCE = 0.02
 #: Least seconds of a warm-up to settle on a GPU, whose clocks change within seconds under load.
 GPU_SECONDS = 3.0
@@ -51,7 +51,7 @@ def all_settled(adapter: Adapter, seconds: List[float], is_last: bool) -> bool:
     Unless the step ``is_last``, a GPU must have computed for GPU_SECONDS, too."""
     ranks, is_cold = adapter.rank_context.world_size, False
     if adapter.rank_context.accelerator == "cuda" and not is_last:
-        # compilation within a step is no load on the GPU
+        # compilation within a step does not load the GPU
         is_cold = median(seconds) * len(seconds) < GPU_SECONDS
     settled = is_settled(seconds) and not is_cold
     return settled if ranks == 1 else adapter.all_reduce(float(settled)) == ranks

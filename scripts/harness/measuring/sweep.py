@@ -50,14 +50,14 @@ def last(values: Sequence[float]) -> float:
 
 
 class Sweep(Kind):
-    """Micro-benchmark of a grid: a subclass declares the grid, what is run at a point, and the
-    figures there."""
+    """Micro-benchmark of a grid: a subclass declares the grid, the operations at a point, and their
+    figures."""
 
     independent_ranks = True
-    #: Figures of a whole run: name, name of a figure of the points, and function of a rank's values
-    #: at all of them.
+    #: Figures of a whole run: name, name of the point figure, and a function of a rank's values at
+    #: all points.
     summaries: Sequence[Tuple[str, str, Callable[[List[float]], float]]] = ()
-    #: False where each figure belongs to one point alone, and its name does not include the point.
+    #: False where names of figures do not include the point, because each belongs to only one.
     names_points = True
 
     @abstractmethod

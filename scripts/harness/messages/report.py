@@ -52,7 +52,7 @@ def _valid(text: str) -> str:
 def error_text(error: BaseException) -> str:
     """Format an error as ``ExceptionType: message`` on one line. Long messages keep beginning and
     end, either of which may name the cause."""
-    # PyTorch's advice for its developers would take the place of the end.
+    # Without this cut, PyTorch's advice for developers would replace the end of a long message.
     message = " ".join(str(error).partition("Set TORCHDYNAMO_VERBOSE")[0].split())
     return shorten(": ".join(filter(None, (type(error).__name__, message))), 500)
 
@@ -85,7 +85,8 @@ class Report:
         content = {"phase": self._phase, "final": final, "fields": encodable(self.fields)}
         partial = self._path + ".part"
         with open(partial, "w", encoding="utf-8") as file:
-            # A setting that is no JSON value is replaced by its text, so that the run is not lost.
+            # A setting that is not a JSON value is replaced by its text, so that the run is not
+            # lost.
             json.dump(content, file, allow_nan=False, default=str)
         os.replace(partial, self._path)
 

@@ -44,9 +44,10 @@ from harness.request.command_line import parse
 #: First word of the harness's command line, before the folder, that makes it the agent of a node.
 AGENT = "agent"
 _HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-#: Files in the folder; those of a node end in its number.
+#: File names in the folder; files of a node end in its index.
 _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
-#: Variables of a step's process: the number of its node, and the address of the node of ``srun``.
+#: Variables of a SLURM step's process: the index of its node, and the address of the node that runs
+#: ``srun``.
 _INDEX, _LAUNCHER = "SLURM_NODEID", "SLURM_LAUNCH_NODE_IPADDR"
 
 #: Most seconds until all nodes have answered, which occupy their devices meanwhile.
@@ -60,7 +61,7 @@ _LEAVE_SECONDS = 15.0
 #: for ever.
 _BUSY_SECONDS = 60.0
 
-#: A node's properties, or its result.
+#: Properties of a node, or the result of its ranks.
 Answer = Dict[str, Any]
 
 
@@ -100,7 +101,7 @@ def run_ranks(
         with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
             launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
-            # The clock of an agent starts later than this one.
+            # An agent starts its clock after this process.
             launch.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
             results = _read(folder, _RESULT, count)
     check(workload, nodes)
@@ -210,7 +211,7 @@ def _outcomes(
     """Return the outcomes of a node's ranks from its result, if it wrote one."""
     if result is not None and "outcomes" in result:
         judged = [outcome.RankOutcome(*of_rank) for of_rank in result["outcomes"]]
-        # Its ranks ended after those that made the scheduler end this node.
+        # Ranks of a node that the scheduler ended failed after those that caused it.
         return [each._replace(ended=math.inf) if result["asked"] else each for each in judged]
     lost = f"could not start its ranks: {result['error']}" if result else "was lost"
     first = index * workload.case.devices_per_node

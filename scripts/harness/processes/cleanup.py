@@ -71,7 +71,7 @@ def temporary_folder() -> Iterator[str]:
     finally:
         # Done again, because a signal may have interrupted the lines above. No second one can:
         # later signals are ignored.
-        with suppress(OSError):  # there may be no temporary folder at all
+        with suppress(OSError):  # no temporary folder may be usable
             for left in (f"{name}.new", name):
                 shutil.rmtree(os.path.join(tempfile.gettempdir(), left), ignore_errors=True)
 
@@ -121,6 +121,6 @@ def remove_shared(processes: Iterable[int]) -> None:
         names = os.listdir(SHARED)
     for name in names:
         path = os.path.join(SHARED, name)
-        with suppress(OSError):  # another process may have removed it
+        with suppress(OSError):  # another process may have removed the folder
             if name.startswith(beginnings) and os.stat(path).st_uid == os.getuid():
                 os.unlink(path)

@@ -56,7 +56,7 @@ def code() -> Dict[str, Any]:
     """Return the harness's version, the commit, and whether ``scripts/`` differs from it; None for
     both outside of the repository."""
     known, commit, modified = _git(SCRIPTS, [_KNOWN, "."])
-    if known != f"scripts/{_KNOWN}":  # these files lie in another repository
+    if known != f"scripts/{_KNOWN}":  # the files lie in another repository
         commit, modified = None, None
     return {"version": harness.VERSION, "commit": commit, "modified": modified}
 

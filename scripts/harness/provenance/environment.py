@@ -51,7 +51,8 @@ def limit_reached(variables: Mapping[str, str]) -> str:
     answer."""
     job = variables.get("SLURM_JOB_ID")
     shown = job and command_output(["scontrol", "show", "job", job], seconds=SECONDS)
-    # The first line, with the job's name, and lines behind these fields have texts of users.
+    # Users choose the texts of the first line (job name) and of lines after these fields: skip
+    # both.
     texts = re.findall(r"\s(Reason|TimeLimit)=(\S*)", (shown or "").partition("\n")[2])
     fields = dict(reversed(texts))
     if fields.get("Reason") != "TimeLimit":

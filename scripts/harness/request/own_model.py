@@ -133,7 +133,7 @@ def _content(path: str, stem: str) -> str:
         return bounded.read_bytes(path, LARGEST).decode("utf-8")
     except OSError as error:
         raise NotAModel(f"{path!r}: {error.strerror}") from None
-    except ValueError as error:  # the path contains NUL, or the file is no text
+    except ValueError as error:  # the path contains NUL, or the file is not text
         raise NotAModel(f"{path!r}: {error}") from None
 
 
@@ -206,7 +206,7 @@ def _modules_beside(path: str, text: str) -> Tuple[Dict[str, str], List[str], st
 
 
 def _imports(text: str, package: Sequence[str]) -> Iterator[str]:
-    """Yield the absolute names that a file imports, some of which may be no modules. ``package``:
+    """Yield the absolute names that a file imports; some may not be modules. ``package``:
     where relative names begin."""
     try:
         nodes = [*ast.walk(ast.parse(text))]

@@ -112,7 +112,8 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     places = _drawn(ordinary, predictions, random, most)
     hidden = {**batch, "masked_positions": places}
     for name, below in DRAWN.items():
-        if below is not None:  # one number per token, so that a repeated token has the same number
+        # one random number per token of the vocabulary, so that repeated tokens get the same one
+        if below is not None:
             draws = random.randint(0, below, size=ordinary.shape, dtype=np.int64)
             hidden[name] = np.take_along_axis(draws, places, axis=1)
     return hidden

@@ -13,8 +13,8 @@ from harness.telemetry.sensors import Sensors
 
 CLOCK, ENERGY = "clock_mhz", "energy_joules"
 
-#: Function that returns the current clock, and the energy since some moment; None for one that gave
-#: no answer.
+#: Function that returns the current clock, and the energy since some moment; None where a meter
+#: gave no answer.
 Meter = Callable[[], Dict[str, Optional[float]]]
 
 

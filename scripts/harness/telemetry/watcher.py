@@ -94,7 +94,7 @@ class Watcher:
         free = os.sched_getaffinity(0).difference(self.counted)
         if free:
             os.sched_setaffinity(0, free)
-        # A launcher on the run's cores does not count as load of others.
+        # Load of a launcher on the run's cores does not count as foreign load.
         self._beside = not free
         self._own = OwnTime(os.getpid())
         self._sensors = Sensors(self.counted)
@@ -213,7 +213,7 @@ def _foreign(samples: Sequence[Sample], prefix: str, window: Window) -> Optional
     own = growth(samples, f"{prefix}own_seconds", window)
     if busy is None or own is None:
         return None
-    # Kernel clock ticks may be added to one account sooner than to the other.
+    # The kernel may add clock ticks to one of both accounts later than to the other.
     return {"mean": max(0.0, (busy - own) / (window[1] - window[0]))}
 
 
@@ -221,7 +221,7 @@ def _gpu(prefix: str, samples: Sequence[Sample], inside: Sequence[Sample]) -> Di
     def values(name: str) -> List[Any]:
         return _values(inside, prefix + name)
 
-    # Processes may come and go between samples, so those before and after the window count too.
+    # Processes may come and go between samples, so samples before and after the window count too.
     others = _values(samples, f"{prefix}other_processes")
     named = [set(nvml.reasons(bits)) for bits in values("throttle_reasons")]
     shares = {name: sum(name in some for some in named) / len(named) for name in _union(named)}

@@ -12,7 +12,7 @@ import string
 from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = frozenset(string.punctuation)  # that of ASCII alone
+_PUNCTUATION = frozenset(string.punctuation)  # ASCII punctuation only
 
 
 class Best(NamedTuple):

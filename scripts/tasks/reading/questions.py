@@ -107,7 +107,8 @@ def cut(
     known: Dict[str, List[Piece]] = {}
     for number, question in enumerate(questions):
         if question.context not in known:
-            known = {question.context: tokens.pieces(question.context)}  # one follows the other
+            # questions on the same context follow each other
+            known = {question.context: tokens.pieces(question.context)}
         context = known[question.context]
         asked = [piece.number for piece in tokens.pieces(question.text)[:QUESTION]]
         head = [tokens.numbers[BEGIN], *asked, tokens.numbers[SEPARATOR]]

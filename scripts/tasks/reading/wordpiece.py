@@ -21,9 +21,9 @@ _CHINESE = (
     *((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B820, 0x2CEAF), (0xF900, 0xFAFF), (0x2F800, 0x2FA1F)),
 )
-#: Words whose pieces are kept: a text has the same words again and again.
+#: Number of words whose pieces are cached, because texts repeat words.
 _REMEMBERED = 100_000
-#: Letters as they are looked up, and of each the place in the text.
+#: Letters as they are looked up, each with its position in the text.
 _Word = List[Tuple[str, int]]
 
 
@@ -131,7 +131,7 @@ def _is_dropped(letter: str) -> bool:
 
 
 def _is_alone(letter: str) -> bool:
-    """Return whether a character is punctuation (all of ASCII that is no letter and no digit) or
+    """Return whether a character is punctuation (any ASCII character but letters and digits) or
     Chinese."""
     point = ord(letter)
     if point < 128:

@@ -7,7 +7,7 @@ from typing import Any, Dict, Mapping, Sequence
 from tasks import Arrays, Scoring
 
 ACCURACY, TOP_5 = "accuracy", "top_5_accuracy"
-#: Among fewer classes five guesses tell little.
+#: With fewer classes, five guesses show little.
 FEWEST_FOR_TOP_5 = 10
 #: ``masked_accuracy``: of hidden words, how many are the likeliest by the generator;
 #: ``sampled_accuracy``: how many it samples; the others: of all tokens that are no padding, how
@@ -20,9 +20,9 @@ SCORES = (
     "discriminator_precision",
     "discriminator_recall",
 )
-#: Scores that may lack tokens: where none is replaced, or none is called so.
+#: Scores that are undefined where no token is replaced, or none is predicted to be.
 MAY_LACK = SCORES[3:]
-#: Mean cross-entropies, over hidden words and over tokens that are no padding.
+#: Mean cross-entropies, over hidden words and over tokens other than padding.
 LOSSES = ("generator_loss", "discriminator_loss")
 
 
@@ -49,7 +49,8 @@ def score_classes(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     }
     if logits.shape[1] >= FEWEST_FOR_TOP_5:
         others = (shifted >= logit[:, None]).sum(axis=1) - 1
-        known = np.isfinite(logits).all(axis=1)  # among what is no number nothing is larger
+        # with logits that are not finite, no class would rank higher
+        known = np.isfinite(logits).all(axis=1)
         figures[TOP_5] = ((others < 5) & known).astype(np.float64)
     return figures
 

@@ -145,10 +145,9 @@ def call(
     calls: int = 1,
     slower: float = 1.0,
 ) -> Outcome:
-    """Simulate ``calls`` calls, one after the other, on a suite of a setting per row of
-    ``speeds``.
+    """Simulate ``calls`` successive calls on a suite with one setting for each row of ``speeds``.
 
-    ``slower``: factor of the seconds of runs and checks over the expected ones.
+    ``slower``: actual over expected seconds of runs and checks.
     """
     factors = [noise(random, (ROUNDS, len(row))) * np.asarray(row) for row in speeds]
     cases = {

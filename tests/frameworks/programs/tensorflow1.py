@@ -16,7 +16,7 @@ def check_only_a_step_moves_running_statistics():
     """They are not part of the loss: a session updates them only when told to."""
     adapter = built(small_images(blocks=1))
     before, names = state(adapter), [n for n in adapter._model if "running" in n]
-    convolutions = 1 + 3 + 1  # the first, those of a block and its shortcut
+    convolutions = 1 + 3 + 1  # the stem, a block, and the block's shortcut
     # Two in the backward pass for each in the forward pass, but none for the images' gradient.
     assert adapter.matmul_dtypes() == {"float32": 3 * (convolutions + 1) - 1}
     adapter.gradients()

@@ -18,7 +18,8 @@ from ..records.run import Run
 
 
 def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case, int]:
-    """Return the number of repeats that each case of a gate should have. ``runs``: so far.
+    """Return the number of repeats that each case of a gate should have. ``runs``: all earlier
+    runs.
 
     A case with a run that was not ok gets no more.
     """

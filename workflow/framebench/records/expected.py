@@ -80,5 +80,5 @@ def _identity(case: ExpectedCase) -> Any:
 def _read(found: Any) -> ExpectedCase:
     case, conditions = Case.from_json(found["case"]), Conditions(**found["conditions"])
     expected = ExpectedCase(**{**found, "case": case, "conditions": conditions})
-    hash(expected)  # lists are no values
+    hash(expected)  # raises TypeError for a list, which is not a valid value
     return expected

@@ -85,7 +85,7 @@ class Definition(EncoderDefinition):
 
     def loss(self, outputs: Tuple[Array, ...], batch: Arrays) -> Array:
         """Return the mean cross entropies of the generator over the masked positions and of the
-        discriminator over all that are no padding, weighted."""
+        discriminator over all tokens except padding, weighted."""
         hyper = self.hyper
         scores, logits, replaced = outputs
         scores, replaced = scores.astype(jnp.float32), replaced.astype(jnp.float32)

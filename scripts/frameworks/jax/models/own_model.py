@@ -21,7 +21,7 @@ from .layers import Arrays, Key
 #: Parameters, running statistics, and a function of them, inputs and a key, which is None in
 #: inference. It returns outputs and the next statistics.
 Parts = Tuple[Any, Any, Callable[..., Tuple[Any, Any]]]
-#: Arguments that tell a Linen module that it trains, and their values in training.
+#: Arguments by which a Linen module is switched to training, with their values in training.
 _MODES = {"train": True, "training": True, "is_training": True, "deterministic": False}
 
 
@@ -120,7 +120,7 @@ def _parts(model: Any, inputs: Any, seed: int, dropout: bool) -> Parts:
     if isinstance(model, tuple) and len(model) == 2 and callable(model[1]):
         function = model[1]
         return model[0], {}, lambda own, kept, some, key: (function(own, some), kept)
-    # Only what the user's file has imported: some versions of Flax break if both are imported.
+    # Look only among imported modules: some versions of Flax break if both are imported.
     linen, nnx = (sys.modules.get(f"flax.{name}") for name in ("linen", "nnx"))
     if linen and isinstance(model, linen.Module):
         return _linen_parts(linen, model, inputs, seed, dropout)
@@ -163,7 +163,8 @@ def _linen_parts(linen: Any, module: Any, inputs: Any, seed: int, dropout: bool)
         variables = {"params": own, **kept}
         if key is None:
             return call(module.apply, variables, some, train=False), kept
-        rngs = {"params": key, "dropout": key}  # streams with other names derive from the first
+        # random streams with other names derive from "params"
+        rngs = {"params": key, "dropout": key}
         outputs, changed = call(
             module.apply, variables, some, train=True, rngs=rngs, mutable=[*kept]
         )

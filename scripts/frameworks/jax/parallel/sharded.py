@@ -34,7 +34,7 @@ class Sharding(Arrangement):
     Arrays and programs ``function(shared, own, batch)`` span all ranks."""
 
     def __init__(self, case: Case, definition: Any) -> None:
-        """Raise :class:`Unsupported` without a compiler, or where heads or the sequence are no
+        """Raise :class:`Unsupported` without a compiler, or where heads or the sequence are not
         multiples of the ranks."""
         if case.compiler != "jit":
             raise Unsupported(f"{case.parallelism} needs the compiler jit")
@@ -76,7 +76,7 @@ class Sharding(Arrangement):
 
     def share(self, parameters: Dict[str, np.ndarray]) -> Arrays:
         """Return this rank's part of each array of ``parameters``. Raises
-        :class:`Unsupported` where an extent is no multiple of the ranks."""
+        :class:`Unsupported` where an extent is not a multiple of the ranks."""
         self._specs = {name: self._spec(name, array) for name, array in parameters.items()}
         return {name: self._placed(array, self._specs[name]) for name, array in parameters.items()}
 

@@ -75,7 +75,7 @@ def adaptive_average_pool(layer: Layer) -> Operation:
 
 
 def global_average_pool(layer: Layer) -> Operation:
-    # one row and one column, which Dense accepts
+    # the result has one row and one column, which Dense accepts
     options = {"global_pool": True, "pool_type": "avg", "layout": layout()}
     return lambda F, x: F.Pooling(x, kernel=(1, 1), **options)
 
@@ -106,7 +106,7 @@ def shuffle(layer: Layer) -> Operation:
     groups = layer.groups
 
     def first(F: Any, x: Any) -> Any:
-        x = F.reshape(x, (0, -4, groups, -1, -2))  # (batch, groups, channels of one, h, w)
+        x = F.reshape(x, (0, -4, groups, -1, -2))  # (batch, groups, channels of a group, h, w)
         return F.reshape(F.swapaxes(x, 1, 2), (0, -3, -2))
 
     def last(F: Any, x: Any) -> Any:

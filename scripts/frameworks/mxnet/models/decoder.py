@@ -153,7 +153,7 @@ class LanguageModel(nn.HybridBlock):
             self.layers.add(Layer(hyper))
         self.norm = normalization(hyper)
         self.head = None
-        if hyper["tied"]:  # as an attribute it is passed to hybrid_forward
+        if hyper["tied"]:  # Gluon passes a parameter that is an attribute to hybrid_forward
             self.tied_head = self.embeddings.token.weight
         else:
             self.head = dense(hyper["hidden"], hyper.get("classes", hyper["vocabulary"]), hyper)

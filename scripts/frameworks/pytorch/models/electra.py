@@ -72,7 +72,8 @@ class Electra(nn.Module):
     def __init__(self, hyper: Dict[str, Any]) -> None:
         super().__init__()
         self.mask_token, self.masked_percent = hyper["mask_token"], hyper["masked_percent"]
-        self.embeddings = Embeddings(hyper)  # generator and discriminator share it
+        # the generator and the discriminator share the embeddings
+        self.embeddings = Embeddings(hyper)
         self.generator = Generator(hyper)
         self.discriminator = Discriminator(hyper)
 

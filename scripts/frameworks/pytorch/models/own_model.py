@@ -110,7 +110,7 @@ class Definition(OwnDefinition):
     def optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
         hyper = self.model_config["hyperparameters"]
-        # not fused, because it fails where a parameter gets its first gradient after the others
+        # not fused: fused SGD fails where a parameter gets its first gradient later than others
         return self._own_optimizer(model.parameters()) or torch.optim.SGD(
             model.parameters(), lr=hyper["learning_rate"], momentum=hyper["momentum"]
         )

@@ -156,7 +156,7 @@ class Pipeline:
             output_args=(sent,),  # the last stage sends nothing
             group=self._group,
         )
-        # 1F1B needs as many micro-batches as stages; with one both schedules are equal
+        # 1F1B needs as many micro-batches as stages; with one micro-batch both schedules are equal
         schedule: Any = ScheduleGPipe if len(batches) == 1 else Schedule1F1B
         self._schedule = schedule(
             stage,

@@ -136,7 +136,7 @@ class Sharding:
             average(self._model.parameters(), self._mesh.get_group(DATA), self._sizes[DATA])
 
     def clip(self, largest: float) -> None:
-        """Scale the gradients down to the global norm ``largest``, if theirs is larger."""
+        """Scale the gradients down to the global norm ``largest`` if their norm is larger."""
         groups: Dict[Any, List[nn.Parameter]] = defaultdict(list)  # one mesh per operation
         for p in self._model.parameters():
             groups[getattr(p, "device_mesh", None)].append(p)
@@ -160,7 +160,7 @@ class Sharding:
             model.set_requires_gradient_sync(True)
 
     def shared_state(self, state: Dict[str, Variable]) -> Dict[str, Variable]:
-        """Return the ``state`` of the model with the order of sharded heads."""
+        """Return the model's ``state`` with heads in the order in which ranks hold them."""
         return {n: entry._replace(heads=self._heads.get(n, ())) for n, entry in state.items()}
 
     def gather(self, tensor: Tensor) -> Tensor:

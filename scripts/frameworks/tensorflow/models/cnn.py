@@ -46,7 +46,7 @@ class BatchNormalization(layers.BatchNormalization):
 
 class CNN(keras.Model):
     """Images (batch, h, w, 3) to float32 logits (batch, classes), in training followed by those of
-    the auxiliary heads. It is no functional model, which would compute all outputs in inference,
+    the auxiliary heads. It is not a functional model, which would compute all outputs in inference,
     too."""
 
     def __init__(self, network: LayerGraph) -> None:
@@ -86,14 +86,14 @@ def _build_shape(layer: Layer, holder: layers.Layer) -> Tuple[Any, ...]:
     height, width, channels = layer.in_shape
     if isinstance(holder, layers.Dense):
         return None, channels
-    if getattr(holder, "padding", "") == "valid":  # _computed pads before it
+    if getattr(holder, "padding", "") == "valid":  # _computed() pads before this layer
         rows, columns = layer.padding
         height, width = height + 2 * rows, width + 2 * columns
     return None, height, width, channels
 
 
 def _convolution(layer: Layer) -> layers.Layer:
-    # without strides "same" pads both sides equally; otherwise the input is padded before
+    # without strides, "same" pads both sides equally; otherwise the input is padded separately
     same = layer.stride == 1 and layer.padding == tuple(size // 2 for size in layer.kernel)
     return layers.Conv2D(
         layer.channels,

@@ -95,7 +95,8 @@ class Definition(ModelDefinition):
         generator_hyper = generator(hyper)
         inputs = {name: keras.Input((None,), dtype="int64", name=name) for name in INPUTS}
         tokens, segments, mask, positions, _, draws = inputs.values()
-        embeddings = Embeddings(hyper, name="embeddings")  # generator and discriminator share them
+        # the generator and the discriminator share the embeddings
+        embeddings = Embeddings(hyper, name="embeddings")
         shown = Masked(hyper)([tokens, positions, inputs["mask_draws"]])
         x = dense(generator_hyper["hidden"], hyper, "generator.project")(
             embeddings([shown, segments])
@@ -115,7 +116,7 @@ class Definition(ModelDefinition):
 
     def loss(self, outputs: Sequence[tf.Tensor], batch: Dict[str, tf.Tensor]) -> tf.Tensor:
         """Return the mean cross entropies of the generator over the masked positions and of the
-        discriminator over all that are no padding, weighted."""
+        discriminator over all tokens except padding, weighted."""
         scores, logits, replaced = outputs
         hyper = self.hyper
         originals = at(batch["masked_positions"], batch["token_ids"])

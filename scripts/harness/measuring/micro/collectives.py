@@ -24,7 +24,7 @@ from harness.communication import (
 ITEM = {"float32": 4, "float16": 2, "bfloat16": 2}
 _EXACT = {"float32": 2**24, "float16": 2**11, "bfloat16": 2**8}
 _LARGEST = {"float32": 3e38, "float16": 65504.0, "bfloat16": 3e38}
-#: A prime period, so that no two parts of an array start alike.
+#: A prime period, so that all parts of an array start with different values.
 _PERIOD = 65521
 _MOST = 100
 MOST_IN_A_BLOCK = 10000

@@ -14,12 +14,12 @@ from harness.adapter import Mismatch
 #: Statistics of each output in a pass, see :func:`statistics`.
 STATISTICS = ("scale", "amount", "shared by samples", "shared by positions", "shared by features")
 AMOUNT = STATISTICS.index("amount")
-#: Training steps whose losses are compared, with each set of weights.
+#: Number of training steps, with each set of weights, whose losses are compared.
 STEPS = 16
 #: Passes whose gradients are compared. In 32, the spread of SqueezeNet's was off by more than half
 #: in one of ten right verifications.
 GRADIENTS = 256
-#: Passes in which replicas must have the same outputs to share their masks.
+#: Replicas whose outputs are equal in this many passes share their masks.
 PASSES_OF_REPLICAS = 3
 
 #: Largest change of the outputs' squared norm by rounding, as a fraction, in any precision.

@@ -20,7 +20,7 @@ from harness.measuring.verification.errors import compare_arrays, measured, rela
 #: Dtypes allowed in a float64 run. Normalizations and losses are commonly computed in float32,
 #: whose rounding is far below every bound.
 _WIDE = ("float64", "float32")
-#: Largest difference of two float64 passes over the same batch without random numbers.
+#: Largest difference between two float64 passes over a batch if no random numbers are drawn.
 _SAME = 1e-9
 #: Gradients with a larger relative error than this are nothing but rounding. The gradient of a bias
 #: before a normalization is zero, for example, and an optimizer that divides by it gives a random
@@ -67,7 +67,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     one whose results are all zero."""
     adapter: OwnModels = context.adapter
     adapter.model_config["own"]["dropout"] = (
-        False  # the same value as in comparisons of other models
+        False  # the same value as in verifications of other models
     )
     rank_context = adapter.rank_context
     model.build(context, model.seed_of_batch(rank_context.seed, rank_context.rank))
@@ -169,7 +169,7 @@ def _averaged(adapter: OwnModels, own: Arrays) -> Dict[str, Any]:
     """Return the gradients averaged over all ranks' batches, each computed here without
     collectives."""
     rank_context = adapter.rank_context
-    total = dict(own)  # another rank's samples may use other parameters
+    total = dict(own)  # samples of other ranks may use other parameters
     for rank in set(range(rank_context.world_size)) - {rank_context.rank}:
         with adapter.in_float64() as exact:
             exact.build(model.seed_of_batch(rank_context.seed, rank))

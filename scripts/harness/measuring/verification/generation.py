@@ -11,7 +11,7 @@ from harness.kind import Workload
 from harness.measuring.verification.errors import measured, relative, worst, worst_token
 from harness.measuring.verification.rounding import FLOAT32
 
-#: Error of the logits: float32 stays below it, narrower matmuls exceed it.
+#: Threshold for errors of logits: float32 stays below, narrower matmuls exceed it.
 WIDE = 2e-5
 TOKENS = 32  # new tokens of each prompt in a comparison
 FEWEST = 2  # least number of tokens of a request

@@ -275,7 +275,7 @@ def test_every_case_is_in_the_file_or_said_not_to_be(name: str) -> None:
     content = file.content.encode() if isinstance(file.content, str) else file.content
     said = "\n".join(file.left_out)
     for word in ("xla", "peak", "amp", "b512/"):
-        # In typed columns a number is no text.
+        # In typed columns numbers are not exported as text.
         word = "oom" if name == "parquet" and word == "b512/" else word
         is_mentioned = word in said or word.strip("b/").encode() in content
         assert is_mentioned, f"{word} is neither in the file nor among what is not"
