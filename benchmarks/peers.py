@@ -89,7 +89,7 @@ def read_config(model: str) -> dict[str, Any]:
     return read_model(str(ROOT / "scripts" / "models" / (model + ".json")))
 
 
-# ---- in the framework's environment -------------------------------------------------------
+# ---- in the framework's environment --------------------------------------------------------------
 
 
 def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namespace) -> Any:
@@ -129,7 +129,7 @@ def measure(options: argparse.Namespace) -> None:
     print(json.dumps(in_turn.measure(runs, options.rounds, options.steps)))
 
 
-# ---- in the environment of the workflow ---------------------------------------------------
+# ---- in the environment of the workflow ----------------------------------------------------------
 
 
 def environment(name: str, framework: str = "") -> str:

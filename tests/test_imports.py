@@ -180,7 +180,8 @@ def test_what_runs_next_to_a_benchmark_needs_no_library(module: str) -> None:
 @pytest.mark.parametrize(
     ("module", "slow"),
     [
-        ("driver", {"numpy", "pandas", "scipy", "jsonschema"}),  # a plan, and the look at what is
+        # a plan, and a check of existing files
+        ("driver", {"numpy", "pandas", "scipy", "jsonschema"}),
         ("report.html_report", {"scipy"}),
         ("tables.frames", {"matplotlib", "scipy"}),
     ],

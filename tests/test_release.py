@@ -47,7 +47,8 @@ def released(checkout: Path, tag: str) -> int:
     step = job("release.yml", "release")["steps"][-1]
     path = f"{checkout / 'bin'}:{os.environ['PATH']}"
     environment = {"PATH": path, "GITHUB_REF_NAME": tag}
-    arguments = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]  # as GitHub runs it
+    # the shell options with which GitHub runs a step
+    arguments = ["bash", "-e", "-o", "pipefail", "-c", step["run"]]
     return subprocess.run(arguments, cwd=checkout, env=environment, check=False).returncode
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 _LOADED = re.compile(
     r"<(?:script|img|link|iframe)\b[^>]*?(?:src|href)=\"(https?:)?//", re.IGNORECASE
 )
-#: Width of a narrow screen in CSS pixels, and script for that of a page's content.
+#: Width of a narrow screen in CSS pixels, and script that returns the width of a page's content.
 PHONE, WIDTH = 390, "document.documentElement.scrollWidth"
 #: Style and script that a page loads from the site.
 _OWN = re.compile(r'<(?:script src|link href)="([^":?]+\.(?:css|js))"')

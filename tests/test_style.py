@@ -79,7 +79,7 @@ def lacks_encoding(call: ast.Call) -> bool:
         return False
     mode = given.get("mode") or (call.args[place] if len(call.args) > place else None)
     if mode is None and (name == "NamedTemporaryFile" or not (call.args or call.keywords)):
-        return False  # binary, or of an object that may be no path
+        return False  # binary, or from an object that may not be a path
     return "b" not in mode.value if isinstance(mode, ast.Constant) else mode is None
 
 

@@ -105,7 +105,7 @@ def _settings(workload: Workload, kind: Kind) -> Dict[str, Any]:
         settings["node"] = options.node
     if workload.data is not None:
         settings["data"] = _data(workload.data)
-    if model_config and "own" not in model_config:  # without such files the source is unknown
+    if model_config and "own" not in model_config:  # dropout of a user's own model is unknown
         settings["dropout"] = model_config["hyperparameters"].get("dropout", 0.0)
     return settings
 

@@ -23,7 +23,7 @@ from .settings import CATALOG, CONFIG, ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "config" / "README.md"]
 PAGES += sorted((ROOT / "docs").glob("*.md"))
-#: Stand-ins of pages, and what they stand for here.
+#: Placeholders on pages, with the values that replace them here.
 STAND_INS = {
     r"suite=(NAME|SUITE|mine)\b": "suite=quick",
     r"\bNAME\b": "pytorch",

@@ -146,7 +146,7 @@ def test_jobs_become_results_whatever_else_runs(tmp_path: Path, here: bool) -> N
     call = Call(tmp_path, here=here)
     call.measure(1)
     call.begin(call.wildcards(2))
-    # Snakemake knows more about a cluster's job than its log.
+    # Snakemake reports more about a cluster's job than its log.
     assert call.event("job_error", jobid=call.numbers) == here
     assert not call.begin({"other": "x"}, "another", output=["elsewhere/x"])
     assert not call.finish(0.0)

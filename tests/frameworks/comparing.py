@@ -14,7 +14,7 @@ from .fork_server import ForkServer
 DROPOUT = "model_config-dropout"
 
 
-#: Errors by computation: its precision, and the findings.
+#: Precision and findings of each computation, by name.
 Errors = Mapping[str, tuple[str, Sequence[Mapping[str, Any]]]]
 
 
@@ -45,7 +45,7 @@ def _compared(folder: Path, modes: Sequence[str], training_only: bool) -> list[t
     if training_only:
         return [("model_config", "train")]
     has_dropout = (folder / f"{DROPOUT}.json").exists()
-    # inference has no dropout, as when it is timed
+    # inference is verified without dropout, as it is timed
     inference = DROPOUT if has_dropout else "model_config"
     plain = [({"train": "model_config", "inference": inference}[mode], mode) for mode in modes]
     return [*plain, *[(DROPOUT, "train")] * has_dropout]

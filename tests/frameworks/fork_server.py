@@ -36,7 +36,7 @@ IMPORTS = {
 #: Variables that silence the import of a framework.
 QUIET = {"mindspore": {"GLOG_v": "3"}, "tensorflow1": {"PYTHONWARNINGS": "ignore"}}
 
-#: Options with which XLA compiles in less time, by framework: each knows those of its release.
+#: Options that make XLA compile faster, by framework, because its releases differ in options.
 QUICK_XLA = {
     "jax": "--xla_cpu_opt_preset=CPU_OPT_PRESET_FAST_COMPILE",
     "tensorflow": "--xla_cpu_use_fusion_emitters=false",

@@ -21,7 +21,7 @@ BLOCKS = "all_blocks"
 EMBEDDING = "embedding"
 OWN = {BLOCKS: Path(__file__).with_name(f"{BLOCKS}.json")}
 SEQUENCE = 16  # tokens
-LSTM_SEQUENCE = 3  # steps: some compilers unroll them
+LSTM_SEQUENCE = 3  # few steps, because some compilers unroll them
 
 
 def model_config_of(model: str) -> dict[str, Any]:

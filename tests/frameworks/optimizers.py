@@ -29,7 +29,7 @@ ZERO, UNCHANGED = "next_sentence.weight", "pooler.bias"
 #: them. A softmax does not see what is added to all of its logits.
 LARGE, ADDED = "decoder_bias", 15.0
 SMALL, FACTOR = "embeddings.position.weight", 0.002
-#: Name of the reference of each optimizer.
+#: Name of the reference for each optimizer.
 BRANCHES = {optimizer: f"{optimizer}, every branch" for optimizer in HYPER}
 
 

@@ -26,7 +26,7 @@ FRAMEWORKS = sorted(
     path.parents[1].name for path in ROOT.glob("scripts/frameworks/*/models/cnn.py")
 )
 
-#: Bound of one array: a small DenseNet is off by 1.1e-3 in OneFlow.
+#: Bound for the error of one array: 1.1e-3 for a small DenseNet in OneFlow.
 GRADIENT = 2.5e-3
 
 run = served(*FRAMEWORKS)
@@ -77,7 +77,7 @@ def test_every_framework_compares_every_kind_of_layer_and_connection() -> None:
 
 
 SCRIPT = Path(__file__).with_name("torchvision_compared.py")
-#: Tolerance: both are float64, but sums have another order.
+#: Tolerance: both sides are float64, but add in different order.
 RELATIVE = 1e-9
 
 

@@ -30,7 +30,7 @@ UNSUPPORTED = {
     **({} if onednn_has_bfloat16() else {("mxnet", "amp"): NO_BFLOAT16}),
 }
 
-#: Model of mixed precision: it has all parts except those that BERT has, too.
+#: Model for tests of mixed precision: it covers all parts that BERT lacks.
 IN_AMP = ["llama_8b"]
 
 run = served(*FRAMEWORKS)

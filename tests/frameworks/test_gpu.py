@@ -31,7 +31,7 @@ FRAMEWORKS = ("pytorch", "tensorflow", "paddle", "jax", "oneflow", "mxnet", "ten
 WAITS_FOR_DEVICE = ("pytorch", "tensorflow", "paddle", "oneflow")
 TELLS_MEMORY = ("pytorch", "tensorflow", "paddle", "jax")
 NAME, NAMES = "NVIDIA A100", {"mxnet": ""}
-#: Settings and variables of fp32 on a GPU, as frameworks tell them once they have started.
+#: Settings and variables of fp32 on a GPU, as started frameworks report them.
 NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 SWITCHES: dict[str, dict[str, Any]] = {
     "pytorch": {
@@ -52,7 +52,8 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
 
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
-    compiler = "jit" if run.framework == "jax" else "none"  # it compiles every operation otherwise
+    # without jit, JAX compiles each operation separately
+    compiler = "jit" if run.framework == "jax" else "none"
     model = MODEL if ranks == 1 else EMBEDDING
     actual = run("gpu.measure", ranks, benchmark="train", model_config=model, compiler=compiler)
     for number, rank in enumerate(actual):
@@ -103,7 +104,7 @@ def test_a_mistake_of_training_on_a_gpu_is_found(
 
 QUICK = {"blocks": 2, "block_seconds": 1e-4}
 SHAPES = {"shapes": "16x16x16", **QUICK}
-#: Benchmarks on one device, and on two.
+#: Benchmarks that run on one device, and on two.
 ALONE: dict[str, dict[str, Any]] = {
     "matmul": SHAPES,
     "elementwise": {"elements": 64, **QUICK},

@@ -25,7 +25,7 @@ _DECLARED = {
 TRAINING_COMPILERS: dict[str, str] = {"pytorch": "none", **_DECLARED, **_OTHERS}
 
 
-#: Framework whose weights all others get.
+#: Framework whose weights all others use.
 TEACHER = "pytorch"
 EPOCHS = 4
 #: Frameworks that do the whole training here.
@@ -120,7 +120,7 @@ def test_a_training_is_taken_up_bit_by_bit(framework: str, learned: Answers) -> 
     """Fail if a resumed training differs in any bit: weights, statistics, momentum, rate.
     The resuming model has made no step."""
     assert learned[framework]["taken up"] == 0
-    # planted: one more step
+    # planted mistake: one more step
     assert learned[framework]["went on"] > 0
 
 
@@ -140,7 +140,7 @@ def test_two_devices_that_were_killed_go_on_bit_by_bit(
     assert [entry["seen"][-1] for entry in resumed] == ends
     (weights, statistics), (others, own) = ends
     assert weights == others, "the ranks have trained two models"
-    # lost in a checkpoint of the first rank alone, and absent without one
+    # ranks differ in statistics, so a checkpoint by the first rank alone would be noticed
     assert statistics != own
     assert all(entry["seen"][KEPT - 1] != end for entry, end in zip(whole, ends, strict=True))
 
@@ -156,10 +156,11 @@ def faults(answer: dict[str, Any]) -> list[str]:
     """Return the results of a training that are outside the bounds for so few steps."""
     scores = answer["curve"][-1]["held_out"]
     bounds = {
-        # 85 % of the words are masked, each one of two with chances of 3/4 and 1/4; below this
-        # only by chance
+        # 85 % of the words are masked; each has two values, with chances of 3/4 and 1/4. Lower
+        # losses occur only by chance
         "generator_loss": (0.97 * 0.85 * ENTROPY, 2.0),
-        # the likelier of two words is right in 3 of 4, unmasked ones are known: at most 0.79
+        # predicting the likelier word is right in 3 of 4, and unmasked words are known: at most
+        # 0.79
         "masked_accuracy": (0.45, 0.82),
         "sampled_accuracy": (0.15, 0.75),
         "discriminator_accuracy": (0.87, 1.0),

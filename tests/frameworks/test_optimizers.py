@@ -23,7 +23,7 @@ ADAPTERS = ROOT / "scripts" / "frameworks"
 ELECTRA: dict[str, Any] = small(
     "electra_base", layers=0, dropout=0.0, clip_global_norm=0.1, epsilon=0.01, weight_decay=0.2
 )
-#: Hyper-parameters with which the update of each optimizer's reference is wrong.
+#: Hyper-parameters that make the update of each optimizer's reference wrong.
 WRONG: dict[str, dict[str, Any]] = {
     "sgd": {"no_weight_decay": ["norm"]},
     "adamw": {"no_weight_decay": ["norm"]},

@@ -40,7 +40,7 @@ MISTAKES: dict[str, dict[str, tuple[str, str]]] = {
         "half.py": ("layers.BatchNormalization(),", "layers.Lambda(half),"),
     },
 }
-#: Changes of the documented file that leave it right, by framework.
+#: Changes after which the documented file is still correct, by framework.
 NESTED = {
     "pytorch": (
         "return model, (inputs, targets), nn.CrossEntropyLoss()",
@@ -94,7 +94,8 @@ def compared(
     ranks: int = 1,
     library: Path | None = None,
 ) -> list[dict[str, Any]]:
-    compiler = {"jax": "jit"}.get(run.framework, "none")  # as its users run it
+    # the compiler with which users run the framework
+    compiler = {"jax": "jit"}.get(run.framework, "none")
     options = {"library": str(library)} if library else {}
     return run("own_model.compare", ranks, cases=cases, compiler=compiler, **options)
 

@@ -74,7 +74,8 @@ def computed(model: torch.nn.Module, images: torch.Tensor, training: bool) -> li
         return [outputs]
     logits, *heads = outputs
     is_ours = isinstance(model, cnn.ConvolutionalNetwork)
-    return [logits, *(heads if is_ours else reversed(heads))]  # theirs: the last one first
+    # torchvision returns the last head first
+    return [logits, *(heads if is_ours else reversed(heads))]
 
 
 def compared(name: str, device: str) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def compared(name: str, device: str) -> dict[str, Any]:
     own, theirs = own.double(), theirs.double()
     if device == "cpu":
         theirs = filled(theirs)
-    # the same weights; running statistics are copied for each
+    # both models share weights; each has its own copy of running statistics
     state = {
         key: entry if entry.dim() > 1 else entry.clone()
         for key, entry in theirs.state_dict().items()

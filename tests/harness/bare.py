@@ -9,7 +9,7 @@ BARE: dict[str, Any] = {"model": None, "batch_per_device": None, "compiler": Non
 #: Options that a benchmark without a framework lacks.
 WITHOUT_FRAMEWORK: dict[str, Any] = {**BARE, "framework": None, "precision": None}
 QUICK = {"blocks": 2, "block_seconds": 0.02}
-#: Tolerance of times on the toy's exact clock, for reading it.
+#: Tolerance of times on the toy's exact clock, which takes time to read.
 TICKS = 0.01
 
 

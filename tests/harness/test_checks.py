@@ -22,7 +22,7 @@ PEAK = {
     "compiler": None,
     "parameters": {"sustained_seconds": 0.2},
 }
-#: Options of the call that are not those of each check.
+#: Options of the call, in place of options that each check has.
 ALONE: dict[str, Any] = {"batch_per_device": None, "compiler": None}
 #: A check that waits while the file ``hold`` exists.
 HELD = {"kind": "inference"}

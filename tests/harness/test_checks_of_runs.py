@@ -64,7 +64,7 @@ def test_an_emulated_precision_is_skipped_before_it_starts_where_asked(toy: Benc
         ("bf16", [], False),  # unknown
         ("fp16", ["asimdhp"], False),
         ("fp32", ["avx2"], False),
-        ("tf32", ["avx2"], False),  # no CPU has it: the frameworks refuse it
+        ("tf32", ["avx2"], False),  # no CPU has TF32, so frameworks refuse the precision
     ],
 )
 def test_instructions_tell_what_is_emulated(name: str, sets: list[str], is_emulated: bool) -> None:

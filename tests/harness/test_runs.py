@@ -63,7 +63,7 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
     assert done.stdout.count("\n") == 1, "the launcher says one line at the end"
 
 
-#: Case of two devices, each with points of its own.
+#: Case on two devices, each of which has its own points.
 DRAWN: dict[str, Any] = {"devices_per_node": 2, "model": ROOT / "tests/models/toy_points.json"}
 
 

@@ -14,7 +14,7 @@ from harness.request import command_line
 
 from ..bench import Bench
 
-#: Variables of each kind, with a harmful value, in a made-up environment.
+#: Variables of each kind that ranks must not get, with harmful values.
 LEFT_OUT = {
     "affinity": ("GOMP_CPU_AFFINITY=0", "KMP_AFFINITY=compact", "OMP_PLACES=cores"),
     "threads": ("OMP_NUM_THREADS=64", "MKL_DYNAMIC=TRUE", "TF_NUM_INTRAOP_THREADS=9"),

@@ -25,7 +25,7 @@ PARAMETERS = {
     "electra_base_squad": 108_893_186,
     "span_encoder": 114_690,
     "topics_electra": 39_737,
-    "gpt2_small": 124_439_808,  # with one array for embedding and head
+    "gpt2_small": 124_439_808,  # embedding and head share one array
     "gpt2_medium": 354_823_168,
     "gpt2_large": 774_030_080,
     "gpt2_xl": 1_557_611_200,
@@ -36,7 +36,7 @@ PARAMETERS = {
     "llama2_7b": 6_738_415_616,
     "llama2_13b": 13_015_864_320,
     "llama2_70b": 68_976_648_192,
-    # the same, plus 100 x hidden + 100 of SuperBench's head
+    # gpt2_small plus 100 x hidden + 100 parameters of SuperBench's head
     "superbench_gpt2_small": 124_439_808 + 76_900,
     "superbench_gpt2_medium": 354_823_168 + 102_500,
     "superbench_gpt2_large": 774_030_080 + 128_100,

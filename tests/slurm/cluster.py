@@ -115,7 +115,7 @@ class Cluster:
         """Return the variables of a client, besides the usual ones."""
         return {
             "SLURM_CONF": str(self.place.configuration),
-            "FRAMEBENCH_LOCKS": str(self.place.folder / "locks"),  # on each node another folder
+            "FRAMEBENCH_LOCKS": str(self.place.folder / "locks"),  # a different folder on each node
         }
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -231,7 +231,8 @@ class Cluster:
         with (self.place.folder / "log" / f"{name}.stderr").open("ab") as log:
             daemon = subprocess.Popen(
                 [str(program), *command[1:]],
-                # Marks of the cluster's processes; nothing of the tests' environment.
+                # Only variables that mark the cluster's processes, and none of the tests'
+                # environment.
                 env={"PATH": isolation.SEARCHED, **self.environment, "SLURMD_NODENAME": node},
                 cwd="/",
                 stdin=streams,
@@ -248,7 +249,7 @@ class Cluster:
         for name in names:
             output = self._output_of("scontrol", "--oneliner", "show", "node", name)
             fields = dict(word.split("=", 1) for word in output.split() if "=" in word)
-            with contextlib.suppress(ValueError):  # "None" before it has registered
+            with contextlib.suppress(ValueError):  # "None" until the node has registered
                 started = datetime.fromisoformat(fields["SlurmdStartTime"]).timestamp()
                 serves = _OUT_OF_SERVICE.isdisjoint(re.split(r"(\W)", fields["State"]))
                 if started >= int(since) and serves:

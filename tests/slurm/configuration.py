@@ -9,7 +9,7 @@ import socket
 
 from .place import NODES, Place
 
-GPUS = 2  # on each node
+GPUS = 2  # GPUs of each node
 
 SLURM = """\
 ClusterName=framebench

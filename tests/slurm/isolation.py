@@ -67,5 +67,6 @@ def links(prefix: str) -> list[str]:
 
 def delete_links(prefix: str) -> None:
     for link in links(prefix):
-        with contextlib.suppress(subprocess.CalledProcessError):  # it goes with its namespace, too
+        # the kernel may have removed the link with its namespace
+        with contextlib.suppress(subprocess.CalledProcessError):
             ip("link", "delete", link)

@@ -140,7 +140,7 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
     hold.unlink()
     before = slurm_project.project.records()
     slurm_project.cluster.reset()
-    # The launcher outlives the other node and says so; else SLURM ends the job with it.
+    # The launcher either outlives the other node and reports its loss, or SLURM ends the whole job.
     for record in slurm_project.records():
         assert record["status"] == "failed"
         assert f"n{node}" in record["reason"]

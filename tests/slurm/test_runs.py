@@ -59,7 +59,7 @@ def test_weak_scaling_over_one_to_four_nodes(slurm_project: OnCluster) -> None:
 
 def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
     slurm_project.cluster.reserve("June")
-    # On the command line, because a call's jobs get it again.
+    # On the command line, because Snakemake passes the options on to a call's jobs.
     options = (
         "--reservation=June --licenses=toy-L:2 --exclude=n4 --hint=nomultithread "
         "--switches=1 --mail-user='a b' --mail-type=FAIL --nice=7 --network='c d'"

@@ -32,7 +32,7 @@ SUITE = {
         "batch_per_device": [1],
     },
 }
-#: Suite of one run, for what repeats and further cases do not change.
+#: Suite of one run, for tests that need neither repeats nor further cases.
 ONE_RUN: dict[str, Any] = {
     **SUITE,
     "repeats": 1,
@@ -166,7 +166,7 @@ def make_project(folder: Path) -> Project:
 
 def held_call(project: Project, name: str, results: str, **variables: str) -> SnakemakeCall:
     """Start a call that waits before its first job; the file NAME shows that it does."""
-    # A separate one: another call may be reading its own.
+    # A separate copy, because another call may be reading its own.
     snakefile = shutil.copy(Path(__file__).with_name("held.smk"), project.folder / f"{name}.smk")
     variables |= {"HELD": str(project.folder / name)}
     arguments = ("--snakefile", str(snakefile), "--until", "benchmark")

@@ -172,7 +172,7 @@ def _run(program: str, arguments: list[str], folder: str, variables: Mapping[str
     os.environ.clear()
     os.environ.update(variables)
     tempfile.tempdir = None  # depends on the variables
-    # Snakemake takes the folder in which it is imported for that of the call.
+    # Snakemake assumes that a call runs in the folder in which Snakemake was imported.
     sys.modules["snakemake.workflow"].Workflow._rundir = folder
     random.seed()
     sys.argv = [program, *arguments]

@@ -36,7 +36,7 @@ SUITE = {
     },
 }
 BASE = "main"
-#: Replacement of up to 40 pairs, which take minutes, by one, which shows that every step works.
+#: Replacement of 40 pairs, which take minutes, by one pair, which still runs every step.
 PAIRS = ("--pairs 40", "--pairs 1")
 
 

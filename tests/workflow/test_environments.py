@@ -111,7 +111,7 @@ def test_a_build_ends_with_what_is_killed(
 ) -> None:
     (wheel,) = Path(offline["PIP_FIND_LINKS"]).iterdir()
     wheel.unlink()
-    os.mkfifo(wheel)  # reading it takes forever
+    os.mkfifo(wheel)  # reading a pipe without a writer takes for ever
     workflow = project.start("--cores", "all", **offline)
     wait_for(lambda: project.pids("uv", "pip", "install"), "the build to be under way")
     if whom == "snakemake":

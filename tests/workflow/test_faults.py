@@ -70,7 +70,7 @@ def test_a_signal_ends_the_call(
     ``to_all``: to the whole process group."""
     workflow = started_after_first_record(project, *words)
     for _ in range(times):
-        with contextlib.suppress(ProcessLookupError):  # it has ended
+        with contextlib.suppress(ProcessLookupError):  # the process may have ended
             (os.killpg if to_all else os.kill)(workflow.pid, number)
         time.sleep(0.1)
     output, _ = workflow.communicate(timeout=600)

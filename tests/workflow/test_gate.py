@@ -55,7 +55,8 @@ def test_a_slower_candidate_is_a_regression_and_a_dead_one_is_broken(project: Pr
     assert "measuring ended with" in said
 
 
-#: Needs of each version: 1.1 needs a missing package, so it cannot be installed; 1.3 is slower.
+#: Requirements of each version: 1.1 needs a missing package, so it cannot be installed; 1.3 is
+#: slower.
 NEEDS = {"1.0": "helper==1.0", "1.1": "helper==9.0", "1.2": "helper==2.0", "1.3": "helper==2.0"}
 
 

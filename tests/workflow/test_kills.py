@@ -23,12 +23,13 @@ from .snakemake_server import SnakemakeCall
 
 MOMENTS, PROJECTS = 15, 3
 MOST = 4  # most moments per call
-SECONDS = 1.5  # seconds of a call's start, and of its runs, in which something is killed
+# seconds after the start of a call, and of its runs, within which processes are killed
+SECONDS = 1.5
 LOOK = 0.1  # seconds between two scans of all processes, which are expensive
-REPEATS = 3  # additional repeats when all is measured, so that there is a run to kill
+REPEATS = 3  # repeats to add when everything is measured, so that there is a run to kill
 BEHAVIOUR = "sleep=0.05"
 WORDS = ("--until", "benchmark")  # without tables, which take time
-#: Words of a launcher and of what starts it.
+#: Command-line arguments of a launcher and of the processes that start it.
 LAUNCHERS = ("scripts/harness", "--output")
 
 
@@ -85,8 +86,8 @@ def write_suite(project: Project, measured: int) -> int:
 
 
 def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int, str]:
-    """Run a call with kills at up to ``most`` moments; return their number and any unexplained
-    failure."""
+    """Run a call with kills at up to ``most`` moments; return the number of kills and any
+    unexplained failure."""
     workflow = begin(project)
     moments = 0
     for _ in range(chance.randrange(most)):

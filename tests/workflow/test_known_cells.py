@@ -124,7 +124,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def ratio(axes: Of, base: Of) -> float | None:
-    """Return one throughput over another."""
+    """Return the ratio of two throughputs."""
     over, under = KNOWN.get(axes), KNOWN.get(base)
     return None if over is None or under is None else over / under
 
@@ -236,7 +236,8 @@ def test_the_overview_has_each_figure_under_its_setting(report: Report) -> None:
         forms.append(cells)
     settings = product(("fp32", "amp"), (False, True), (1, 2))
     for of in (Of(*part, *rest) for *part, rest in product(MODELS, FRAMEWORKS, MODES, settings)):
-        if (of.framework, of.mode) == ("jax", "train"):  # both of its cases are at one setting
+        # both cases of this framework are at one setting
+        if (of.framework, of.mode) == ("jax", "train"):
             continue
         setting = f"{of.precision} 1n{of.devices}g{' compiled' * of.compiled}"
         for entry in forms:

@@ -52,7 +52,7 @@ def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project:
         try:
             while part := os.read(above, 4096):
                 parts.append(part)
-        except OSError:  # the other end is closed
+        except OSError:  # raised when the other end is closed
             pass
 
     reader = threading.Thread(target=read)

@@ -211,7 +211,7 @@ def _outcomes(
     """Return the outcomes of a node's ranks from its result, if it wrote one."""
     if result is not None and "outcomes" in result:
         judged = [outcome.RankOutcome(*of_rank) for of_rank in result["outcomes"]]
-        # Ranks of a node that the scheduler ended failed after those that caused it.
+        # If the scheduler ended this node, its ranks failed after the ranks that were the cause.
         return [each._replace(ended=math.inf) if result["asked"] else each for each in judged]
     lost = f"could not start its ranks: {result['error']}" if result else "was lost"
     first = index * workload.case.devices_per_node

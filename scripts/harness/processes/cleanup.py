@@ -71,7 +71,7 @@ def temporary_folder() -> Iterator[str]:
     finally:
         # Done again, because a signal may have interrupted the lines above. No second one can:
         # later signals are ignored.
-        with suppress(OSError):  # no temporary folder may be usable
+        with suppress(OSError):  # gettempdir() raises it if no folder is usable
             for left in (f"{name}.new", name):
                 shutil.rmtree(os.path.join(tempfile.gettempdir(), left), ignore_errors=True)
 

@@ -102,8 +102,8 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     """Return sequences ``[CLS] A [SEP] B [SEP]`` by the names of ELECTRA's inputs, with the random
     numbers of DRAWN.
 
-    ``predictions``: masked words of a sequence without padding. Raises :class:`BadData` for one
-    without a word to mask."""
+    ``predictions``: number of masked words in a sequence without padding. Raises :class:`BadData`
+    for a sequence without a word to mask."""
     import numpy as np
 
     ordinary = _ordinary(batch["token_ids"], batch["attention_mask"] == 1)
@@ -112,7 +112,7 @@ def hidden_by_electra(batch: Batch, predictions: int, random: Any) -> Batch:
     places = _drawn(ordinary, predictions, random, most)
     hidden = {**batch, "masked_positions": places}
     for name, below in DRAWN.items():
-        # one random number per token of the vocabulary, so that repeated tokens get the same one
+        # one random number per position, so that a position that was drawn twice has one number
         if below is not None:
             draws = random.randint(0, below, size=ordinary.shape, dtype=np.int64)
             hidden[name] = np.take_along_axis(draws, places, axis=1)

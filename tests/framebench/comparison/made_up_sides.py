@@ -17,7 +17,7 @@ from ..made_up_runs import changed, run
 
 #: Throughputs of seven repeats with little noise.
 SEVEN_THROUGHPUTS = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
-#: Time from one repeat of a case to the next.
+#: Seconds between the starts of successive repeats of a case.
 ROUND_SECONDS = 60.0
 #: Start of the first run, and duration of each, in seconds.
 NOON, DURATION = 1.9e9, 8.0

@@ -179,7 +179,7 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
 
 def test_the_command_writes_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = write_set(tmp_path / "base", 1.0)
-    # Older records lack the processor, which is no difference.
+    # Older records lack the processor, which must not count as a difference.
     hardware = {"cpu": "Example CPU", "cores": 2, "memory_bytes": 2**34, "gpus": []}
     numbers = {"processor": {"family": "6", "instruction_sets": ["avx2"]}}
     packages = {"numpy": "2.4.0", "pytorch": "1"}
@@ -220,14 +220,14 @@ def inputs(**middles: float) -> Inputs:
 def test_a_significant_order_repeats_or_not() -> None:
     first = inputs(pytorch=100, jax=50, paddle=20)
     assert "4 of 4 significant orders repeat (100%)" in agreement_text(first, first)
-    # pytorch over jax and paddle, jax over pytorch and paddle: only those over paddle repeat
+    # leads of pytorch and of jax over the other and paddle: only leads over paddle are reproduced
     swapped = inputs(pytorch=50, jax=100, paddle=20)
     assert "2 of 4 significant orders repeat (50%)" in agreement_text(first, swapped)
 
 
 def test_an_order_that_is_not_significant_does_not_count() -> None:
     assert "orders" not in agreement_text(*[inputs(pytorch=100, jax=100.05)] * 2)
-    # the order is significant in one set only, so it counts once; the other set's medians have the
+    # a lead that is significant in only one set counts once; medians of the other set have the
     # opposite order
     text = agreement_text(inputs(pytorch=100, jax=50), inputs(pytorch=100, jax=100.05))
     assert "0 of 1 significant orders repeat (0%)" in text

@@ -43,7 +43,7 @@ def test_devices_share_the_batch(tmp_path: Path) -> None:
 def test_a_case_of_both_series_is_measured_once(tmp_path: Path) -> None:
     weak = {"devices_per_node": [1, 2], "batch_per_device": [32, 64]}
     plan = plan_of(tmp_path, suite_of([{"batch_total": [64]}], **weak))
-    # 1 x 64 and 2 x 32 belong to both; no case belongs to strong scaling alone
+    # 1 x 64 and 2 x 32 belong to weak and strong scaling; no case is for strong scaling alone
     assert batches(plan) == [("1n1g", 32), ("1n1g", 64), ("1n2g", 32), ("1n2g", 64)]
     assert len(plan.runs) == 4 * SUITE["repeats"]
     asked = plan_of(tmp_path, suite_of(**weak))

@@ -113,7 +113,7 @@ def test_resnet50_has_the_settings_of_the_published_figures(
 ) -> None:
     actual = settings_of([case for case in cases_of(name) if case.framework == "pytorch"])
     theirs = published(RESNET50, f"training/{machine}")
-    # inference is printed in mixed precision, with its speed-up over full precision
+    # for inference, NVIDIA prints mixed precision with its speed-up over full precision
     speeds = published(RESNET50, f"inference/{machine}")
     theirs |= speeds | {(mode, full, *others) for mode, _, *others in speeds}
     assert actual == theirs
@@ -163,7 +163,7 @@ def test_a_machine_without_the_memory_leaves_out_what_cannot_be_held() -> None:
     actual = cases_of("megatron_gpt")
     parameters = CATALOG.models["gpt_6.7b"]["trainable_parameters"]
     for machine, precisions in (
-        # other precisions are not left out: none is too large
+        # just enough memory for fp32: nothing is left out
         (TRAINED * parameters, {"fp32", "fp16", "bf16"}),
         (TRAINED * parameters - 1, {"fp16", "bf16"}),
         (TRAINED * parameters // 2 - 1, set()),

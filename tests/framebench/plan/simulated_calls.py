@@ -31,7 +31,7 @@ from ..statistics.distributions import normal as steady
 #: Noise of repeats: factors (rounds, frameworks); the runs of a round are measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 ROUNDS = 40
-#: Seconds of a run, of its checks, around it, of a page, and of the budget.
+#: Seconds of a run, of its checks, of its overhead, of a page, and of the time budget.
 SECONDS, CHECKS, AROUND, PAGE, BUDGET = 5.5, 3.0, 1.0, 3.0, 600.0
 #: Speeds of seven frameworks at each of the settings of a suite: the first leads by 10 %.
 LEADING = (1.0, 1 / 1.1, 0.8, 0.7, 0.6, 0.4, 0.3)
@@ -96,7 +96,7 @@ NOISES: Mapping[str, Noise] = {
     "related by 0.95 from run to run": dependent(0.95),
     "one repeat in twenty stalls": stalls,
 }
-#: Noise with a different shape for each of the two fastest frameworks, at all settings.
+#: Noise whose shape differs between the two fastest frameworks, at all settings.
 UNLIKE: Mapping[str, Noise] = {
     "1 % and 5 % noise": unlike(steady, spread(5.0)),
     "two equal modes, 5 % apart, and 1 % noise": unlike(modes(0.5), steady),

@@ -50,7 +50,7 @@ def test_a_broken_driver_asks_for_the_cpu(
     assert accelerator_of(auto, replace(machine, fault="")) == "cpu"
 
 
-#: libcuda.so.1 whose start has a status.
+#: Double of libcuda.so.1 whose initialisation returns a given status.
 LIBRARY = """
 int cuInit(unsigned flags) {{ return {status}; }}
 int cuGetErrorString(int status, const char **text) {{ *text = "{words}"; return 0; }}

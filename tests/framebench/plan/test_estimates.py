@@ -92,7 +92,8 @@ def test_slow_steps_are_measured_with_more_time_or_without_competitors(
 
 
 def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
-    """Fail if fp32 is paid for twice where amp is verified beside it, or once per batch."""
+    """Fail if estimates count fp32 verification twice where amp is verified too, or once per
+    batch."""
 
     def checks(**axes: list[Any]) -> float:
         suite = {"time_budget": 600, "axes": {**SUITE["axes"], **axes}}
@@ -106,7 +107,8 @@ def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
     assert checks(precision=["fp32"], batch_per_device=[2, 4]) == pytest.approx(alone)
 
 
-#: Published images/s of ResNet-50: DLPerf's V100, NVIDIA's A100 and T4, and H100 between others'.
+#: Published images/s of ResNet-50: V100 from DLPerf, A100 and T4 from NVIDIA, H100 between others'
+#: figures.
 PUBLISHED = [
     ("Tesla V100-SXM2-16GB", "train", "fp32", 367),
     ("Tesla V100-SXM2-16GB", "train", "amp", 1200),

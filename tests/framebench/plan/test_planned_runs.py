@@ -29,10 +29,10 @@ AVX512 = frozenset({"avx2", "avx512f"})
 @pytest.mark.parametrize(
     ("held", "others", "bound", "name"),
     [
-        (0.16, 21, "limit_bytes", "r1-retry1"),  # others left hardly anything
+        (0.16, 21, "limit_bytes", "r1-retry1"),  # other processes left hardly any memory
         (9, 12, "total_bytes", "r1-retry1"),
         (21, 1, "limit_bytes", "r1"),  # the run needs more memory than the machine has
-        (0.1, 0.5, "total_bytes", "r1"),  # an allocation that no machine could have made
+        (0.1, 0.5, "total_bytes", "r1"),  # an allocation too large for any machine
         (9, None, "limit_bytes", "r1"),  # older records lack the value
     ],
 )

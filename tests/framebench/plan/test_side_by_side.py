@@ -81,7 +81,7 @@ def test_on_a_cluster_the_scheduler_shares_devices_out(tmp_path: Path) -> None:
         settings(tmp_path, side_by_side=True, cluster=cluster)
 
 
-# ---- what disturbs such a run --------------------------------------------------------------------
+# ---- disturbance of runs side by side ------------------------------------------------------------
 
 NEIGHBOUR = {"machine_foreign_load": {"mean": 4.0, "max": 6.0}}
 PINNED = {"side_by_side": True, "cores_per_device": 1}

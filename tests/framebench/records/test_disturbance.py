@@ -31,7 +31,8 @@ NOTHING_KNOWN: dict[str, Any] = {
         watch(),
         watch(**NOTHING_KNOWN),
         watch(machine_foreign_load={"mean": 0.8, "max": 8.0}),
-        # Two ticks of a core in a region of 0.1 s, known from the half second around it.
+        # A load of two clock ticks in a region of 0.1 s, sampled over the half second around the
+        # region.
         watch(window_seconds=0.1, foreign_load={"mean": 0.17, "max": 0.2}),
         watch(gpus=[GPU]),
         gpu(throttle_reasons={"sw_power_cap": 1.0, "applications_clocks_setting": 1.0}),

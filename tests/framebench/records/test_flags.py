@@ -38,7 +38,8 @@ def record_with(first: float | None, *last: float | None, mode: str = "train") -
         (FIRST, [0.0], "the loss fell from 6.91 to 0"),
         (FIRST, [8e-7], "the loss fell from 6.91 to 8e-07"),  # 2 ** -23 of FIRST is 8.2e-7
         (FIRST, [9e-7], None),
-        (FIRST, [FIRST, 0.0], "the loss fell from 6.91 to 0"),  # in one rank of two
+        # the loss vanishes in one of two ranks
+        (FIRST, [FIRST, 0.0], "the loss fell from 6.91 to 0"),
         # relative to the first loss: a user's loss may have any unit, and be negative
         (6.91e-9, [6.8e-9], None),
         (0.0, [0.0], "the loss was 0 from the first step"),
@@ -98,5 +99,5 @@ def test_what_a_compiler_did_is_flagged(
     compiled: dict[str, Any], found: tuple[tuple[str, str], ...]
 ) -> None:
     record = record_of(random.Random(1), {**CASE, "devices_per_node": 2}, 1)
-    record["ranks"][1]["compiled"] = compiled  # in one rank of two
+    record["ranks"][1]["compiled"] = compiled  # one of two ranks compiled otherwise
     assert flags.flags_of(record) == found

@@ -19,7 +19,7 @@ from framebench.records.run import Run
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
 
-# ---- records ------------------------------------------------------------------------------------
+# ---- records -------------------------------------------------------------------------------------
 
 
 def test_a_record_becomes_a_run(tmp_path: Path) -> None:
@@ -51,7 +51,7 @@ def test_a_record_becomes_a_run(tmp_path: Path) -> None:
         ({}, (0.25, 0.75), ""),  # an older record lacks the field
         ({"run_ahead": 0}, (0.25, 0.75), "window of the throughput"),
         ({"run_ahead": 1, "waited_step_seconds": [0.5]}, (0.5,), "window of their own"),
-        ({"run_ahead": 1}, (), "nowhere"),  # the run ended before they were timed
+        ({"run_ahead": 1}, (), "nowhere"),  # the run ended before steps were timed
     ],
 )
 def test_steps_that_were_waited_for_are_distinguished_from_those_that_overlapped(
@@ -272,7 +272,7 @@ def test_variants_with_other_packages_are_compared(tmp_path: Path) -> None:
     assert len(marks()) == 3, "a variant has two environments"
 
 
-# ---- CSV ----------------------------------------------------------------------------------------
+# ---- CSV -----------------------------------------------------------------------------------------
 
 
 def test_a_folder_with_runs_csv_and_the_file_itself_give_the_same_runs(tmp_path: Path) -> None:
@@ -390,7 +390,7 @@ def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path
         record_sets.load(tmp_path / "notes.txt")
 
 
-# ---- the set ------------------------------------------------------------------------------------
+# ---- the set -------------------------------------------------------------------------------------
 
 
 def run_of(tmp_path: Path, *fields: dict[str, Any]) -> Run:

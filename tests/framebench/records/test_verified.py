@@ -54,7 +54,7 @@ GENERATED = CASE | {"model": "gpt2_small", "mode": "generate"}
 
 @pytest.mark.parametrize("wrong", range(4))
 def test_every_quantity_of_a_verification_counts(wrong: int, tmp_path: Path) -> None:
-    """Fail if one of several quantities is not judged, wherever it stands, or on some rank."""
+    """Fail if one of several quantities is not judged, at any position or on any rank."""
     names = ("loss", "outputs", "dropout", "trainable parameters")
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE)
@@ -241,7 +241,7 @@ def test_a_verification_of_something_else_verifies_nothing(
     flag, actual = flag_of(tmp_path, run_in(tmp_path, CASE)) or ("", "")
     assert flag == "unverified"
     assert actual.endswith(why)
-    # and the other way round
+    # the reverse: the run changed instead of the verification
     assert flag_of(tmp_path, run_in(tmp_path, CASE, **other)) is None
 
 

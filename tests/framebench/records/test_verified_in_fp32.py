@@ -129,7 +129,8 @@ def test_figures_in_another_precision_need_a_verification_in_fp32(
     assert flag_of(tmp_path, run) == ("unverified", "it was not compared in fp32")
     verification_in(tmp_path, CASE)
     assert flag_of(tmp_path, run) is None
-    verification_in(tmp_path, CASE, error=2e-3, started="2031-01-01")  # below the bounds of others
+    # an error within the bounds of other precisions
+    verification_in(tmp_path, CASE, error=2e-3, started="2031-01-01")
     off = "outputs differ from the reference by 0.002 (allowed 0.0001)"
     assert flag_of(tmp_path, run) == ("incorrect", f"in fp32, {off}")
     assert flag_of(tmp_path, run_in(tmp_path, CASE)) == ("incorrect", off)

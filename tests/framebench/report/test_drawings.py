@@ -124,9 +124,9 @@ def test_a_part_has_its_artists_its_axes_and_its_words() -> None:
     ]
 
 
-# ---- rooflines and curves of learning -----------------------------------------------------------
+# ---- rooflines and curves of learning ------------------------------------------------------------
 
-#: Visibility, visible words and pointer frameworks of each of these figures.
+#: Visibility, visible words, and frameworks in the pointer text of each figure without parts.
 OTHERS = """[...document.querySelectorAll("figure")].map((figure) => {
     const svg = figure.querySelector("[data-parts]");
     const isSeen = (one) => !one.closest('[display="none"]');

@@ -51,7 +51,7 @@ def made(tmp_path: Path, *runs: Any) -> Path:
     return target
 
 
-# ---- room ---------------------------------------------------------------------------------------
+# ---- room ----------------------------------------------------------------------------------------
 
 
 def test_the_page_opens_on_few_screens_and_with_few_words(browser: Browser, quick: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_phone_has_the_answer_within_two_screens(
     assert browser.evaluate(cut) == 0
 
 
-# ---- what it says -------------------------------------------------------------------------------
+# ---- content of the first screen -----------------------------------------------------------------
 
 
 def test_verdicts_and_bars_are_those_of_the_records(browser: Browser, page: Path) -> None:
@@ -91,7 +91,8 @@ def test_verdicts_and_bars_are_those_of_the_records(browser: Browser, page: Path
         cores = f"{case.devices} x 1 core" if case.devices > 1 else "1 core"
         batch = f"batch {case.batch_per_device}" + " per device" * (case.devices > 1)
         setting = shown.get(f"{title} {mode}, {case.precision}, {cores}, {batch}")
-        if setting is None:  # mixed precision stands under each one's fastest precision
+        # mixed precision is shown in the row of each framework's fastest precision
+        if setting is None:
             continue
         values = [descriptive.median(entrant.values) for entrant in contest.entrants]
         figures = [bar["figure"] for bar in setting["bars"]]
@@ -140,7 +141,7 @@ def test_each_in_its_fastest_precision_comes_from_both(browser: Browser, tmp_pat
     assert "PyTorch is fastest in mixed precision" in sentence
 
 
-# ---- filter -------------------------------------------------------------------------------------
+# ---- filter --------------------------------------------------------------------------------------
 
 
 def test_a_filter_leaves_its_settings_and_its_frameworks(browser: Browser, page: Path) -> None:

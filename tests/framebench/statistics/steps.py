@@ -49,7 +49,7 @@ KEPT_ASIDE: dict[str, Steps] = {
         random.normal(1, 0.005, count) + random.normal(0, 0.2, count) * (random.random(count) < 0.2)
     ),
 }
-#: One long step each, in different noise.
+#: Step times with one long step, each in different noise.
 STALLED: dict[str, Steps] = {
     "single stall": lambda random, count: 1 + 50.0 * (np.arange(count) == count // 3),
     "a step of five times the median": lambda random, count: (

@@ -79,7 +79,7 @@ def test_repeats_for_a_width_reach_it() -> None:
         widths.append((high - low) / np.median(values))
     assert np.median(widths) == pytest.approx(0.01, rel=0.25)
     assert intervals.repeats_for_width([1.0], 0.01) is None
-    assert intervals.repeats_for_width([1.0, 1.0], 0.01) == 6  # none is narrower than an interval
+    assert intervals.repeats_for_width([1.0, 1.0], 0.01) == 6  # fewer repeats have no interval
 
 
 @pytest.mark.parametrize("ties", [False, True])

@@ -65,7 +65,7 @@ def test_a_fixed_number_has_bounds_where_it_can_show_anything(
         (Gates(all_at_limit=True), (0, 0.001), (0, LEVEL)),
         (Gates(sampler="drift", all_at_limit=True), (0, 0.001), (0, LEVEL)),
         (Gates(sampler="bimodal", changed=1 - MARGIN), (0, LEVEL), (0, LEVEL / CASES)),
-        (Gates(sampler="stalls"), (0, 1), (0, 0.001)),  # stalls are no slower median
+        (Gates(sampler="stalls"), (0, 1), (0, 0.001)),  # stalls do not change the median
     ],
     ids=str,
 )

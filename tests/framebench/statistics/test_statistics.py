@@ -22,7 +22,7 @@ def test_median_of_an_even_number_is_the_mean_of_the_two_middle_values() -> None
     ("fraction", "count"), [(0.5, 11), (0.9, 64), (0.95, 130), (0.99, 662), (0.999, 6636)]
 )
 def test_percentile_needs_its_samples(fraction: float, count: int) -> None:
-    # 64 and 662 are MLPerf's for one stream
+    # 64 and 662 are MLPerf's query counts for its single-stream scenario
     assert descriptive.samples_needed(fraction) == count
     values = [float(value) for value in range(1, count + 1)]
     assert descriptive.percentile(values, fraction) == math.ceil(count * fraction)

@@ -77,7 +77,7 @@ def test_the_energy_of_a_training_is_that_of_one_process() -> None:
     assert (row["other_score"], row["other_score_mean"]) == ("top_5_accuracy", 0.999)
 
 
-#: Unusual value of each parameter.
+#: A value other than the default for each parameter.
 CHANGED: dict[str, Any] = {
     "target": 0.9,
     "epochs": 4,

@@ -87,7 +87,8 @@ def test_a_framework_may_be_slower_while_the_winner_is_open() -> None:
 
 
 def test_settings_share_the_error_rate() -> None:
-    # One repeat of either side is not in order: enough for one setting, not for one of forty.
+    # One repeat of each side is out of order: significant for a single setting, but not for one of
+    # forty.
     near = (by("jax", 1.0), by("pytorch", 1.0, (*SEVEN[1:6], 98.0, 99.1)))
     overlapping = (
         by("jax", 1.02),

@@ -85,7 +85,7 @@ paddle.device.current_stream = lambda device=None: Stream()
 paddle.amp.is_bfloat16_supported = paddle.device.is_bf16_supported = (
     lambda device=None, including_emulation=True: CAPABILITY >= (8, 0)
 )
-# The random generators and the memory of each device, of which the processor has none.
+# Random generators and memory statistics of each GPU, which a CPU build lacks.
 paddle.base.core.get_cuda_device_count = lambda: 0
 cuda.device_count = lambda: 2
 cuda.is_available = paddle.cuda.is_available = lambda: True

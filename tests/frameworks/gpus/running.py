@@ -31,7 +31,8 @@ class Queue:
 
     def note(self, result):
         """Note that a result is complete when all work enqueued so far is; return it."""
-        self._ready[id(result)] = (self.done, result)  # kept, so that no other object gets its id
+        # keep the result, so that no other object gets its id
+        self._ready[id(result)] = (self.done, result)
         return result
 
     def wait(self, results=None):

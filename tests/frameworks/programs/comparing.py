@@ -60,7 +60,7 @@ def compare_modes(folder, precision, compiler):
 if FRAMEWORK == "tensorflow":
     import tensorflow
 
-    # graphs as they were traced: rewriting them takes longer than running them
+    # use graphs as traced: optimizing them takes longer than running them
     tensorflow.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
 
 

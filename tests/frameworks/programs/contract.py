@@ -160,7 +160,7 @@ def single_operations(adapter):
     note("overlapped multiply", beside, of_one.MULTIPLY, [first[0], first[1]])
 
     def shared_by_ranks(operation):
-        # a product and its exchange apart, and then as one
+        # a matmul and its collective separately, then as one operation
         a, b = first[0], second[0]
         own = slice(8 // WORLD * RANK, 8 // WORLD * (RANK + 1))
         given = (a[:, own], b[own]) if operation == communication.ALL_REDUCE else (a, b[:, own])
@@ -184,7 +184,8 @@ def single_operations(adapter):
     note("shared columns", shared_by_ranks, communication.ALL_GATHER)
 
     def each_of(count, name, extent):
-        # processor seconds of several operations over those of one: a graph may have the same once
+        # CPU seconds of several operations over those of one: a graph may compute equal operations
+        # only once
         seconds, several = {}, count
         side = random.standard_normal((extent, extent)).astype(np.float32)
         for count in (1, several):
@@ -234,7 +235,7 @@ def train_together(compiler, steps):
 def listen():
     """Tell where a rank listens that has communicated, as one of several nodes."""
     adapter = started(small_bert(layers=0))
-    # OneFlow breaks now and then where two of its nodes are one machine
+    # OneFlow sometimes fails where two of its nodes are the same machine
     answer(listening=listening())
     adapter.prepare_all_reduce(np.ones(4, np.float32)).run()
     adapter.synchronize()

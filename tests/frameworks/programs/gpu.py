@@ -145,7 +145,7 @@ def train_with_mistake(mistake, model_config, precision, compiler):
         torch.backends.cuda.matmul.allow_tf32 = True
         return dtype
 
-    def bits(adapter):  # bits of a GPU that follows its settings
+    def bits(adapter):  # mantissa bits of a GPU that obeys the settings
         on = torch.backends.cuda.matmul.allow_tf32
         return dict.fromkeys(("matrix product", "convolution"), 11 if on else 24)
 

@@ -106,7 +106,7 @@ def average():
     def sample(arrays):
         return flat(np.asarray(arrays[name]).ravel()[:50] for name in sorted(arrays)).tolist()
 
-    # what op-by-op steps do with the gradients of a rank
+    # compute a rank's gradients like op-by-op steps
     single = jax.jit(adapter._observed)(*adapter._local_arguments())[2]
     by_operation = adapter._ranks.average(single)
     answers = {

@@ -128,7 +128,8 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     moved, wanted = flat(built.weights()) - flat(start), 0.3 * 1.9 * first
     actual["pace"] = float(np.linalg.norm(moved - wanted) / np.linalg.norm(wanted))
 
-    # soft answers: from weights that all frameworks have, and beside them what its own outputs say
+    # soft labels: losses from weights that all frameworks share, and the loss that the framework's
+    # own outputs imply
     def mixed(seed):
         return softened(drawn(seed), Softening(0.1, 0.2, 10), (seed, 0, 0, 0))
 

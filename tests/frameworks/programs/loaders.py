@@ -46,7 +46,7 @@ def load(roots, size, batch, seed, several):
         )
         actual[name + "-again" if name in actual else name] = tokens.checked(adapter, loads)
 
-    # what is bad: each ends a run by its name, whatever the loader
+    # bad files: each ends a run with a message that names it, with every loader
     for name, workers in (("truncated", 0), ("text", several), ("empty", 0), ("unreadable", 0)):
         actual[name] = reason(loaded, roots[name], "train", workers)
 
@@ -72,7 +72,7 @@ def load(roots, size, batch, seed, several):
         # Loaders of the other frameworks wait two minutes for a lost worker.
         return actual
     given = begun(roots["folder"])
-    # PaddlePaddle and PyTorch would raise wherever this program is just now, not where it waits.
+    # PaddlePaddle and PyTorch would raise at any point of this program, not only where it waits.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     for worker in multiprocessing.active_children():
         os.kill(worker.pid, signal.SIGKILL)

@@ -145,7 +145,7 @@ def differentiate_alone(adapter):
 
     def unwrapped(batch):
         build(batch)
-        # kept: gradients still call its hooks
+        # keep the wrapper, because gradients still call its hooks
         adapter.kept, adapter._wrapped = adapter._wrapped, adapter._network
 
     adapter.build = unwrapped

@@ -138,7 +138,7 @@ def kill_ranks(folder):
     adapter.all_reduce(0.0)
     answer(children=[child.pid for child in adapter._group._children])
     os.mkdir(f"{folder}/{os.getpid()}")
-    while len(os.listdir(folder)) < 2:  # the other would wait for its sum without an end
+    while len(os.listdir(folder)) < 2:  # otherwise the other rank would wait for its sum for ever
         time.sleep(0.02)
     os.kill(os.getpid(), 9)
 

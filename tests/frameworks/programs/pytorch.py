@@ -48,7 +48,7 @@ def check_compiled_counts_what_was_compiled():
 
 def check_compiled_raises_where_nothing_was_compiled():
     adapter = built(small_bert(), mode="inference", compiler="inductor")
-    torch._dynamo.config.disable = True  # what TORCHDYNAMO_DISABLE sets
+    torch._dynamo.config.disable = True  # the same as setting TORCHDYNAMO_DISABLE
 
     def run_it():
         adapter.step()  # newer versions of PyTorch raise by themselves

@@ -7,7 +7,7 @@ import signal
 import time
 from types import SimpleNamespace
 
-#: Rank of this process among the ranks of the program; ranks may leave and have another then.
+#: Rank of this process in the program; after other ranks have left, it may change.
 place = SimpleNamespace(rank=0, ranks=1)
 
 

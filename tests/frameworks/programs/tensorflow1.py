@@ -13,7 +13,7 @@ def state(adapter):
 
 
 def check_only_a_step_moves_running_statistics():
-    """They are not part of the loss: a session updates them only when told to."""
+    """Running statistics are not part of the loss: a session updates them only on request."""
     adapter = built(small_images(blocks=1))
     before, names = state(adapter), [n for n in adapter._model if "running" in n]
     convolutions = 1 + 3 + 1  # the stem, a block, and the block's shortcut

@@ -27,7 +27,7 @@ from harness.operations import (
 
 from . import plain
 
-#: The process that imported the toy, which is that of a fork's parent.
+#: Process that imported the toy: in forked ranks, the parent process.
 _IMPORTED = os.getpid()
 
 

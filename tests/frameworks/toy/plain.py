@@ -50,7 +50,7 @@ from harness.operations import (
 from .models import toy
 from .ring import Ring
 
-PEAK = 1e11  # floating-point operations per second of its matmuls
+PEAK = 1e11  # floating-point operations per second in matmuls of the toy
 NAMES = ("slope", "offset")
 
 
@@ -95,7 +95,7 @@ class PlainToy(
         self.ring = Ring(self.rank_context.rank, self.rank_context.addresses) if several else None
 
     def build(self, batch: dict[str, Any]) -> None:
-        # Different data on each device, also for ranks that do not know each other.
+        # Each device has different data, even if its rank does not know the others.
         node = zlib.crc32(os.environ.get("SLURMD_NODENAME", "").encode())
         seed = (
             self.rank_context.seed * 1000

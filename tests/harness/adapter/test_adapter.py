@@ -82,7 +82,7 @@ class Numpy(MatmulTrace, Numerics, Collectives):
         return AllReduce(run, lambda: array)
 
 
-#: Shape of an array in a framework, and how it is permuted.
+#: Shape of an array in a framework, and its axis permutation.
 OWN: dict[str, Any] = {
     "convolution": ((4, 3, 2, 1), {"axes": CONVOLUTION_OIHW}),
     "dense": ((5, 4), {"axes": DENSE_OI}),
@@ -95,7 +95,7 @@ OWN: dict[str, Any] = {
 
 def permuted(name: str, own: Any) -> Any:
     """Return an array of a framework in the layout that all frameworks share."""
-    if name == "rows":  # behind images that were flattened channels first
+    if name == "rows":  # a dense layer after images that were flattened channels first
         return own.reshape(2, 3, 4, 5).transpose(1, 2, 0, 3).reshape(24, 5)
     if name == "columns":
         return own.reshape(5, 2, 3, 4).transpose(2, 3, 1, 0).reshape(24, 5)

@@ -12,7 +12,7 @@ from harness.measuring.verification import dropout
 
 RATE, PASSES = 0.2, 128
 BOUND = 6.0
-#: Outputs without dropout: samples, positions and features, and a second one without positions.
+#: Outputs without dropout: (samples, positions, features), and a second one without positions.
 PLAIN = [1 + np.arange(2.0 * 3 * 8).reshape(2, 3, 8) / 20, np.linspace(1, 2, 16).reshape(2, 8)]
 SCALED = [(1 - RATE) * array for array in PLAIN]
 
@@ -83,7 +83,7 @@ def losses(seed: int, count: int = dropout.STEPS, spread: float = 0.1) -> Any:
     return 10 + spread * np.random.RandomState(seed).standard_normal(count)
 
 
-#: Mean and variance of the losses that a reference has in so many passes.
+#: Mean and variance of a reference's losses, and the number of passes behind them.
 LOSSES = {"losses": [10.0, 0.01], "passes": 256}
 
 

@@ -52,7 +52,7 @@ def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: 
     [
         (20, 0.1, 100.0, 20),  # no more than the first timed region
         (1000, 0.1, 85.0, 150),  # 15 of 100 s
-        (5, 100.0, 60.0, 1),  # at least one
+        (5, 100.0, 60.0, 1),  # at least one step
         (5, 0.0, 0.0, 5),  # below the resolution of the clock
     ],
 )

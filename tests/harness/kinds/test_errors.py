@@ -96,7 +96,7 @@ def bfloat16(value: float) -> float:
         ([bfloat16(loss) for loss in LOSSES], 1.0),
         ([float(np.float16(loss)) for loss in LOSSES], 1.0),
         ([bfloat16(loss) + bfloat16(0.2) for loss in LOSSES], 1.0),
-        # one that is round by chance
+        # one loss that has few digits by chance
         ([2.5, *(float(np.float32(loss)) for loss in LOSSES[1:])], 0.0),
     ],
 )
@@ -120,6 +120,7 @@ def test_gradients_that_are_rounded_for_their_mean_are_found(
     random = np.random.RandomState(0)
     of_ranks = [rounded(random.standard_normal((40, 40)), narrow) for _ in range(2)]
     mean = rounded(sum(of_ranks) / 2, averaged)
-    matrix = rounded(random.standard_normal((40, 40)), applies=True)  # as mixed precision has it
+    # rounded as in mixed precision
+    matrix = rounded(random.standard_normal((40, 40)), applies=True)
     actual = verification.reduction({"norm.weight": mean, "weight": matrix})
     assert actual["error"] == expected

@@ -11,7 +11,7 @@ from harness.adapter import Case
 from harness.measuring.verification import generation
 
 WORDS, TOKENS = 5, 6
-#: Logits of what follows each word, whose likeliest is the next one.
+#: Logits of each word's successor; the likeliest successor is the next word.
 LOGITS = np.eye(WORDS)[[1, 2, 3, 4, 0]] + np.linspace(0.1, 0.3, WORDS)
 
 

@@ -18,7 +18,7 @@ from ...bench import ROOT, Bench
 from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
 
-#: Options of a benchmark without a framework and its axes.
+#: Options of a benchmark that needs neither a framework nor its axes.
 COPY: dict[str, Any] = {
     "kind": "memory_copy",
     "kinds": ROOT / "tests/kinds",

@@ -135,7 +135,8 @@ def test_it_ends_where_so_many_steps_lead() -> None:
         held.run(steps)
         held.check()
     held, room = chain()
-    room.view(np.int64)[:] = np.roll(room.view(np.int64), 8)  # every line leads to a wrong one
+    # every cache line leads to a wrong one
+    room.view(np.int64)[:] = np.roll(room.view(np.int64), 8)
     held.run(10)
     with pytest.raises(Mismatch, match="10 steps through 64 lines ended"):
         held.check()

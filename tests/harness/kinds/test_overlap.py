@@ -23,7 +23,7 @@ from ..validity import assert_valid
 
 #: Toy behaviour: seconds of each matmul, and of an all-reduce, on a clock without lateness.
 SLOW = "exact,operation=0.03"
-ANY_SUBJECT: Any = None  # metrics do not depend on it
+ANY_SUBJECT: Any = None  # metrics do not depend on the workload
 
 
 def overlapped(toy: Bench, behaviour: str = SLOW, **parameters: object) -> Finished:
@@ -134,7 +134,7 @@ def test_both_together_take_no_less_than_each_alone() -> None:
         overlap.check_longer({**blocks, "both": [0.8, 0.85]}, 1)
     with pytest.raises(Mismatch, match="and communication alone 2 s at least"):
         overlap.check_longer({**blocks, "communication": [2.0, 3.0]}, 1)
-    # 4,000 messages, each of which finds the other rank awake next to matmuls
+    # 4,000 messages: next to matmuls, each finds the other rank awake
     overlap.check_longer({**blocks, "both": [0.8, 0.85]}, 4000)
 
 

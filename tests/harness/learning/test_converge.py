@@ -183,7 +183,7 @@ def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
         converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})
 
 
-#: A run with a target that a small network does not reach in so few epochs.
+#: A run whose target a small network does not reach in so few epochs.
 RUN: dict[str, Any] = {
     "framework": ROOT / "scripts/frameworks/pytorch",
     "model": ROOT / "scripts/models/digits_resnet.json",

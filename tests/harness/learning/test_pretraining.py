@@ -28,7 +28,7 @@ def drawn(data: tasks.Data, *seed: int) -> dict[str, Any]:
     return sources.masked_batch(data.held_out, LENGTH, *(seed or (0,)))
 
 
-# ---- masking ------------------------------------------------------------------------------------
+# ---- masking -------------------------------------------------------------------------------------
 
 
 def test_words_are_hidden_anew_by_the_seed_and_the_same_by_the_same(sentences: tasks.Data) -> None:
@@ -58,9 +58,9 @@ def test_a_sentence_with_padding_hides_the_same_share_of_its_words(sentences: ta
             assert len(pairs) == len({*row}), f"a word has two {name}"
 
 
-# ---- scores -------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
-#: Two sentences of four tokens, the last one of the second padding, with one masked word each.
+#: Two sentences of four tokens with one masked word each; the second ends in padding.
 BATCH = {
     "token_ids": np.array([[1, 5, 6, 2], [1, 7, 2, 0]]),
     "attention_mask": np.array([[1, 1, 1, 1], [1, 1, 1, 0]]),
@@ -120,7 +120,7 @@ def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
     assert (combined(created["final_loss"], [rank]), created["final_loss"].better) == (8.7, "lower")
 
 
-# ---- epochs counted in updates ------------------------------------------------------------------
+# ---- epochs counted in updates -------------------------------------------------------------------
 
 
 def numbered(epoch: int) -> Iterator[Any]:

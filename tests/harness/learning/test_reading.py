@@ -22,7 +22,7 @@ from ...bench import Bench
 from ...conftest import ROOT, build_environment
 from ..validity import assert_valid
 
-# ---- scores -------------------------------------------------------------------------------------
+# ---- scores --------------------------------------------------------------------------------------
 
 
 def test_the_best_span_is_the_best_of_all() -> None:
@@ -40,7 +40,7 @@ def test_the_best_span_is_the_best_of_all() -> None:
     assert answers.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
 
 
-# ---- the generated task -------------------------------------------------------------------------
+# ---- the generated task --------------------------------------------------------------------------
 
 
 def right(data: dict[str, Any], size: float = 9.0) -> Any:
@@ -56,7 +56,7 @@ def test_generated_questions_are_scored_by_words() -> None:
     scored = span.score([right(data)], data)
     assert scored["exact_match"].mean() == scored["f1"].mean() == 1
     assert scored["loss"][0] == pytest.approx(math.log(1 + 23 * math.exp(-9)))
-    # planted: the last word of each answer is missed
+    # planted mistake: predictions lack the last word of each answer
     short = {**data, "spans": np.stack([data["spans"][:, 0]] * 2, axis=1)}
     scored = span.score([right(short)], data)
     several = data["spans"][:, 1] > data["spans"][:, 0]
@@ -81,7 +81,7 @@ def test_data_that_a_model_does_not_take_are_refused() -> None:
             sources.check_inputs(changed, model_config["inputs"], 24)
 
 
-# ---- WordPiece ----------------------------------------------------------------------------------
+# ---- WordPiece -----------------------------------------------------------------------------------
 
 VOCABULARY = [
     *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "river", "##s", "in", "is", "of", "cafe", ","),
@@ -118,7 +118,7 @@ def test_pieces_lead_back_to_the_characters_of_the_text() -> None:
     assert pieces("") == []
 
 
-# ---- the files of SQuAD -------------------------------------------------------------------------
+# ---- the files of SQuAD --------------------------------------------------------------------------
 
 CONTEXTS = (
     "The Thames is a river of London. The rivers of Wales flow in Wales.",
@@ -195,14 +195,15 @@ def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
     assert data.total
     total = data.total(squad.score([right(held_out)], held_out))
     assert (total["f1"], total["exact_match"]) == (1, 1)
-    # planted: a superfluous word for the first question, an answer to the impossible one
+    # planted mistakes: an extra word in the first answer, and an answer to the impossible question
     outputs = right(held_out)
     outputs[0] = 0
     first = held_out["spans"][0, 0]
     outputs[0, first, 0] = outputs[0, first + 1, 1] = 9  # "Thames is"
     if version == "2.0":
         outputs[2, 0] = -9
-        outputs[2, held_out["segment_ids"][2].argmax() + 1] = 1  # "Rhine"; "The" counts as none
+        # "Rhine"; "The" does not count as a word
+        outputs[2, held_out["segment_ids"][2].argmax() + 1] = 1
     total = data.total(squad.score([outputs], held_out))
     count = len(outputs)
     assert total["exact_match"] == pytest.approx(1 / count)
@@ -236,7 +237,7 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path) -> Non
         squad.data(96, str(tmp_path))
 
 
-# ---- whole runs ---------------------------------------------------------------------------------
+# ---- whole runs ----------------------------------------------------------------------------------
 
 
 def write_small_squad(folder: Path) -> tuple[Path, dict[str, Any]]:

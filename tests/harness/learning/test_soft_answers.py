@@ -40,7 +40,8 @@ def test_mixup_mixes_images_and_answers_by_one_share() -> None:
     arguments = batch(6)
     actual = softened(arguments, Softening(0.0, 0.4, 3), (7, 1, 2, 0))
     assert actual["labels"].sum(axis=1) == pytest.approx(np.ones(6))
-    # an image's first value gives its share, which must explain the other values and the answer
+    # an image's first value gives its mixing weight, which must explain its other values and its
+    # label
     images, hot = arguments["images"], np.eye(3)[arguments["labels"]]
     own, other = images[:, 0, 0, 0], images[::-1, 0, 0, 0]
     share = (actual["images"][:, 0, 0, 0] - other) / (own - other)

@@ -13,7 +13,7 @@ from harness.learning import weights
 from harness.learning.checkpoints import Checkpoint
 from tasks import TaskError
 
-# ---- weights to start from ----------------------------------------------------------------------
+# ---- weights to start from -----------------------------------------------------------------------
 
 
 def safetensors(arrays: dict[str, Any], dtype: str = "F32") -> bytes:
@@ -58,7 +58,7 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
     tmp_path: Path, prefix: str, dtype: str
 ) -> None:
     path, random = tmp_path / "model.safetensors", np.random.RandomState(1)
-    # eighths are exact in each dtype
+    # multiples of 1/8 are exact in each dtype
     arrays = {prefix + n: random.randint(-9, 9, shape) / 8 for n, shape in THEIRS.items()}
     arrays["cls.predictions.bias"] = np.zeros(5)
     path.write_bytes(safetensors(arrays, dtype))
@@ -118,7 +118,7 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
         weights.read(str(file), {**SHAPES, "more": (1,)})
 
 
-# ---- one phase after the other ------------------------------------------------------------------
+# ---- successive phases ---------------------------------------------------------------------------
 
 PHASE_SHAPES = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.weight": (2, 2)}
 
@@ -165,7 +165,7 @@ def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> Non
     assert notes["drawn"] == ["span.weight"]
     assert notes["left"] == [generator]
     assert (start["layers.0.attention.query.weight"] == 2.0).all()
-    # weights of a smaller model of the same kind are refused as usual
+    # weights of a smaller model of the same definition are refused
     with pytest.raises(TaskError, match=r"lacks generator\.project\.weight"):
         weights.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})
 
@@ -210,7 +210,7 @@ def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
     assert adapter.taken == first.state_file(1)
     reported = json.loads(Path(first.curve_file).read_text())
     assert reported == curve(1), "killed again before its second epoch, it would look for its state"
-    # planted: the other rank has both
+    # planted: a checkpoint in which the other rank has finished both epochs
     Path(first.curve_file).write_text(json.dumps(curve(2)))
     other: Any = Trained(others=2.0)
     assert first.load(other) == curve(2)

@@ -18,7 +18,7 @@ from . import token_folder
 from .token_folder import NumpyTokenLoader
 
 LENGTH = 128
-#: Vocabulary with marks at the end, so that tokens below 257 are words.
+#: Vocabulary with special tokens at the end, so that tokens below 257 are words.
 VOCABULARY = [*(f"word{n}" for n in range(257)), "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 BEGIN, END, MASK = (VOCABULARY.index(mark) for mark in ("[CLS]", "[SEP]", "[MASK]"))
 
@@ -56,7 +56,7 @@ def test_hidden_words_are_asked_for(found: tokens.Tokens) -> None:
     assert 0.2 < batch["next_sentence_labels"].mean() < 0.8
     assert (batch["segment_ids"][:, 0] == 0).all()
     assert (batch["segment_ids"].max(axis=1) == 1).all()
-    # only the same seed repeats
+    # equal seeds repeat a batch, other seeds do not
     again, other = batch_of(found, BERT), batch_of(found, BERT, seed=2)
     assert all(np.array_equal(batch[name], again[name]) for name in batch)
     assert not np.array_equal(batch["masked_positions"], other["masked_positions"])

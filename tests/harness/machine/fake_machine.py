@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 TICKS = os.sysconf("SC_CLK_TCK")
-#: A GPU of :class:`FakeNvml`, and the variables with which it is found.
+#: A GPU of :class:`FakeNvml`, and the variables that make the harness find it.
 GPU = {
     "uuid": "GPU-a",
     "sm": 1410,

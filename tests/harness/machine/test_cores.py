@@ -49,14 +49,14 @@ def alone(core: int) -> list[int]:
 @pytest.mark.parametrize(
     ("addresses", "usable", "siblings", "expected"),
     [
-        # both threads of a core, of cores that no other GPU has
+        # both threads of each core, and only cores that no other GPU has
         (ADDRESSES[:2], range(8), lambda core: [core % 4, core % 4 + 4],
          [[0, 1, 4, 5], [2, 3, 6, 7]]),
         (ADDRESSES, range(16), alone, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11],
                                        [12, 13, 14, 15]]),
         (ADDRESSES[2:3], range(16), alone, [[8, 9, 10, 11, 12, 13, 14, 15]]),
         (ADDRESSES[1:3], [1, 2, 9, 30], alone, [[1, 2], [9]]),
-        # one would be left without a core
+        # otherwise one GPU would be left without a core
         (ADDRESSES[:2], [0], alone, [[], []]),
         (["00000000:99:00.0"], range(16), alone, [[]]),
     ],
@@ -67,7 +67,8 @@ def test_a_gpu_gets_usable_cores_of_its_own_socket(
     assert cores.near_gpus(addresses, usable, str(gpus), siblings) == expected
 
 
-#: The launcher on a machine with GPUs in the folder of its first argument, one thread a core.
+#: Launcher on a machine with one thread per core, whose GPUs are described in the folder of its
+#: first argument.
 WITH_GPUS = """
 import functools, runpy, sys
 sys.path.insert(0, sys.argv[2].rpartition("/")[0])
@@ -86,7 +87,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
         (False, "1,0", 2, [[1], [0]]),
         (False, "1", 1, [[1]]),
         (True, "0,1", 2, [[0], [1]]),
-        (True, "0,1", 1, [[0]]),  # as beside the other one
+        (True, "0,1", 1, [[0]]),  # the same cores as next to the other GPU
     ],
 )
 def test_a_rank_runs_near_its_gpu(

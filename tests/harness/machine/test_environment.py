@@ -127,7 +127,7 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
     cache.mkdir(parents=True)
     for name, content in (("level", "3"), ("type", "Unified"), ("size", "32768K")):
         (cache / name).write_text(f"{content}\n")
-    # Two sockets of two cores of two threads; each socket numbers its cores from 0.
+    # Two sockets with two cores of two threads; each socket numbers its cores from 0.
     cores = [(n, n % 2, n // 2 % 2) for n in range(8)]
     text = "\n".join(X86.format(core=a, socket=b, physical=c) for a, b, c in cores)
     (tmp_path / "cpuinfo").write_text(text)

@@ -64,11 +64,11 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     process(proc, 22, 30, own=9.0)
     assert own_time.read()["ranks"] == 10
     assert own_time.processes == {20, 15}
-    shutil.rmtree(tmp_path / "15")  # it ended, and its parent waited for it
+    shutil.rmtree(tmp_path / "15")  # the process ended, and its parent waited for it
     process(proc, 20, 10, own=2.5, children=3.25)
-    process(proc, 23, 10, own=0.5, state="Z")  # adopted, and nobody waits for it
+    process(proc, 23, 10, own=0.5, state="Z")  # an adopted process that nobody waits for
     assert own_time.read()["ranks"] == 11.25
-    shutil.rmtree(tmp_path / "20")  # so did the rank, which the launcher waited for
+    shutil.rmtree(tmp_path / "20")  # the rank ended, and the launcher waited for it
     process(proc, 10, 1, own=1.5, children=5.0 + 6.0)
     assert own_time.read() == {"ranks": 11.5, "launcher": 1.5}
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-#: As the real one has it, in seconds.
+#: Default of SLURM's KillWait in seconds.
 KILL_WAIT = 30.0
 
 

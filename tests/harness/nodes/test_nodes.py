@@ -135,7 +135,8 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
     launcher.send_signal(number)
     assert toy.finish(launcher).record is None
     toy.assert_nothing_left(killed=number == signal.SIGKILL)
-    assert toy.run("").record["status"] == "ok"  # the run also removes what is left
+    # this run also removes leftovers of the previous one
+    assert toy.run("").record["status"] == "ok"
 
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:

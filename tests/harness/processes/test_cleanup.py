@@ -235,7 +235,7 @@ def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
-#: The launcher with half a second for ranks to meet.
+#: Launcher that gives ranks half a second to meet.
 IMPATIENT = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])

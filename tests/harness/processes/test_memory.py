@@ -70,7 +70,7 @@ def test_what_processes_share_counts_once(processes: Processes) -> None:
     held = processes.memory()
     assert held.reason_to_end() is None
     assert held.peak == 9 * GIB
-    (processes.folder / "20" / "smaps_rollup").unlink()  # some kernels lack it
+    (processes.folder / "20" / "smaps_rollup").unlink()  # some kernels lack this file
     assert "17.0 GiB" in str(held.reason_to_end())
 
 
@@ -85,7 +85,7 @@ def test_what_others_hold_is_recorded(processes: Processes) -> None:
 
 
 def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:
-    # 1 GiB in 20 s: late looks find it too
+    # 1 GiB in 20 s, so that late checks find the excess, too
     done = toy.run("fill=32,fill_pause=0.02", memory_limit="64MiB", batch_per_device=32)
     record = done.record
     assert record["status"] == "oom", record["reason"]

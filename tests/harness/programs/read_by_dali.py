@@ -20,7 +20,8 @@ class Adapter(Loading):
     MODULE = "json"
 
 
-Adapter.__abstractmethods__ = frozenset()  # what computes is not asked for
+# the program calls only methods that load, none that compute
+Adapter.__abstractmethods__ = frozenset()
 adapter: Any = object.__new__(cast(Any, Adapter))
 adapter.case = SimpleNamespace(input=DALI, framework="any")
 adapter.rank_context = SimpleNamespace(accelerator="cpu")

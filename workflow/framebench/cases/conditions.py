@@ -187,7 +187,7 @@ def conditions_from_settings(
         pages = "huge pages" if settings.get("huge_pages") else ""
         found["source_variant"] = settings.get("preload") or pages
     found["input"] = _input(source, settings.get("data", {}).get("identity", ""))
-    if found["accelerator"] != "cpu":  # on GPUs the cores of the process are no condition
+    if found["accelerator"] != "cpu":  # on GPUs, the cores of the process are not a condition
         found["cores_per_device"] = None
     return Conditions(**found)
 

@@ -102,7 +102,7 @@ def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
         alone[_alike(key)] += key not in candidate
     for key, case in base.items():
         if key not in candidate:
-            # keys that differ in version or unit match if each side has exactly one
+            # cases whose keys differ in version or unit match if each side has exactly one of them
             like = others[_alike(key)]
             one = len(like) == 1 and alone[_alike(key)] == 1
             key = like[0] if one else key
@@ -160,7 +160,7 @@ def differences(matched: Matched) -> Iterator[str]:
     yield from environment_differences(*(environment_of(side.runs) for side in sides))
 
 
-# ---- environment --------------------------------------------------------------------------------
+# ---- environment ---------------------------------------------------------------------------------
 
 #: Parts of a record's environment in which two sets may differ.
 ENVIRONMENT = ("python", "packages", "variables", "hardware", "system", "code")
@@ -217,7 +217,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-# ---- agreement ----------------------------------------------------------------------------------
+# ---- agreement -----------------------------------------------------------------------------------
 
 
 def agreement_text(first: Inputs, second: Inputs) -> str:

@@ -33,7 +33,7 @@ def results_folder(config: Mapping[str, Any]) -> str:
     default = str(Settings.model_fields["results"].default)
     try:
         return str(values.folder(config.get("results", default)))
-    except NotAllowed:  # the check says so
+    except NotAllowed:  # checking the configuration reports this error
         return default
 
 

@@ -63,7 +63,7 @@ class CallState:
         self._before = {run.origin for run in cached.runs} if cached else set()
         forced = call.forced if call.is_main_process else ()
         self._forced = {Path(name).absolute() for name in forced}
-        #: Called with the runs that a round adds, and all jobs that it adds.
+        #: Function that is called with the runs, and all jobs, that a round adds.
         self.on_growth: Callable[[list[Job], list[Job]], None] = lambda runs, jobs: None
         started = time.monotonic()
         #: Returns the seconds of the time budget that have passed.
@@ -246,6 +246,6 @@ def _machine(settings: Settings, call: SnakemakeCall) -> Machine:
     if settings.each_node is None:
         return cluster.machine
     known = slurm.nodes(cluster)
-    if call.is_cluster_job:  # nodes that fail after the plan was made stay in it
+    if call.is_cluster_job:  # nodes that fail later stay in the plan
         known = dict.fromkeys(known, "")
     return replace(cluster.machine, named=known)

@@ -73,7 +73,8 @@ class Handlers:
                 "profiles/slurm. docs/cluster.md says which executors run what"
             )
         self._measures, self._log = True, log
-        # After Snakemake's last output; after an error of its own no handler is called.
+        # Close after Snakemake's last output; after an error of its own, Snakemake calls no
+        # handler.
         atexit.register(self._close)
         # On a cluster the budget is node time, which no clock shows.
         budget = None if plan.settings.cluster else plan.settings.budget
@@ -82,7 +83,7 @@ class Handlers:
         view = self._view = ProgressView(known, state.results, budget, at_once, here)
         state.clock, state.on_growth = view.clock, self._show_round
         first = plan_text.opening(plan, view.counts(), view.left)
-        # Our logger plugin shows the view; other loggers show its text.
+        # Our logger plugin displays the view; other loggers print its text.
         self._call.send({"framebench_view": view}, first)
         if budget and plan.pending:
             view.begin_round((), plan_text.ahead(plan, plan.pending))
@@ -152,8 +153,8 @@ class Handlers:
             return False
         words = ["report", "--records", f"{results}/runs", "--results", str(results)]
         call = [*self._driver.lookups.framebench, *words]
-        # Started in its own session, so that another Ctrl-C does not reach it; its output precedes
-        # ours.
+        # Start the command in its own session, so that another Ctrl-C does not reach it; its output
+        # precedes ours.
         ran = subprocess.run(call, stdout=sys.stderr, start_new_session=True, check=False)
         return ran.returncode == 0
 

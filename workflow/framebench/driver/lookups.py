@@ -68,8 +68,9 @@ class Lookups:
             self.resources = {}
         self.container = self._image if settings.deployment == "apptainer" else None
         if self.container:
-            os.environ.pop("PYTHONPATH", None)  # the host's value; an image keeps its own
-        # Without --sdm conda Snakemake ignores it, but would call a function for each job.
+            os.environ.pop("PYTHONPATH", None)  # remove the host's value; an image keeps its own
+        # A constant, because without --sdm conda Snakemake ignores the value, but would call a
+        # function for each job.
         self.conda = self._conda if settings.deployment == "conda" else "../envs/driver.yaml"
 
     @functools.cached_property
@@ -93,7 +94,7 @@ class Lookups:
             start = [self._python, "-I", f"{plan.scripts}/reference"]
             return JobTexts(shlex.join([*start, *arguments]), job.title)
         start = [*plan.software[job.software].python, f"{plan.scripts}/harness"]
-        # An image has libraries of its own.
+        # An image has its own libraries.
         image = plan.software[job.software].image
         loader = [] if image else surroundings.for_loader(os.environ)
         caller = ["env", *map("=".join, loader)] if loader else []

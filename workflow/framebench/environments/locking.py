@@ -44,7 +44,8 @@ def lock(environment: Path) -> Path:
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
     text = _compiled(wanted, wanted.packages, (*_LOCK, "--quiet"), failed)
-    labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)  # such as +cpu
+    # local versions such as +cpu
+    labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)
     label = "".join(sorted({*labels}))
     target = environment.with_name(environment.stem + label + hashes.SUFFIX)
     command = " ".join((*_LOCK, "--python-version", wanted.python))

@@ -54,7 +54,7 @@ class Software:
 def from_file(file: EnvironmentFile, settings: Settings) -> Software:
     """Return the environment of a file, built by conda if requested, else by us."""
     if settings.deployment == "conda":
-        # Conda brings its own Python and libraries, unlike a venv of the same file.
+        # Conda installs its own Python and libraries, unlike a venv with the same packages.
         return Software("conda", ("python",), {"conda": file.digest}, file=file)
     folder = settings.environments / file.name
     return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)

@@ -14,7 +14,7 @@ from core import bounded, programs
 _TRY_IMPORTS = str(Path(__file__).parents[3] / "scripts" / "harness" / "try_imports.py")
 #: Seconds for the imports of a framework from a cold disk.
 _IMPORT_SECONDS = 300
-#: Top-level modules in packages that are no libraries.
+#: Top-level modules in packages that are not libraries.
 _NO_LIBRARY = {"benchmarks", "docs", "examples", "scripts", "test", "tests"}
 
 

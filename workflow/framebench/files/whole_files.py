@@ -55,5 +55,5 @@ def _write_new(name: Path, content: bytes, written: dict[Path, Path], target: Pa
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-    except OSError as error:  # the error of an open file does not name it
+    except OSError as error:  # the error of an open file lacks the file's name
         raise OSError(error.errno, error.strerror, str(target)) from error

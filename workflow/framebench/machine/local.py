@@ -60,7 +60,8 @@ def detect(most_cores: int | None = None) -> Machine:
     memory = ", ".join([f"{round(pages / 2**30)} GiB", *kinds])
     cores = os.sched_getaffinity(0)
     flags = file_entry(_CPUS, "flags") or file_entry(_CPUS, "Features") or ""  # x86 or ARM
-    node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()  # as the harness reports it
+    # the same name as the harness reports
+    node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
     limits = (len(cores), most_cores, control_groups.whole_cores())
     most = min(number for number in limits if number is not None)
     return Machine(

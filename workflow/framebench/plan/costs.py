@@ -21,8 +21,8 @@ from .budget import MeasuredCase
 from .estimates import start_seconds
 from .plan import Plan
 
-#: Seconds around a run, for its interpreter, Snakemake and its part of the pages; and of a page
-#: before a round.
+#: Overhead of a run in seconds, for its interpreter, Snakemake and its share of pages; seconds of a
+#: page before a round.
 AROUND, PAGE_SECONDS = 1.5, 3.0
 #: Seconds after the last round, relative to those of a page: a page, then tables and report by
 #: several rules.
@@ -69,7 +69,8 @@ def measured_cases(
 ) -> list[MeasuredCase]:
     """Return all cases of a plan with a time budget, with their ``runs`` so far. ``around``:
     seconds around a run, see :func:`time_left`."""
-    own = [case for case in plan.stages if case not in plan.larger]  # others share checks
+    # cases with larger batches share these checks
+    own = [case for case in plan.stages if case not in plan.larger]
     checks = _check_seconds(own, {model.name for model in plan.settings.own_models}, plan.capacity)
     return [
         MeasuredCase(
@@ -109,10 +110,10 @@ def _check_seconds(
         verified |= needed
         start = start_seconds(case.framework, case.mode, case.compiler, capacity, is_small=True)
         imported = start_seconds(case.framework, "", "", capacity, is_small=True)
-        if case.devices == 1:  # a process that has imported the framework makes all of them
+        if case.devices == 1:  # one process, which has imported the framework, makes all checks
             start -= imported
         seconds = (estimates.VERIFYING_SECONDS + start) * len(needed)
-        # No disk has cached the framework yet, and the process of its checks starts, too.
+        # The framework is not in the disk cache yet, and the process of its checks starts, too.
         seconds += 2 * imported / of_framework[case.framework]
         if capacity.accelerator != "cpu":
             peak = estimates.peak_seconds(case.framework, capacity)

@@ -35,7 +35,8 @@ OTHER_PRECISIONS = 3
 #: Fraction of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4
 #: and A100 in the published figures of DLPerf and NVIDIA.
 FULL_PART, TENSOR_PART = 0.5, 0.2
-#: Time of a core without AVX-512 over that of one with it: AMD Zen 3 against Intel Sapphire Rapids.
+#: Time of a core without AVX-512 over the time of one with it: AMD Zen 3 against Intel Sapphire
+#: Rapids.
 SLOWER = 1.7
 #: Slices of compute into which MIG divides a GPU.
 SLICES = 7
@@ -195,7 +196,7 @@ def _run_seconds(
     parameters = dict(case.parameters)
     epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
-    scored = (epochs + 1) * learned.held_out  # one scoring precedes the first epoch
+    scored = (epochs + 1) * learned.held_out  # held-out data are also scored before the first epoch
     return start + sum(
         samples * _sample_seconds(case, capacity, catalog, trains) / case.devices
         for samples, trains in ((trained, True), (scored, False))

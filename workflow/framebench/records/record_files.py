@@ -42,7 +42,7 @@ from .run import (
 )
 
 T = TypeVar("T")
-#: Errors of reading a file that is no record, or is incomplete.
+#: Errors of reading a file that is not a record, or is incomplete.
 UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
 # Fields of an environment for the software below its packages.

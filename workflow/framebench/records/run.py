@@ -37,7 +37,7 @@ class MetricValue(NamedTuple):
 #: Regions in which completed steps were timed: a separate one, or the throughput's, if the
 #: framework's steps return when they are complete.
 WAITED_APART, WAITED_IN_WINDOW = "window of their own", "window of the throughput"
-#: Steps ran ahead, and none was waited for.
+#: Steps ran ahead, and no single step was waited for.
 WAITED_NOWHERE = "nowhere"
 
 

@@ -46,7 +46,7 @@ _CONDITIONS = tuple(name for name in CONDITIONS if name not in ("input", "source
 RECORD = "record"
 OPTIONAL_COLUMNS = ("status", "reason", "better", "parameters", "flags", *_CONDITIONS, RECORD)
 BETTER = ("higher", "lower")
-#: Flag that follows from the repeats of a case, so that readers of the file derive it again.
+#: Flag that is not written, because readers of the file derive it from the repeats of a case.
 OF_REPEATS = "noisy"
 #: Limits of the record schema; tables and plots cannot hold larger figures.
 LARGEST_COUNT, LARGEST_RATE = 1_000_000, 1e15
@@ -125,7 +125,7 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     case: dict[str, Any] = {name: row[name] for name in _TEXTS}
     case |= {name: _count(row, name) if is_step or row[name] else 0 for name in _COUNTS}
     case |= {field: known.pop(name) for name, field in observed.IN_CASE.items() if name in known}
-    pipeline = row["input_pipeline"] or NATIVE  # an unnamed one counts as the native one
+    pipeline = row["input_pipeline"] or NATIVE  # an empty cell stands for the native pipeline
     return Run(
         case=Case(**case, parameters=_parameters(row, is_step), input=input_axis(mode, pipeline)),
         conditions=Conditions(input=pipeline, source_variant=row["variant"], **known),

@@ -124,7 +124,7 @@ class VerificationFlags:
         for precision in filter(None, (run.case.precision, baseline)):
             case = run.case._replace(mode=mode, precision=precision)
             key = key_of(case, run.conditions.accelerator, labels_of(run.case), dropout=False)
-            if own:  # on several devices its optimizer step is not compared
+            if own:  # on several devices the optimizer step of a user's model is not compared
                 yield from dict.fromkeys([key._replace(by="", axis=""), key])
                 continue
             yield key
@@ -136,8 +136,8 @@ class VerificationFlags:
         return {"verification": {}} if _is_own(run) else self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKey]) -> Flag | None:
-        # The newest of each scale counts. A pass of the small model does not outweigh a failure of
-        # the full one.
+        # The newest verification of each scale counts. A pass of the small model does not outweigh
+        # a failure of the full one.
         made = {
             key: {one.scale: one for one in self._of.get(key, ()) if not _others(one, run)}
             for key in needed

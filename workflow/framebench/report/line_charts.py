@@ -34,7 +34,7 @@ class ChartLine(Generic[P]):
     axes: Mapping[str, str] = field(default_factory=dict)
 
 
-#: Matplotlib's keywords for a line's style and the ``gid`` of its part.
+#: Matplotlib keyword arguments for a line's style, and for the ``gid`` of its part.
 Style = Mapping[str, Any]
 
 

@@ -36,7 +36,7 @@ def page_data(tables: Sequence[PageTable], links: RowLinks) -> Markup:
         "lists": lists.written,
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    # Escaped, so that no text ends the element or begins a comment.
+    # Escape "<", so that no text ends the element or begins a comment.
     return Markup(text.replace("<", "\\u003c"))
 
 

@@ -24,7 +24,7 @@ WIDTH = 460  # drawing units: readable on a phone as on a wide page
 LETTERS = 50
 ROW = 22
 TOP = 6  # top margin of plots made of rows
-#: Rows that a label with its dots below takes, where the dots are, and rows of a heading.
+#: Height of a label with its dots, offset of the dots, and height of a heading, in rows.
 _HIGH, _DOTS, _HEADING = 1.95, 1.2, 1.15
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))

@@ -43,7 +43,7 @@ def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list
     return chosen[:limit]
 
 
-# ---- what a row is of ---------------------------------------------------------------------------
+# ---- framework and setting of a row --------------------------------------------------------------
 
 
 def axis_of(row: Mapping[str, Any], axis: str) -> str | None:
@@ -70,7 +70,7 @@ def axes_of_other(row: Mapping[str, Any]) -> dict[str, str]:
     return {axis: value for axis, value in axes_of(row, without=("mode",)).items() if value}
 
 
-# ---- names --------------------------------------------------------------------------------------
+# ---- names ---------------------------------------------------------------------------------------
 
 
 def labels(
@@ -119,7 +119,7 @@ def short(text: str, most: int = MAX_LABEL) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip(" ,") + "…"
 
 
-# ---- words --------------------------------------------------------------------------------------
+# ---- words ---------------------------------------------------------------------------------------
 
 
 def without_ratio(count: int) -> str:

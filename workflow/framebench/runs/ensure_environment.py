@@ -14,7 +14,7 @@ from ..environments import soundness
 from ..files import locks
 
 PROJECT = Path(__file__).parents[3]
-#: Models whose training uses the kernels of most other models, with options.
+#: Models, with options, whose training uses the kernels of most other models.
 WARM_UP = {"resnet50_v1.5": (), "bert_base": ("--sequence-length", "128")}
 _PR_SET_PDEATHSIG = 1
 PARENT_VARIABLE = "FRAMEBENCH_DIE_WITH_PARENT"

@@ -37,7 +37,8 @@ class JobTable:
         self.checks: list[Job] = []
         self.full: list[Job] = []
         self._rows: dict[str, Job] = {}
-        #: Verifications and peak-FLOPS benchmarks with a row: each is made once in a call.
+        #: Verifications and peak-FLOPS benchmarks that have a row, because each is made once per
+        #: call.
         self._known: set[Verification | Case] = set()
         #: Job that makes several checks, by the name of each check.
         self._shared: dict[str, Job] = {}
@@ -194,7 +195,7 @@ class JobTable:
                 "reference", f"{verification.reference}-{digest}",
                 REFERENCE_SECONDS * estimates.slowness(plan.capacity),
                 case=NO_CASE._replace(nodes=1), label=f"reference of {verification.reference}",
-                priority=FIRST + 3,  # before environments: the early run waits for it
+                priority=FIRST + 3,  # before environments, because the early run waits for this job
                 arguments=partial(verify.reference_arguments, plan, verification),
             )  # fmt: skip
             reference = self._add(job).output

@@ -48,7 +48,7 @@ def measure(suite: Path, folder: Path, config: Sequence[str], arguments: Sequenc
         try:
             ended = process.wait()
         except KeyboardInterrupt:
-            # from a terminal, the process has received it as well
+            # on a terminal, the process has already received the signal
             process.send_signal(signal.SIGINT)
             process.wait()
             raise
@@ -87,5 +87,5 @@ def settings_of(
         machine = settings.cluster.machine if settings.cluster else local.detect()
         settings = fitting.on_machine(settings, machine)
     suite = read_mapping(settings.suite.file)
-    suite.pop("on_gpus", None)  # not part of a suite that is made from this one
+    suite.pop("on_gpus", None)  # this key must not be in a suite made from this one
     return settings, suite

@@ -34,7 +34,7 @@ def percentile(values: Sequence[float], fraction: float) -> float | None:
     """
     if len(values) < samples_needed(fraction):
         return None
-    rank = math.ceil(Fraction(str(fraction)) * len(values))  # exact: as a float it may round up
+    rank = math.ceil(Fraction(str(fraction)) * len(values))  # exact, because a float may round up
     return sorted(values)[rank - 1]
 
 

@@ -24,15 +24,15 @@ FIRST_LOOKS = {7: 0.32, 8: 0.16, 10: 0.43}
 FIRST_LOOK = min(FIRST_LOOKS)
 #: Repeats from which looks compare pairs.
 PAIRED_FROM = 10
-#: Repeats at the next look; each further one has half as many repeats more, and half of the rate
-#: that is left.
+#: Repeats at the next look; each further look has half as many repeats more, and half of the
+#: remaining error rate.
 LATER_LOOK = 14
 #: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
 #: more repeats, the fastest of which counts.
 FAR_ONCE, FAR = 0.5, 0.12
 #: Distance behind the leader in standard deviations of the repeats, which must also be exceeded.
 FAR_DEVIATIONS = 4.0
-#: Repeats before the first look, which tell most cases that are far behind.
+#: Repeats before the first look, which identify most cases that are far behind.
 SECOND = 2
 
 

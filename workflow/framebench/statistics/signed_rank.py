@@ -56,7 +56,7 @@ def p_value(ratios: Sequence[float]) -> float:
     logarithms = np.log(ratios).round(12)  # ties up to rounding errors are ties
     sizes = np.abs(logarithms)
     ordered = np.sort(sizes)
-    # Twice the rank of each, a whole number; ties share their mean rank.
+    # Twice the rank of each value, which is an integer; ties share their mean rank.
     ranks = np.searchsorted(ordered, sizes, "left") + np.searchsorted(ordered, sizes, "right") + 1
     below = _at_most(tuple(sorted(int(rank) for rank in ranks[logarithms != 0])))
     smaller = min(int(ranks[side].sum()) for side in (logarithms > 0, logarithms < 0))

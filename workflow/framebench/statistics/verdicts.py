@@ -8,7 +8,7 @@ if TYPE_CHECKING:  # numpy is slow to import, and a plan makes no verdicts
     from .intervals import Interval
 
 LEVEL = 0.05  # false discovery rate of the differences called in a family
-THRESHOLD = 0.05  # "no difference shown" excludes differences above this
+THRESHOLD = 0.05  # "no difference shown" excludes differences above this fraction
 #: Probability that any wrong winner is named where a time budget decides the repeats.
 FALSE_WINNERS = 0.05
 FASTER, SLOWER = "faster", "slower"

@@ -57,7 +57,7 @@ VERDICT = Form(
     }
 )
 AGREES = Form(looks={"no": "failed"})
-#: Figure as printed by others: text, right-aligned, sorted by its value.
+#: Figure as another publisher printed it: text, right-aligned, sorted by value.
 PRINTED = Form(name="printed")
 #: Devices per node combined with the column ``nodes``: 2n8g.
 TOPOLOGY = Form(name="topology")

@@ -40,7 +40,7 @@ class Cell(NamedTuple):
         return self.kind.endswith("missing")
 
 
-# ---- numbers ------------------------------------------------------------------------------------
+# ---- numbers -------------------------------------------------------------------------------------
 
 
 def number(value: float) -> str:
@@ -55,10 +55,10 @@ def rounded(value: Any, spec: str) -> str:
     return f"{value:.0f}" if is_short else text
 
 
-# ---- conditions and parameters ------------------------------------------------------------------
+# ---- conditions and parameters -------------------------------------------------------------------
 
 _REGISTER = {axis.name: axis for axis in observed.CONDITIONS}
-#: Short forms for labels without a title, where they differ from texts in lists of cases.
+#: Short texts for labels without a title, where labels differ from texts in lists of cases.
 _SHORT: dict[str, Callable[[Any], str]] = {
     **{name: axis.text for name, axis in _REGISTER.items()},
     "batch_per_device": lambda batch: f"batch {batch}",
@@ -145,7 +145,7 @@ def own_parameters(rows: Sequence[Row]) -> Callable[[Row], str]:
     return text_of
 
 
-# ---- cells --------------------------------------------------------------------------------------
+# ---- cells ---------------------------------------------------------------------------------------
 
 
 def plain(value: Any) -> str:
@@ -171,7 +171,7 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     if rows and isinstance(rows[0][column.name], Cell):
         return [row[column.name] for row in rows]
     texts = [cell_text(column, row[column.name]) for row in rows]
-    if column.form is PRINTED:  # shown as printed, even if it is no number
+    if column.form is PRINTED:  # shown as printed, even if it is not a number
         return [Cell(text, "number") for text in texts]
     if looks := column.form.looks:
         return [Cell(text or DASH, f"status {looks.get(text, '')}".strip()) for text in texts]
@@ -214,7 +214,7 @@ def _why(column: Column, row: Row) -> str:
     return "not known" if column.missing is None else ""
 
 
-@lru_cache(maxsize=4096)  # cells repeat each other
+@lru_cache(maxsize=4096)  # many cells are equal
 def escape(text: str) -> str:
     """Return text safe for one cell of Markdown: one line, without links, images or code.
 

@@ -39,7 +39,7 @@ class RoofMetric(NamedTuple):
     least: int = 0
 
 
-#: Peak FLOPS, each of the slowest device.
+#: Metrics of peak FLOPS, each of the slowest device.
 COMPUTE = (RoofMetric(PEAK, "peak"), RoofMetric("matmul", "highest_rate"))
 #: Bandwidth of all devices together, by accelerator: STREAM's triad on a CPU; on a GPU the sum of
 #: two arrays of at least 2^26 elements, which no cache holds.
@@ -175,7 +175,7 @@ def _origin(result: CaseResult) -> str:
     return f"{whose}{case.mode} {result.key.metric}{together}"
 
 
-# ---- data sheets --------------------------------------------------------------------------------
+# ---- data sheets ---------------------------------------------------------------------------------
 
 
 def datasheet_tflops(run: Run) -> float | None:

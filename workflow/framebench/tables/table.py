@@ -112,15 +112,15 @@ class Table:
     always: bool = False  # written even without rows
     needs: str = ""  # pandas query; the page shows the table if a row fulfils it
     empty: str = "There is no such case among these runs."  # text of the file without rows
-    #: Columns and rows that readers see in place of these; the CSV has all.
+    #: Columns and rows that the page shows in place of all; the CSV has all.
     overview: Callable[[Sequence[Row]], tuple[Sequence[Column], Sequence[Row]]] | None = None
-    shown: tuple[Column, ...] = ()  # columns of the overview, where these are fixed
+    shown: tuple[Column, ...] = ()  # columns of the overview, if they are fixed
     crosstab: bool = False  # the overview has frameworks across
     #: Plot before the rows on the page: key of ``report.drawings.DRAWERS``; and its subject, if the
     #: name does not determine it.
     drawing: str = ""
     drawing_of: str = ""
-    #: Paragraphs about all rows, above them.
+    #: Paragraphs about all rows, shown above the table.
     lead: Callable[[Sequence[Row]], Iterable[str]] | None = None
     #: Columns that identify a row, as readers see it.
     keys: tuple[str, ...] = (*KEYS, "unit")
@@ -133,7 +133,7 @@ class Table:
     axes: tuple[str, ...] = AXES
     #: Cases behind a row: label, and fields that differ from the row's.
     behind: Callable[[Row], Sequence[tuple[str, Fields]]] = lambda row: [("", {})]
-    #: Runs behind a row of another benchmark than steps.
+    #: Runs behind a row of a benchmark that times no steps.
     runs: Callable[[Row], Sequence[Run]] | None = None
 
     @cached_property
@@ -169,7 +169,7 @@ def declared_table(
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]],
     **functions: Any,
 ) -> Table:
-    """Return a table of tables.yaml, with its functions."""
+    """Return a table that tables.yaml declares, with its functions."""
     return _table(name, {**declarations()[name], **functions, "rows": rows}, COLUMNS)
 
 

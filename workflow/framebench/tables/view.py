@@ -84,7 +84,7 @@ def _values(series: pd.Series[Any]) -> list[Any]:
     return [None if gone else value for value, gone in zip(values, series.isna(), strict=True)]
 
 
-# ---- which columns ------------------------------------------------------------------------------
+# ---- which columns -------------------------------------------------------------------------------
 
 
 def _is_shown(column: Column, rows: Sequence[Row]) -> bool:
@@ -118,7 +118,7 @@ def _field(column: Column, rows: Sequence[Row]) -> Field:
     return Field(column, "number" if is_number else "note" * is_note, cells)
 
 
-# ---- the page -----------------------------------------------------------------------------------
+# ---- the page ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,6 @@ def _is_key(view: TableView, field: Field) -> bool:
     if name in _OF_FRAMEWORK:
         pairs = {(row.get("framework"), row[name]) for row in view.rows}
         if len(pairs) == len({framework for framework, _ in pairs}):
-            return False  # the framework implies it
+            return False  # the framework implies this value
     is_key = name in view.table.keys and name not in _NOT_OF_THE_CASE
     return is_key or name in ("total_batch", *CONDITIONS)

@@ -20,7 +20,7 @@ from ..tables.formatting import rounded
 
 #: Number of log lines of a failed run to show.
 _LINES = 20
-#: Number of bytes at the end of a log to search for these lines.
+#: Number of bytes at the end of a log that are searched for these lines.
 _BYTES = 2**18
 
 
@@ -111,7 +111,7 @@ def verified(paths: Iterable[Path]) -> str:
         try:
             found.append(verifications.read_result(path))
         except (OSError, ValueError):
-            continue  # the report names the file
+            continue  # not printed: the report names the file
     counts = Counter(result.outcome for result in found)
     parts = [
         f"{counts[outcome]} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]

@@ -44,14 +44,14 @@ class ProgressView:
     ) -> None:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
-        #: Jobs and checks that share one, by name, and the seconds that they took.
+        #: Jobs, and checks that share a job, by name; and the seconds that they took.
         self._parts: dict[str, Job] = {}
         self._took: dict[str, float] = {}
         self._results, self._budget, self._at_once = results, budget, at_once
         self._here, self._is_stopping = here, False
         self._running: dict[int, tuple[Job, float]] = {}
         self._verified: list[Path] = []
-        #: Frameworks of which a line said what they cannot do.
+        #: Frameworks whose missing features a line has reported.
         self._lacking: set[str] = set()
         self._ahead: list[str] = []
         self._now = now
@@ -117,7 +117,7 @@ class ProgressView:
         which = f" ({', '.join(built)})" if 0 < len(built) < len(named) else ""
         return f"Environments: {len(built)} of {len(named)} built{which}"
 
-    # Called by the logger plugin, from the one thread that prints.
+    # The logger plugin calls the methods below from the one thread that prints.
 
     def attach(self, stream: TextIO, is_terminal: bool) -> None:
         """Set the output stream."""

@@ -31,11 +31,12 @@ Outputs = Sequence[Any]
 def statistics(outputs: Outputs, plain: Outputs, scaled: Outputs) -> List[float]:
     """Return STATISTICS of each output of one pass.
 
-    ``plain``: outputs without dropout; ``scaled``: those where nothing is dropped, and what passes
-    a dropout is multiplied by 1 - rate. With d = outputs - plain and u = scaled - plain, these are:
-    d along u, 1 where what is kept is not divided by 1 - rate; the squared norm of d; that of its
-    sums over samples and over positions, larger where they share masks; and the sum over samples
-    and positions of the squared length along u, larger where features share them."""
+    ``plain``: outputs without dropout; ``scaled``: outputs where each dropout drops nothing but
+    multiplies by 1 - rate. With d = outputs - plain and u = scaled - plain, the statistics are: d
+    along u, 1 where kept values are not divided by 1 - rate; the squared norm of d; the squared
+    norms of its sums over samples and over positions, larger where samples or positions share
+    masks; and the sum over samples and positions of the squared length along u, larger where
+    features share masks."""
     values = []
     for output, without, factored in zip(outputs, plain, scaled):
         shape = (len(without), -1, without.shape[-1] if without.ndim > 2 else without[0].size)

@@ -97,7 +97,8 @@ def test_the_same_tables_are_made_of_what_was_handed_on(results: Path, tmp_path:
     made, handed_on, first = (
         files(path / "tables") for path in (tmp_path / "again", archive, results)
     )
-    for name in (name for name in first if name != reporting.ARCHIVED):  # it links to records
+    # the page with this name links to records
+    for name in (name for name in first if name != reporting.ARCHIVED):
         assert made[name] == handed_on[name] == first[name], name
     assert {*made} == {*handed_on} == {*first}
 

@@ -23,7 +23,7 @@ from ...made_up_records import record_of
 from ...settings import CATALOG, CONFIG
 
 NAMES = ("1b4e28ba", "alice")
-#: Double of the command, for one GPU whose topology cannot be asked.
+#: Double of nvidia-smi for one GPU; it has no answer about the topology.
 SMI = """#!/bin/sh
 case "$1" in
 -L) echo "GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-1b4e28ba-2fa1-11d2-883f-0016d3cca427)" ;;

@@ -96,7 +96,7 @@ def text(name: str, runs: list[Run] | None = None) -> str:
     return content if isinstance(content, str) else content.decode()
 
 
-# ---- by the tools -------------------------------------------------------------------------------
+# ---- by the tools --------------------------------------------------------------------------------
 
 
 def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
@@ -238,7 +238,7 @@ def test_google_benchmark_has_a_row_for_each_repeat() -> None:
     assert any(ODD in text for text in exported("google-benchmark").left_out)
 
 
-# ---- back and forth -----------------------------------------------------------------------------
+# ---- back and forth ------------------------------------------------------------------------------
 
 
 def cells(one: Run) -> list[dict[str, str]]:
@@ -254,7 +254,7 @@ def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path) -> None
     assert sorted(again, key=repr) == sorted(before, key=repr)
 
 
-# ---- all of them --------------------------------------------------------------------------------
+# ---- all of them ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", WRITTEN)

@@ -18,7 +18,7 @@ from framebench.records.record_sets import RecordsError
 from . import samples
 from .samples import READ, brought
 
-#: Formats of which a truncated file may be a valid one.
+#: Formats in which a truncated file may be valid.
 OPEN_ENDED = ("csv", "mllog")
 
 
@@ -113,7 +113,7 @@ def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> 
 def test_results_that_hold_something_else_are_left_alone(tmp_path: Path) -> None:
     brought("csv", samples.csv(), tmp_path)
     before = (tmp_path / "results" / "runs" / "runs.csv").read_text()
-    brought("csv", samples.csv(), tmp_path)  # importing the same again changes nothing
+    brought("csv", samples.csv(), tmp_path)  # importing the same file again changes nothing
     with pytest.raises(RecordsError, match="holds runs already"):
         brought("mllog", samples.mllog(), tmp_path)
     assert (tmp_path / "results" / "runs" / "runs.csv").read_text() == before

@@ -79,7 +79,7 @@ def test_every_place_of_a_change_is_found_in_the_fewest_steps(
         ("USSSSSC", 3, "changed in 1 or 2 or 3 or 4 or 5 or 6", [6, 3, 2, 4, 1, 5]),
         ("UU?", 3, "with --pairs 40 goes on from here", [2]),
         ("UUUU?UCCC", 3, "4: cannot tell: 0.930", [8, 4]),
-        ("UCUCC", 0, "first changed in 3", [4, 2, 3]),  # one of two changes
+        ("UCUCC", 0, "first changed in 3", [4, 2, 3]),  # the bisection finds one of two changes
     ],
 )
 def test_each_end_says_what_it_is(

@@ -36,7 +36,7 @@ def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True
     ("factor", "apart", "verdict", "status"),
     [
         (1.0, 1, "within the margin", 0),
-        (1.3, 1, "within the margin", 0),  # faster is no reason to fail
+        (1.3, 1, "within the margin", 0),  # a faster candidate passes
         (0.97, 1, "within the margin", 0),  # slower by less than the margin
         (0.9, 1, "regression", 1),
         (0.94, 20, "cannot tell", 3),

@@ -187,7 +187,7 @@ def test_the_exit_status_says_what_is_worst(
 
 
 SETS = 500
-#: Most false alarms in so many sets: three standard errors above the promise.
+#: Largest number of false alarms in SETS sets: three standard errors above the promise.
 MOST = SETS * FALSE_ALARMS + 3 * math.sqrt(SETS * FALSE_ALARMS * (1 - FALSE_ALARMS))
 LIMIT = 1 - MARGIN
 
@@ -209,7 +209,7 @@ def false_alarms(
         ("bimodal", [1, 1, 1, 1], set()),
         # Permanent differences between nodes: the limit is relative to their median.
         ("normal", [1.03, 1, 0.97, LIMIT], set()),
-        # Two bad nodes, which are left out of the others.
+        # Two bad nodes, which are left out when the others are judged.
         ("normal", [1, 1, 1, 1, LIMIT, 0.7, 0.7], {5, 6}),
     ],
 )  # fmt: skip

@@ -28,7 +28,7 @@ from .handed_on import HandedOn, names_in
 #: Folders of records, and sidecar files that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
 NOTES = (expected.FILE, sidecars.FILES[Interruption])
-#: What ``gpu-check`` writes: output of commands, and its table.
+#: Files that ``gpu-check`` writes: output of commands, and its table.
 GPU_REPORTS = {
     "nvidia-smi.txt": (
         "nvidia-smi",

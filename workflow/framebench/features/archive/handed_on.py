@@ -47,7 +47,7 @@ _WATCH = _fields(
     "memory_bytes memory_available_bytes_min swapped_bytes energy_joules watching absent raw",
     gpus=_GPU,
 )
-#: Fields of a record that are handed on, and of the objects in it.
+#: Fields of a record, and of the objects in it, that are handed on.
 FIELDS = _fields(
     "format source kind case parameters repeat status reason framework_version metrics samples "
     "window_seconds wall_seconds started memory lease attempts",
@@ -107,7 +107,7 @@ class HandedOn:
 
     def text(self, text: str) -> str:
         """Return a text with stand-ins, at most LONGEST characters of it."""
-        if len(text) > LOOKED_AT:  # a name that the cut divides stays behind
+        if len(text) > LOOKED_AT:  # also drop the last word, which may be part of a name
             text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
         text = _NAMING.sub(self._naming, text)
         text = self._known.sub(

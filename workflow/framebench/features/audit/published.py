@@ -31,7 +31,7 @@ PUBLISHED_NAME = "published.csv"
 #: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
 #: not decide on which side of it.
 ROUNDING = 1e-9
-#: A figure as tables print it, with its decimals.
+#: Regular expression of a printed figure, with its decimals.
 _FIGURE = re.compile(r"-?\d{1,15}(?:\.(\d{1,15}))?")
 #: Columns that identify the case of a printed figure. Published tables mention other conditions
 #: only in words.

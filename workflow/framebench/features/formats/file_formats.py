@@ -83,7 +83,7 @@ def not_measured(results: Results) -> Iterator[str]:
 def known() -> Mapping[str, Format]:
     """Return all formats by name, in the order of their names: each module in ``declared``
     contributes its FORMATS."""
-    from . import declared  # its modules import this one
+    from . import declared  # the modules of declared import this one
 
     modules = [
         import_module(f"{declared.__name__}.{module.name}")

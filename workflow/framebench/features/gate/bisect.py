@@ -130,7 +130,7 @@ def _measured(
         repeats={"margin": margin, "at_most": plan.repeats, "two_sided": True},
         config=[*plan.config, f"cases={','.join(cases)}"],
     )
-    # only the principal metric of a case, by which it is compared
+    # only the principal metric of a case, which decides
     base, candidate = (
         {key: one for key, one in side.items() if one.runs[0].key.metric == key.metric}
         for side in plan_of_step.measure(good, other)

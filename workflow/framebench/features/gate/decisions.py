@@ -40,7 +40,7 @@ from ...tables.results import CaseResult, CaseResults
 from ...tables.table import tables_in
 
 REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
-#: Verdict on a case that only one side has, or that has no figure in the base.
+#: Verdict on a case that one side lacks, or that has no figure in the base.
 NOT_COMPARED = "not compared"
 #: Exit statuses. 2 is the status of a shell or of Snakemake for invalid arguments.
 PASSED, REGRESSED, OPEN, FAULTY = 0, 1, 3, 4

@@ -19,7 +19,7 @@ from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
 from .rules import NodeRules
 
 NODES, FIGURES = tables_in(Path(__file__).with_name("tables.yaml")).values()
-#: Exit statuses: a slow node, a failed one, and none that can be judged.
+#: Exit statuses: a node is slow, a node failed, and no node can be judged.
 SLOW_NODE, FAILED_NODE, NOTHING = 3, 4, 5
 
 

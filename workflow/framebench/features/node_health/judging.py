@@ -18,7 +18,7 @@ from .rules import NodeRules
 FAILED = "failed"
 #: Verdicts, most urgent first.
 URGENT = (SLOWER, FAILED, CANNOT_TELL, NO_DIFFERENCE)
-#: Verdicts that administrators are told of.
+#: Verdicts that are reported to administrators.
 NAMED = (SLOWER, FAILED)
 _RETURN_CODE = "return_code"
 

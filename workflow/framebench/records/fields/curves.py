@@ -9,7 +9,7 @@ from typing import Any
 
 #: Benchmark that trains to a target.
 KIND = "converge"
-#: Value of the parameter ``target`` of a run without one.
+#: Value of the parameter ``target`` if a run has none.
 NO_TARGET = "none"
 #: Name of the loss, which every task has besides its scores.
 LOSS = "loss"

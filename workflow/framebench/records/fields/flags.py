@@ -16,7 +16,7 @@ OWN = "own"
 DISTURBED = "disturbed"
 #: Flag of a training whose loss had vanished at the end of the timed region.
 VANISHED = "vanished"
-#: Flags of a compiler that worked within the timed region, and of one that left out parts.
+#: Flags for a compiler that ran within the timed region, and for one that left out parts.
 RECOMPILED, BROKEN = "recompiled", "graph_breaks"
 #: Flag of a user's model that compiles itself, where no compiler was asked for.
 SELF_COMPILED = "self_compiled"
@@ -175,7 +175,7 @@ def _seconds(watch: Mapping[str, Any]) -> float:
 def _host(watch: Mapping[str, Any]) -> Iterator[str]:
     if watch["throttle_events"]:
         yield f"the processor was throttled for its heat ({watch['throttle_events']:.0f} events)"
-    if periods := watch.get("throttled_periods"):  # older records lack it
+    if periods := watch.get("throttled_periods"):  # older records lack the field
         yield f"a control group's CPU quota stopped the run in {periods:.0f} periods"
 
 

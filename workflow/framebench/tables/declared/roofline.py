@@ -36,7 +36,7 @@ from .efficiency import (
 )
 
 COMPUTE, MEMORY = "compute", "memory"
-#: Flag for a memory roof that is no bound.
+#: Flag for a memory roof that is too low to be a bound.
 LOW = "roof"
 
 
@@ -98,7 +98,7 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row:
     }
 
 
-# ---- traffic ------------------------------------------------------------------------------------
+# ---- traffic -------------------------------------------------------------------------------------
 
 #: Values per parameter that an optimizer keeps.
 STATE = {"sgd": 1, "adamw": 2, "lamb": 2}

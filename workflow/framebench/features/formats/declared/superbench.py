@@ -28,11 +28,11 @@ from ..superbench_names import names_of
 
 #: First part of model benchmarks' keys. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
-#: Node of figures without one.
+#: Node name for figures that state no node.
 NODE = "framebench"
 _PERCENTILES = ("50", "90", "95", "99", "99.9")
 _OURS = {theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()}
-#: Benchmark whose throughput is that of all devices, and the name of its model here.
+#: Benchmark whose throughput is the total of all devices, and our name of its model.
 _GLOBAL, _MEGATRON = "megatron-gpt", "gpt_6.7b"
 _UNKNOWN = "SuperBench documents no unit and direction of it"
 
