@@ -1,4 +1,4 @@
-"""Timing of loops in turn in one process, so that machine drift affects them alike.
+"""Time loops in turn in one process, so that drift of the machine affects all alike.
 
 :func:`measure` runs in frameworks' environments: Python 3.7 to 3.13.
 """

@@ -84,7 +84,7 @@ def lacks_encoding(call: ast.Call) -> bool:
 
 
 def test_a_class_name_is_used_once() -> None:
-    """Fail if a name means two classes. Frameworks name theirs alike."""
+    """Fail if two classes share a name, except in frameworks' folders."""
     free = ROOT / "scripts" / "frameworks"
     places: dict[str, list[str]] = {}
     for folder in ("benchmarks", "scripts", "workflow"):

@@ -17,7 +17,7 @@ Run = Callable[[int], Any]
 
 
 def loop(step: Callable[[], Any], wait: Callable[[], Any] = lambda: None) -> Run:
-    """Return a loop of ``step``, after which ``wait`` waits for what was enqueued."""
+    """Return a loop of ``step`` that ends with ``wait``, which waits for enqueued work."""
 
     def run(steps: int) -> None:
         for _ in range(steps):

@@ -65,7 +65,7 @@ def bert(work: Assignment) -> Run:
         return (*(arrays[name] for name in names), None)
 
     def outputs(model: Any, arrays: Any) -> Any:
-        """Return the logits, those of tokens only at the masked positions, as in our model."""
+        """Return the logits; token logits only at the masked positions, as in our model."""
         x, pooled = model.bert(*inputs(arrays), deterministic=not work.trains, return_dict=False)[
             :2
         ]

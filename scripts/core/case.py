@@ -129,7 +129,7 @@ class Case(_Values):
         return f"{self.replicas} devices{steps}"
 
     def parts_of(self, replica: int) -> range:
-        """Return the numbers of a replica's micro-steps among those of all replicas."""
+        """Return the indices of a replica's micro-steps among the micro-steps of all replicas."""
         return range(replica * self.accumulation, (replica + 1) * self.accumulation)
 
     @property
@@ -139,7 +139,7 @@ class Case(_Values):
 
     @property
     def setting(self) -> Case:
-        """Return the case without what tells competing frameworks apart."""
+        """Return the case without the fields in which competing frameworks differ."""
         return self._replace(framework="", compiler="", framework_version="", source="", variant="")
 
     @property

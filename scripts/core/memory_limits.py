@@ -1,4 +1,4 @@
-"""Memory limits of runs, in bytes or in percent of what there is."""
+"""Memory limits of runs, in bytes or in percent of the available memory."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def layout_of(text: str, devices: int) -> Layout:
 
 
 def mismatch(text: str, devices: int) -> str:
-    """Return why this number of ``devices`` cannot have the parallelism, "" if it can."""
+    """Return why ``devices`` devices cannot have the parallelism; "" if they can."""
     needed = layout_of(text, devices).devices
     return "" if needed == devices else f"{text} needs {needed} devices, not {devices}"
 

@@ -18,7 +18,7 @@ _set_disposition.restype = ctypes.c_void_p
 
 
 def ignore(numbers: Iterable[int]) -> None:
-    """Ignore these signals from now on, in programs that this process starts too.
+    """Ignore these signals from now on, also in programs that this process starts.
 
     Their Python handlers stay and may run once more, for signals that came before: Python prints an
     OSError where a handler is gone by then, and any thread may have taken the signal.

@@ -172,7 +172,7 @@ def summary(record: Dict[str, Any], output: str) -> str:
 
 
 def _shown(record: Dict[str, Any]) -> str:
-    """Format the metrics of a successful run, without those at single points."""
+    """Format the metrics of a successful run, except metrics of single points."""
     named = ((name, metric) for name, metric in record["metrics"].items() if "at" not in metric)
     present = [(name, metric) for name, metric in named if metric["value"] is not None]
     figures = [f"{name} {metric['value']:.4g} {metric['unit']}" for name, metric in present]

@@ -74,7 +74,7 @@ def _folder(workload: Workload) -> str:
 def _finished(
     workload: Workload, batch: int, run: Callable[[Workload], Any]
 ) -> Tuple[str, Dict[str, Any]]:
-    """Return path and record of the run with a batch; measure it unless its record exists."""
+    """Return path and record of the run with this batch; measure unless the record exists."""
     options = workload.options
     output, log = (
         os.path.join(os.path.splitext(path)[0], f"{_BATCH}-{batch}{end}")

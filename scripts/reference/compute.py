@@ -163,7 +163,8 @@ class ReferenceResults:
     def __init__(
         self, model_config: dict[str, Any], length: int | None, seed: int, folder: Path
     ) -> None:
-        """Begin a folder beside ``folder``, which it becomes when it is complete."""
+        """Create a temporary folder next to ``folder``; it is renamed to ``folder`` once
+        complete."""
         self.model_config, self._length, self._seed = model_config, length, seed
         self._size = model_config["verification"]["batch_per_device"]
         self._without = verification_model_config(model_config, with_dropout=False)

@@ -88,7 +88,7 @@ def attention_head(query: Array, key: Array, value: Array, hidden: Any, drop: Dr
 def chained(
     layer: Layer, x: Array, weights: dict[str, Array], names: Iterable[str], drop: Drop
 ) -> Array:
-    """Return ``x`` after the layers of these ``names``, one after the other."""
+    """Return ``x`` after the layers ``names``, in order."""
     for name in names:
         own = {key: array for key, array in weights.items() if key.startswith(f"{name}.")}
         if drop is all_kept:

@@ -22,7 +22,7 @@ _HERE = os.path.dirname(os.path.realpath(__file__))
 
 
 class TaskError(Exception):
-    """Data are not as they must be; the message names the file and the place in it."""
+    """Invalid data; the message names the file and the place in it."""
 
 
 def means(

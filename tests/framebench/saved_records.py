@@ -1,4 +1,4 @@
-"""Records as files, and what is read from them."""
+"""Records written to files, and the runs that are read from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings as a user would write them, and the plan that they make."""
+"""Settings as a user would write them, and the plan that follows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every command on every page is one that its program takes, with settings that it accepts.
+"""Every command on every page is valid: its program accepts the arguments and settings.
 
 Those that need no framework, hardware or network run."""
 
@@ -114,7 +114,7 @@ def accepted_by_snakemake(words: list[str]) -> None:
 
 
 def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail if a command that can run here fails, or the arguments of another are refused."""
+    """Fail if a command fails, or if the arguments of one that cannot run here are refused."""
     if words[0] == "environment":
         monkeypatch.setattr(ensure_environment, "ensure", lambda *given: None)
         assert ensure_environment.main(words[1:]) == 0

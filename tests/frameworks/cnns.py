@@ -1,4 +1,4 @@
-"""The described convolutional networks, and a made-up one with every connection of theirs."""
+"""Described convolutional networks, and a made-up one with every connection that they have."""
 
 from __future__ import annotations
 

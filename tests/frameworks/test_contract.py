@@ -125,7 +125,7 @@ class Runs:
         return self.servers(self.framework.name)
 
     def pair(self) -> list[dict[str, Any]]:
-        """Return what two ranks tell of their training."""
+        """Return the reports of two ranks on their training."""
         self.require("Collectives")
         return self.run("train_together", ranks=2, steps=sum(STEPS.values()))
 
@@ -135,18 +135,18 @@ class Runs:
         return [set(answer["listening"]) for answer in self.server("contract.listen", hosts=hosts)]
 
     def alone(self, compiler: str | None = None) -> dict[str, Any]:
-        """Return what one rank tells of its training; ``compiler``: replaces the usual."""
+        """Return the report of one rank on its training; ``compiler``: replaces the default."""
         (answer,) = self.run("train_alone", compiler=compiler or self.compiler)
         return answer
 
     @property
     def natively(self) -> dict[str, Any]:
-        """Return what one rank tells of its training with the framework's compiler."""
+        """Return the report of one rank on its training with the framework's compiler."""
         return self.alone(self.declared["native_compiler"])
 
     @property
     def diverging(self) -> dict[str, Any]:
-        """Return what one rank tells of a training that diverges."""
+        """Return the report of one rank on a training that diverges."""
         (answer,) = self.run("diverge")
         return answer
 
@@ -157,13 +157,13 @@ class Runs:
         return answer
 
     def amp(self) -> dict[str, Any]:
-        """Return what a record has of a step of mixed precision."""
+        """Return the fields of a record that describe a step in mixed precision."""
         return self.training(small(BERT, layers=1), "amp", 2)
 
     def verified(
         self, model: str, mode: str, ranks: int = 1, **given: object
     ) -> list[dict[str, Any]]:
-        """Return what ranks tell of the verification of the small model."""
+        """Return the reports of ranks on the verification of the small model."""
         self.require("Numerics")
         folder = str(self.references[model])
         return self.run("verify", ranks, **{"folder": folder, "mode": mode, **given})
@@ -178,7 +178,7 @@ class Runs:
 
     @cached_property
     def lacking(self) -> dict[str, str]:
-        """Return what is said of each capability that the adapter lacks, by name."""
+        """Return the reason for each capability that the adapter lacks, by name."""
         (actual,) = self.server("contract.lacking")
         assert not actual["undeclared"], "a benchmark that needs one of these says `unsupported`"
         lacking: dict[str, str] = actual["lacking"]

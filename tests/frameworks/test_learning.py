@@ -33,7 +33,8 @@ LEARNERS = (TEACHER,)
 
 
 class Answers:
-    """Answers of each framework, computed when the first test needs them, the teacher's first."""
+    """Answers of each framework, computed for the first test that needs them; the teacher is
+    first."""
 
     def __init__(self, servers: ForkServers, folder: Path) -> None:
         self._servers, self._folder = servers, folder
@@ -153,7 +154,7 @@ PARAMETERS = {"epochs": 2, "epoch_steps": 50, "schedule": "polynomial:0.5:0", "w
 
 
 def faults(answer: dict[str, Any]) -> list[str]:
-    """Return the results of a training that are outside the bounds for so few steps."""
+    """Return the results of a training that are outside the bounds for this number of steps."""
     scores = answer["curve"][-1]["held_out"]
     bounds = {
         # 85 % of the words are masked; each has two values, with chances of 3/4 and 1/4. Lower

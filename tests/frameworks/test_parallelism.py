@@ -121,7 +121,7 @@ def test_a_product_is_compared_with_the_mean_over_all_of_its_batches(
 
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
-    """Fail if FSDP sends accumulated gradients more often than those of one micro-step."""
+    """Fail if FSDP sends accumulated gradients more often than once, as for one micro-step."""
     (answer, _) = pytorch(
         "parallelism.accumulate", ranks=2, model_config=MODEL_CONFIGS["gpt2_small"]
     )

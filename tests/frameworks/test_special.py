@@ -83,7 +83,7 @@ def test_ranks_of_mxnet_that_are_killed_take_the_parameter_server_along(
 
 
 def _runs(pid: int) -> bool:
-    """Return whether the process exists and is no zombie."""
+    """Return whether the process exists and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"

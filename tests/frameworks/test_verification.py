@@ -34,7 +34,7 @@ forked = served("pytorch")
 
 
 def test_what_is_right_passes(forked: ForkServer, references: dict[str, Path]) -> None:
-    """Fail if ResNet-50 is not what the reference is; ``test_contract.py`` has other models."""
+    """Fail if ResNet-50 differs from the reference; ``test_contract.py`` covers other models."""
     errors = comparing.compared(forked, [references[RESNET]], ("fp32", "amp"))
     assert not beyond(errors)
     for mode in ("train", "inference"):
@@ -61,7 +61,7 @@ def test_every_model_has_a_reference(definition: str) -> None:
 
 @pytest.mark.parametrize("model", sorted({*MODELS, BLOCKS} - {BERT}))
 def test_the_reference_has_the_parameters_and_matmuls_of_the_config(model: str) -> None:
-    """Fail if the reference has others; ``test_encoders.py`` counts those of BERT by hand."""
+    """Fail if counts of the reference differ; ``test_encoders.py`` counts BERT's by hand."""
     model_config, module = model_config_of(model), reference_module(model)
     assert trained_parameters(model_config) == model_config["trainable_parameters"]
     length = 32 if model_config["sequence_lengths"] else None
@@ -163,7 +163,7 @@ def compared_with(
 def test_finds_mistakes_that_only_one_check_shows(
     every: ForkServer, written: dict[tuple[Any, ...], Path]
 ) -> None:
-    """Fail if a framework's mistake in what it reads is not found, or not by the check for it."""
+    """Fail if a framework's mistake in reading is not found, or not by the check meant for it."""
     (errors,) = compared_with(every, COMMON, written)
     for name, case in COMMON.items():
         found = beyond({name: errors[name]})
@@ -178,7 +178,7 @@ def test_finds_mistakes_that_only_one_check_shows(
 def test_finds_mistakes_in_what_a_framework_does(
     mistake: str, every: ForkServer, written: dict[tuple[Any, ...], Path]
 ) -> None:
-    """Fail if a mistake that acts in what is timed is not found, or right code is beyond bounds."""
+    """Fail if a mistake in timed code is not found, or correct code exceeds the bounds."""
     case = OWN[every.framework][mistake]
     # Correct steps on two devices are tested in ``test_contract.py`` for all frameworks.
     for patch in ("", mistake) if every.framework == "pytorch" else (mistake,):

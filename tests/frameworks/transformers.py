@@ -49,7 +49,7 @@ GENERATED = {model: f"{model}, generated" for model in CAUSAL}
 
 
 def write_decoder_references(folder: Path) -> None:
-    """Write the references of the compared models, and of what they generate."""
+    """Write the references of the compared models and of the text that they generate."""
     for model in COMPARED:
         compute.write(compute.reduced(model_config_of(model)), SEQUENCE, 0, folder / model)
     for model, name in GENERATED.items():

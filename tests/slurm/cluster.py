@@ -112,7 +112,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the variables of a client, besides the usual ones."""
+        """Return the variables that a client needs in addition to the usual ones."""
         return {
             "SLURM_CONF": str(self.place.configuration),
             "FRAMEBENCH_LOCKS": str(self.place.folder / "locks"),  # a different folder on each node
@@ -168,7 +168,7 @@ class Cluster:
         isolation.delete_links(self.place.link(name))
 
     def start_node(self, name: str) -> None:
-        """Start a killed node, and wait until the controller has it in service."""
+        """Start a killed node, and wait until the controller reports it in service."""
         began = time.time()
         self._start_daemon_of(name)
         self._wait(lambda: self._registered([name], began), f"{name} to register")

@@ -220,7 +220,7 @@ def test_an_interrupted_call_cancels_its_job(slurm_project: OnCluster) -> None:
 def test_a_call_interrupted_while_slurm_answers_cancels_its_job(
     slurm_project: OnCluster, command: str
 ) -> None:
-    """The job is queued, but Snakemake has it in no list while it submits it or asks about it."""
+    """Fail if a queued job survives Ctrl-C while Snakemake submits it or asks for its state."""
     slurm_project.suite(1)
     answering = slurm_project.folder / "answering"
     variables = slow_to_answer(slurm_project, command, answering)

@@ -131,7 +131,7 @@ class Project:
         return actual
 
     def pids(self, *arguments: str) -> list[int]:
-        """Return the numbers of this project's processes whose command line has these words."""
+        """Return the ids of this project's processes whose command line has these arguments."""
         return [*self.processes(*arguments)]
 
     def kill_all(self) -> None:
@@ -165,7 +165,7 @@ def make_project(folder: Path) -> Project:
 
 
 def held_call(project: Project, name: str, results: str, **variables: str) -> SnakemakeCall:
-    """Start a call that waits before its first job; the file NAME shows that it does."""
+    """Start a call that waits before its first job, and shows that by the file NAME."""
     # A separate copy, because another call may be reading its own.
     snakefile = shutil.copy(Path(__file__).with_name("held.smk"), project.folder / f"{name}.smk")
     variables |= {"HELD": str(project.folder / name)}

@@ -90,7 +90,7 @@ def test_a_damaged_one_is_built_anew(project: Project, offline: dict[str, str]) 
 def test_kernels_that_the_driver_compiles_are_used_once_when_built(
     project: Project, offline: dict[str, str], tmp_path: Path
 ) -> None:
-    """Fail if a time budget pays for what the driver compiles for a GPU newer than a build."""
+    """Fail if a time budget includes the compilation by the driver for a GPU newer than a build."""
     known = project.folder / "envs" / "capabilities.csv"
     known.write_text(known.read_text() + "toy,toy,1.0,12.5,525,8.0,9.0\n")
     models = {}

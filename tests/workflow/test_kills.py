@@ -102,7 +102,7 @@ def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int
 
 
 def chain(project: Project, seed: int, moments: int) -> list[str]:
-    """Return what is wrong after kills at ``moments`` moments, with a new call after each end."""
+    """Return the faults after kills at ``moments`` moments, with a new call after each end."""
     chance = random.Random(seed)
     wrong, seen, runs = [], dict[str, str](), 0
     while moments > 0 and not wrong:

@@ -112,6 +112,7 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
 
 
 def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:
-    """Fail if bootstrap copies the plugin instead of linking it: a moved project has its own."""
+    """Fail if bootstrap copies the plugin instead of linking it, which would break a moved
+    project."""
     (path,) = Path(ROOT / ".venv").glob("lib/python3*/site-packages/framebench_logger.pth")
     assert Path(path.read_text().strip()) == ROOT / "workflow" / "logger"

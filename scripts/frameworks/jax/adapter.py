@@ -237,7 +237,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return dict(compiler.collectives(self._step))
 
     def _local_arguments(self) -> Any:
-        """Return this rank's arguments of a step, or those of all ranks for a sharded model."""
+        """Return this rank's arguments of a step, or all ranks' arguments for a sharded model."""
         arguments = self._shared.parameters, self._own, self._batch
         return arguments if self._sharding else data_parallel.local(arguments)
 

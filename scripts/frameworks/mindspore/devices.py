@@ -30,7 +30,7 @@ def set_once(threads: int) -> None:
 
 
 class Group:
-    """Process group of all ranks; of one rank it does nothing."""
+    """Process group of all ranks; with a single rank, its operations do nothing."""
 
     def __init__(self, rank_context: RankContext) -> None:
         self._ranks = rank_context.world_size

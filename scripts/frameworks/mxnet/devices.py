@@ -50,7 +50,8 @@ def put_messages_first() -> None:
 
 
 def take(rank_context: RankContext) -> mx.Context:
-    """Return the device of ``rank_context``. Raises :class:`Unsupported` where it is not there."""
+    """Return the device of ``rank_context``. Raises :class:`Unsupported` where it does not
+    exist."""
     name, has_cuda = f"MXNet {mx.__version__}", mx.runtime.Features().is_enabled("CUDA")
     is_gpu = takes_gpu(rank_context, name, has_cuda, mx.context.num_gpus)
     return mx.gpu(rank_context.local_rank) if is_gpu else mx.cpu()
@@ -127,7 +128,7 @@ def hybridize(mode: str, device: mx.Context, dtype: str) -> Dict[str, Any]:
 
 
 def settings() -> Dict[str, Any]:
-    """Return flags and features that act on speed: JSON values, as MXNet reports them."""
+    """Return flags and features that affect speed: JSON values, as MXNet reports them."""
     features = mx.runtime.Features()
     return {
         "threads": int(os.environ["OMP_NUM_THREADS"]),

@@ -100,7 +100,7 @@ def collective_bytes(function: Any) -> List[int]:
 
 
 def _collectives(graph: tf.Graph) -> Iterator[tf.Operation]:
-    """Yield the all-reduces of a graph and of all that it calls."""
+    """Yield the all-reduces of a graph and of all functions that it calls."""
     for op in graph.get_operations():
         if op.type in COLLECTIVES:
             yield op

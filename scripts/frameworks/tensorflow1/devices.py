@@ -65,7 +65,7 @@ def collective(rank_context: RankContext) -> str:
 def all_reduce(
     tensor: tf.Tensor, rank_context: RankContext, instance: int, mean: bool
 ) -> tf.Tensor:
-    """Return the sum or mean over all ranks; each must build it with the same key ``instance``."""
+    """Return the sum or mean over all ranks, each of which must pass the same key ``instance``."""
     return collective_ops.all_reduce(
         tensor,
         rank_context.world_size,

@@ -146,7 +146,7 @@ def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
 
 
 def driver_reason() -> str:
-    """Return the driver's error, or the CUDA version that it supports where it has none."""
+    """Return the driver's error or, without an error, the CUDA version that the driver supports."""
     try:
         number, words = cuda.start()
     except OSError as error:

@@ -42,7 +42,7 @@ class EagerTraining(Numerics):
 
     @abstractmethod
     def backward(self, loss: Any) -> None:
-        """Add the gradients of ``loss`` to those in the parameters."""
+        """Add the gradients of ``loss`` to the gradients that the parameters hold."""
 
     @abstractmethod
     def update(self) -> None:

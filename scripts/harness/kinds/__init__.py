@@ -21,7 +21,7 @@ class UnknownKind(Exception):
 
 
 def names(folder: Optional[str] = None) -> List[str]:
-    """Return the names of all kinds: the project's, and those in ``folder``."""
+    """Return the names of all benchmarks: of the project, and in ``folder``."""
     files = {name for place in (_HERE, folder) if place for name in _modules(place)}
     return sorted(files)
 

@@ -43,7 +43,7 @@ OF_MODEL = "model"
 
 
 def _or(word: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return the type of a parameter that is a ``word``, or what ``read`` makes of any other."""
+    """Return the type of a parameter that is ``word``, or any other text, converted by ``read``."""
     return lambda text: text if text == word else read(text)
 
 

@@ -47,7 +47,7 @@ class Network(Kind):
 
 
 def require_two_nodes(context: Context) -> None:
-    """Raise Unsupported without two ranks, or without a network between them that counts."""
+    """Raise Unsupported without two ranks, or if no network between them can be measured."""
     case = context.workload.case
     if case.devices != 2:
         raise Unsupported("this benchmark needs two ranks: set nodes: 2, devices_per_node: 1")

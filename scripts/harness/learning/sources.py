@@ -169,7 +169,7 @@ def evaluation_batches(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int
 
 
 def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: int) -> None:
-    """Raise :class:`Mismatch` for numbers beyond those of the model's ``declared`` inputs.
+    """Raise :class:`Mismatch` for integers outside the range of the model's ``declared`` inputs.
 
     ``length``: of its sequences, 0 for a model without."""
     for entry in declared:

@@ -1,4 +1,4 @@
-"""Weights that a training starts from, and those that it leaves, in safetensors files.
+"""Initial and final weights of a training, in safetensors files.
 
 Hugging Face's BERT and ELECTRA are read by their names. Files of a training here have the names and
 layout that all frameworks share. Next to them, each rank leaves its training as its framework saves

@@ -128,7 +128,7 @@ class Loading(Capability):
         return (dict(zip(loads.names, each)) for each in arrays)
 
     def loader_settings(self) -> Dict[str, Any]:
-        """Return what the loader is and how it is set up, as JSON values for the record."""
+        """Return name and settings of the loader, as JSON values for the record."""
         settings: Dict[str, Any] = self._loader().settings(self.rank_context.accelerator)
         return settings
 

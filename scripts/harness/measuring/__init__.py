@@ -1,1 +1,1 @@
-"""Timed regions, and the checks that what ran is what was requested."""
+"""Timed regions, and checks that the executed run is the requested one."""

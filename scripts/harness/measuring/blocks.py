@@ -146,7 +146,7 @@ def check_complete(late: float, block: float, result: Callable[[], Any]) -> None
 
 
 def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
-    """Raise Mismatch where both together took less time than one of them alone, beyond noise.
+    """Raise Mismatch where both operations together took less time than either alone, beyond noise.
 
     ``runs`` is the number of operations per block. Taking longer together is legitimate, because
     both compete for cores and memory."""

@@ -70,7 +70,8 @@ class FileSource(ABC):
             yield from self.whole_batches(number)
 
     def first(self) -> Batch:
-        """Return the first batch of the first epoch; store the check of it as ``loader_output``."""
+        """Return the first batch of the first epoch, and store the result of its check as
+        ``loader_output``."""
         import numpy as np
 
         alone = self.epoch(0).beginning(self.samples)._replace(workers=0)

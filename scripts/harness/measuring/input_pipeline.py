@@ -61,7 +61,7 @@ class PipelineSteps:
 
 
 class BatchSource(NamedTuple):
-    """Batches for the steps of a rank; :func:`batch_source` makes it.
+    """Source of batches for the steps of a rank, made by :func:`batch_source`.
 
     ``first``: the batch that the model is built with; ``batches()`` starts over with it."""
 

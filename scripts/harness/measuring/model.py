@@ -1,4 +1,4 @@
-"""Build a model and check that it is what was requested."""
+"""Build a model and check that it is the requested one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
 
 
 def _observe_batch(context: Context, arrays: Iterable[Any]) -> None:
-    """Store the checksum of a batch, to compare with those of other ranks."""
+    """Store the checksum of a batch, to compare with the checksums of other ranks."""
     given = list(arrays)
     if context.rank_context.world_size > 1 and given:
         checksum = 0

@@ -75,7 +75,7 @@ class Missing(Exception):
 
 
 def srun(nodes: int) -> List[str]:
-    """Return the words before a command that runs once on each of so many ``nodes``.
+    """Return the arguments that make a command run once on each of ``nodes`` nodes.
 
     It ends on all once it fails on one. No cores are bound, because the harness pins its ranks
     itself; ``--mem=0`` gives the step all memory of the job."""

@@ -32,7 +32,7 @@ LARGEST_LOG = 64 * 2**20
 
 
 class Share(NamedTuple):
-    """A node's share of a run: its ranks, from ``first_rank`` on, of those at ``addresses``.
+    """A node's share of a run: its ranks from ``first_rank`` on; ``addresses``: of all ranks.
 
     ``addresses``: ``host:port`` in rank order."""
 

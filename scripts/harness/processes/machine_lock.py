@@ -25,7 +25,7 @@ _CAUSES = "Runs of one call meet only by --set-threads, --max-threads or a profi
 
 
 def owner(output: str) -> str:
-    """Return the text that names this process to waiting runs. ``output``: what it measures."""
+    """Return the text that names this process to waiting runs. ``output``: path of its record."""
     try:
         user = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

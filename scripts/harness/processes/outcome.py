@@ -1,4 +1,4 @@
-"""Judge how a run ended: its status and reason are those of the most telling rank."""
+"""Judge how a run ended: the rank that shows the cause best decides status and reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_MEMORY = re.compile(
 
 
 class RankOutcome(NamedTuple):
-    """Entry of a rank in the record, and how telling it is (smaller is more).
+    """Outcome of a rank: its entry in the record, and its weight, of which the smallest decides.
 
     ``ended``: when the rank ended or was stopped, in seconds of a clock that all ranks share."""
 

@@ -141,7 +141,7 @@ def case_of(
 
 
 def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
-    """Return the values of all axes, with defaults; None for those that the kind does not have."""
+    """Return the values of all axes, with defaults; None for axes that the benchmark lacks."""
     values, own = {}, (*kind.axes, *TOPOLOGY)
     for axis in axes.asked():
         value, usual = getattr(options, axis.name), DEFAULTS.get(axis.name, axis.default)

@@ -1,4 +1,4 @@
-"""Questions whose answers stand in a text: the best span, and how SQuAD scores it.
+"""Questions whose answers are spans of a text: the best span, and its SQuAD scores.
 
 Standard library and numpy; Python 3.7 to 3.13.
 """

@@ -1,4 +1,4 @@
-"""Tables of the documentation agree with what they describe."""
+"""Tables in the documentation agree with the code that they describe."""
 
 from __future__ import annotations
 

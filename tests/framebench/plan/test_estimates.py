@@ -58,7 +58,7 @@ def slow_at(framework: str) -> Catalog:
 def quick_of(
     results: Path, catalog: Catalog, sets: frozenset[str] = AVX2, **keys: Any
 ) -> tuple[set[Case], set[Case]]:
-    """Return the cases of ``quick`` in its plan, and those left out for their time."""
+    """Return the planned cases of ``quick``, and the cases left out because of their time."""
     settings = load_settings({**CONFIG, "suite": "quick", "results": str(results), **keys}, catalog)
     plan = make_plan(settings, catalog, Machine(2, 0, instruction_sets=sets), None)
     left_out = {left_out.case for left_out in plan.left_out if "time_budget=" in left_out.reason}

@@ -87,7 +87,8 @@ def said(plan: Plan) -> str:
 
 
 def essence(plan: Plan) -> str:
-    """Return what quick measures first, what else, and what it leaves out."""
+    """Return the cases of ``quick`` by stage, its environments, and why cases are left out, as
+    text."""
     lines = [f"suite {plan.settings.suite.name}", ""]
     for stage in sorted({*plan.stages.values()}):
         rows: dict[str, list[str]] = {}

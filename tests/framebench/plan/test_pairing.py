@@ -50,7 +50,7 @@ def runs_of(ratios: Sequence[float], better: str = "higher") -> tuple[list[Run],
 
 
 def asked(suite: Suite, *ratios: Sequence[float] | tuple[list[Run], list[Run]]) -> list[int]:
-    """Return the pairs that cases with these ratios, or runs, should have."""
+    """Return the number of pairs that cases with these ratios, or these runs, should have."""
     runs: dict[Case, list[Run]] = {}
     for number, some in enumerate(ratios):
         sides = some if some and isinstance(some[0], list) else runs_of(some)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Runs side by side: which go so, how long they take, and their separation from runs alone."""
+"""Runs side by side: which may run so, how long they take, and how other runs are kept apart."""
 
 from __future__ import annotations
 

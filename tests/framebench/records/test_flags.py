@@ -1,4 +1,4 @@
-"""Flags of a record: a loss that has vanished, and what a compiler did."""
+"""Flags of a record: a vanished loss, recompilation and graph breaks."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ NOT_STEADY: dict[str, Steps] = {
 
 def called(draw: Steps, count: int, draws: int) -> float:
     """Return the fraction of regions called unsteady by a test: a change, or a slow start.
-    The rule about a single stall is no test."""
+    The rule about a single stall is not a statistical test."""
     random = np.random.default_rng(0)
     actual = 0
     for _ in range(draws):

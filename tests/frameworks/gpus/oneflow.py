@@ -21,7 +21,7 @@ waits = []
 
 
 class Device(str):
-    """Device that OneFlow takes by its text, that of the processor."""
+    """Device whose text names the processor, because OneFlow takes devices by their text."""
 
     __slots__ = ()
     type = "cuda"

@@ -27,7 +27,7 @@ streams, pinned = [], []
 
 
 class Device(str):
-    """Device that PyTorch takes by its text, that of the processor."""
+    """Device whose text names the processor, because PyTorch takes devices by their text."""
 
     __slots__ = ()
     type, index = "cuda", int(os.environ["LOCAL_RANK"])

@@ -30,7 +30,7 @@ class Queue:
             self.note(result)
 
     def note(self, result):
-        """Note that a result is complete when all work enqueued so far is; return it."""
+        """Note that a result is complete once all work enqueued so far is; return the result."""
         # keep the result, so that no other object gets its id
         self._ready[id(result)] = (self.done, result)
         return result

@@ -14,7 +14,7 @@ from .small import SLOW
 
 
 def leave_out_steps():
-    """Let slow frameworks compare and compile no step of what is built from now on."""
+    """Let slow frameworks skip comparing and compiling steps of models built from now on."""
     if FRAMEWORK in SLOW:
         verification.Comparison.training = lambda self: []
         verification.Comparison.dropout = lambda self: []
@@ -65,7 +65,7 @@ if FRAMEWORK == "tensorflow":
 
 
 def started(model_config, mode="train", precision="fp32", **options):
-    """Start an adapter so that comparing it takes little time."""
+    """Start an adapter with settings that make comparisons fast."""
     if FRAMEWORK == "jax":
         # Without a compiler, each operation would be compiled separately for each shape. For amp
         # the device supports bfloat16 here, because XLA for CPUs widens it.

@@ -33,7 +33,7 @@ def start_on_gpu():
 
 
 def measure(benchmark, tf32=False, **parameters):
-    """Run a benchmark; tell the entry in the record and what the double saw.
+    """Run a benchmark; report the entry in the record and the calls that the double saw.
     ``tf32``: stands for a GPU that rounds float32 to TF32, which a processor cannot."""
     if tf32:
         rounding.observe = lambda adapter: {"matrix product": 11, "convolution": 11}
@@ -70,7 +70,7 @@ def feed(pictures, model_config, compiler):
 
 
 def train_with(model_config, variables):
-    """Train with variables; tell those that are left."""
+    """Train with these variables; report those that remain."""
     os.environ.update(variables)
     actual = measured("train", model_config)
     return {"steps": len(actual["step_seconds"]), "kept": {n: os.environ[n] for n in variables}}

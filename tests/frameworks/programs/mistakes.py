@@ -1,4 +1,4 @@
-"""Mistakes in adapters that patch what they do, and the comparison that must show them."""
+"""Mistakes that are patched into adapters, and the comparisons that must show them."""
 
 from harness.kinds.verification import ReferenceFolder, compare
 

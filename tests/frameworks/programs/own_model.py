@@ -103,7 +103,8 @@ def compile_itself(path):
 
 
 def refuse_amp(path):
-    """Ask for mixed precision, for which JAX needs no device that has it to refuse it."""
+    """Ask for mixed precision, which JAX must refuse for a user's model whatever the device
+    supports."""
     config = model_config(path)
     adapter = started(config)
 

@@ -44,7 +44,7 @@ def switch_paddle(adapter, precision, version):
 
 
 def observe():
-    """Set each precision, and tell the switches, what is observed, and the reason against it."""
+    """Set each precision; report switches, observed precision, and the reason for a refusal."""
     switch, adapter = globals()[f"switch_{FRAMEWORK}"], built(small_bert(), mode="inference")
     answers = {"older": raised(Unsupported, lambda: switch(adapter, "tf32", (7, 5)))}
     for precision in ("fp32", "tf32"):

@@ -1,4 +1,4 @@
-"""Statistics of dropout: what is right agrees, and each mistake shows."""
+"""Statistics of dropout: correct dropout agrees, and each mistake shows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def deviations(outputs: Callable[[], Any], seed: int = 0) -> dict[str, float]:
 
 
 def test_what_is_right_is_off_by_few_standard_errors() -> None:
-    """Fail if the statistics are not distributed as those of a normal distribution."""
+    """Fail if the statistics do not follow a normal distribution."""
     errors = np.array([list(deviations(masked(s), s + 1).values()) for s in range(0, 80, 2)])
     assert errors.max() < 4.5
     assert np.mean(errors > 1.96) == pytest.approx(0.05, abs=0.03)

@@ -16,7 +16,7 @@ LOGITS = np.eye(WORDS)[[1, 2, 3, 4, 0]] + np.linspace(0.1, 0.3, WORDS)
 
 
 class Generator:
-    """Continues two prompts, the words 0 and 2, by ``logits`` of what follows each word.
+    """Continues two prompts, the words 0 and 2, by the ``logits`` of each word's successor.
 
     ``choose`` returns the words that follow, by logits (batch, words)."""
 

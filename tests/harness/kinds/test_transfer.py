@@ -51,7 +51,7 @@ class CopyingDevice:
             wait_until(self.done_at)
 
     def reset_peak_device_memory(self) -> None:
-        """Do nothing: it has none."""
+        """Do nothing: the toy has no device memory."""
 
 
 PARAMETERS = {

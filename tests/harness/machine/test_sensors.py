@@ -74,7 +74,7 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
 
 
 def test_what_ended_before_it_was_looked_at_is_looked_for_again(tmp_path: Path) -> None:
-    """Fail if a process counts as another's for good because its parent ended at that moment."""
+    """Fail if a process counts as foreign for ever because its parent ended during a scan."""
     process(str(tmp_path), 10, 1, own=1.0)
     process(str(tmp_path), 20, 19, own=3.0)
     process(str(tmp_path), 21, 1, own=5.0)

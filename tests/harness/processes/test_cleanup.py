@@ -79,7 +79,8 @@ def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None
 
 
 def test_a_launcher_whose_parent_is_gone_measures_nothing(toy: Bench) -> None:
-    """Fail if a launcher measures whose parent was killed before it could ask for a signal."""
+    """Fail if a launcher measures although its parent was killed before the launcher could ask for
+    a signal."""
     done = toy.run("", variables={"FRAMEBENCH_DIE_WITH_PARENT": "1"})
     assert done.status == 128 + signal.SIGTERM
     assert done.record is None

@@ -1,4 +1,4 @@
-"""Runs that meet on one machine: no device is used by two at once, and who waits is told."""
+"""Concurrent calls on one machine: no two runs share a device, and a waiting run is told why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ...processes import wait_for
 
 
 class Neighbour(Bench):
-    """Bench in a folder of its own, with the locks of the folder around it."""
+    """Bench in a subfolder that shares the locks of its parent folder."""
 
     @property
     def locks(self) -> Path:

@@ -1,4 +1,4 @@
-"""Memory limit: what is counted, and that no run exceeds it."""
+"""Memory limit: the memory that counts, and that no run exceeds the limit."""
 
 from __future__ import annotations
 

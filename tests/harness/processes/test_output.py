@@ -81,7 +81,7 @@ def test_a_wrong_command_line_is_explained(
 
 
 def assert_the_first_stays(output: Path) -> None:
-    """Check that of two writers to one output only the first one's content stays."""
+    """Check that of two writers to one output only the first writer's content stays."""
     write(str(output), "a", b"first")
     with pytest.raises(OutputError, match="already measured"):
         write(str(output), "b", b"second")

@@ -96,7 +96,7 @@ def accelerator_of(settings: Settings, machine: Machine) -> str:
 
 
 def on_machine(settings: Settings, machine: Machine) -> Settings:
-    """Return the settings with the suite that replaces theirs on GPUs, if the machine has any."""
+    """Return the settings with the suite that replaces their suite on GPUs, if there are any."""
     suite = settings.suite.on_gpus
     if suite is None or accelerator_of(settings, machine) == "cpu":
         return settings

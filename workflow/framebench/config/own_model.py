@@ -47,7 +47,7 @@ class OwnModel:
 
 
 def own_model(source: Any) -> OwnModel:
-    """Return the user's own model as the harness describes it.
+    """Return the user's own model as described by the harness.
 
     Raises :class:`NotAllowed` for an invalid model.
     """

@@ -128,7 +128,8 @@ def _number_of_repeats(
 def _declared(
     written: Mapping[str, Axes], info: ValidationInfo[KeyContext]
 ) -> dict[str, Measurement]:
-    """Return the benchmarks of a suite, whose axes have its values where they name none."""
+    """Return the benchmarks of a suite; axes that a benchmark leaves out have the suite's
+    values."""
     usual = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
     results = {}
     for kind, given in written.items():

@@ -126,7 +126,7 @@ else:
 
 
 class MatrixKeys(AxesKeys):
-    """Axes of the matrix. Those that it does not name have their defaults."""
+    """Axes of the matrix. Axes that it does not name have their defaults."""
 
     framework: Frameworks = default("all")
     model: Models = default("all")
@@ -145,7 +145,7 @@ class MatrixKeys(AxesKeys):
 
 
 class PatternKeys(AxesKeys):
-    """Values of axes of cases, among them those of benchmarks."""
+    """Values of axes of cases, including axes of benchmarks."""
 
     mode: Values[str] = _not_given()
 

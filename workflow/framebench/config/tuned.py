@@ -50,7 +50,8 @@ class TunedFile(Keys):
     frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
 
     def variables(self, case: Case, accelerator: str) -> dict[str, str]:
-        """Return the variables for a case, those of its framework in place of those of all."""
+        """Return the variables for a case; its framework's values replace those for all
+        frameworks."""
         return {
             name: value
             for setting in (*self.all, *self.frameworks.get(case.framework, ()))

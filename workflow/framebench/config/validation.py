@@ -35,7 +35,7 @@ class NotAllowed(ValueError):
 
 
 class NotAmong(NotAllowed):
-    """A name that is not one of ``names``; ``kind``: said before it."""
+    """A name that is not one of ``names``. ``kind``: noun before the name in the message."""
 
     def __init__(self, value: Any, names: Sequence[str], kind: str = "") -> None:
         allowed = ", ".join(names) or "nothing (none is installed)"

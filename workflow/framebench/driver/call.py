@@ -65,7 +65,7 @@ class SnakemakeCall:
 
     @property
     def forced(self) -> frozenset[str]:
-        """Rules and files that the command line forces, without what ``--forceall`` adds."""
+        """Rules and files that the command line forces, except those that ``--forceall`` adds."""
         settings = self._workflow.dag_settings
         targets = settings.targets if settings.forcetargets or settings.forceall else ()
         return frozenset([*settings.forcerun, *targets])
@@ -129,7 +129,8 @@ class SnakemakeCall:
             self._workflow.scheduling_settings.max_jobs_per_timespan = None
 
     def send(self, attributes: Mapping[str, object], text: str = "") -> None:
-        """Log a record with these attributes for our logger plugin, with a text for others."""
+        """Log a record with these attributes for our logger plugin, and with a text for other
+        loggers."""
         _LOGGER.info(text, extra=dict(attributes))
 
 

@@ -82,7 +82,7 @@ class CallState:
         return self._lock is not None
 
     def check(self) -> None:
-        """End the call if it cannot measure as it is asked to."""
+        """End the call if it cannot measure as requested."""
         plan = self.plan
         checked(targets.check_measurement, plan)
         checked(targets.check_arithmetic, plan, os.environ)

@@ -112,7 +112,8 @@ class Lookups:
         return self._cores_here if self.priority(wildcards) > FIRST + 1 else 1
 
     def _conda(self, wildcards: Wildcards) -> str | None:
-        """Return the environment file of a job for ``--sdm conda``; None if none is needed."""
+        """Return the environment file of a job for ``--sdm conda``; None if the job needs no
+        file."""
         file = self.state.plan.software[self.state.job(wildcards).software].file
         return str(file.path) if file else None
 

@@ -97,7 +97,7 @@ def variables(settings: Mapping[str, str] = {}, indexes: Sequence[str] = ()) -> 
 
 
 def pip_variables(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return pip's environment: of all that steers it only these ``settings``."""
+    """Return pip's environment, in which only ``settings`` affect pip."""
     kept = {f"PIP_{key.upper().replace('-', '_')}": value for key, value in settings.items()}
     others = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
     quiet = {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}

@@ -41,7 +41,7 @@ WEIGHT = 2.0
 
 @dataclass
 class MeasuredCase:
-    """Case with its repeats so far and what further ones take.
+    """Case with its repeats so far, and the expected seconds of further ones.
 
     ``stage``: of the suite; ``seconds``: expected for a further repeat, including the time around
     it; ``checks``: seconds of checks that come with the first repeat; ``runs``: repeats so far;
@@ -175,7 +175,7 @@ class Answer(NamedTuple):
 
 
 def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[Answer]:
-    """Return what further calls are expected to answer, in this order.
+    """Return the settings that further calls are expected to answer, in order.
 
     A stage begins with a repeat of each case; then the two fastest cases of each setting get the
     repeats of the first look. ``repeats``: of each case so far.

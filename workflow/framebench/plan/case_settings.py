@@ -58,7 +58,7 @@ def request(
 
 
 def is_beside(devices: int, settings: Settings) -> bool:
-    """Return whether a measurement of so many devices goes side by side with others."""
+    """Return whether a measurement of this many devices may run side by side with others."""
     return settings.side_by_side and devices == 1
 
 

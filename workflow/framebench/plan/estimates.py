@@ -158,7 +158,7 @@ def peak_seconds(framework: str, capacity: Capacity) -> float:
 
 
 def step_seconds(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -> float:
-    """Return the seconds of so many steps without records; 0 for a benchmark without steps."""
+    """Return the seconds of this many steps without records; 0 for a benchmark without steps."""
     if not _has_steps(case):
         return 0.0
     # the samples of a replica are sharded over its devices

@@ -1,4 +1,5 @@
-"""Text of a plan, and lines of a call on it: what is left out, how it begins, what is next."""
+"""Text of a plan, and lines that a call prints about it: cases left out, its start, the next
+calls."""
 
 from __future__ import annotations
 
@@ -92,7 +93,7 @@ def _machine(plan: Plan) -> list[str]:
 
 
 def _gpus(plan: Plan) -> list[str]:
-    """Return lines on the GPUs: kinds and driver, and what is not known of them."""
+    """Return lines on the GPUs: models, driver, and unknown properties."""
     capacity = plan.capacity
     if capacity.accelerator == "cpu":
         return []

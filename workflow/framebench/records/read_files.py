@@ -1,4 +1,4 @@
-"""Files that tables and report are made of, and the list of them.
+"""Files from which tables and report are made, and their list.
 
 The list ``logs/files/read_files.csv`` is an input of the rule ``runs``, which writes ``runs.csv``,
 a row per run and metric, and brings the list up to date. A later call writes the list anew if a

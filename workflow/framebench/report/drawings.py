@@ -1,4 +1,4 @@
-"""Plots of a table, as its declaration names them."""
+"""Make the plots that the declaration of a table names."""
 
 from __future__ import annotations
 

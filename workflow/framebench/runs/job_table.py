@@ -73,7 +73,7 @@ class JobTable:
         return self.made_by(self.checks[before:])
 
     def find(self, name: str) -> Job | None:
-        """Return the job of a name; None if the call has none."""
+        """Return the job with a name; None if the call has no such job."""
         return self._rows.get(name)
 
     def rows(self, runs: Iterable[Job]) -> list[Job]:

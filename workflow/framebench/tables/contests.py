@@ -176,7 +176,8 @@ def _setting(key: Key) -> Key:
 
 
 def _asked(case: Case, conditions: Conditions) -> Asked:
-    """Return what a suite requests at a setting, without fields that only records have."""
+    """Return the case fields that a suite requests at a setting, without those that only records
+    have."""
     source = inputs_.without_identity(conditions.input)
     return case.setting, replace(conditions.without_variant.unlabelled, input=source)
 

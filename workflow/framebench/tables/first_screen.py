@@ -112,7 +112,7 @@ def first_screen(
 
 
 def _in_order_of_suites(found: Sequence[Contest], inputs: Inputs) -> list[Contest]:
-    """Return contests in the order in which suites first name a case of theirs."""
+    """Return contests in the order in which suites first name one of their cases."""
     place: dict[str, int] = {}
     for at, case in enumerate(inputs.expected):
         place.setdefault(case.folder, at)
@@ -344,7 +344,7 @@ def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]],
 
 
 def _careful(results: Iterable[CaseResult]) -> list[str]:
-    """Return what speaks against trusting the figures."""
+    """Return reasons not to trust the figures."""
     figures = [result for result in results if result.throughput is not None]
     lines = []
     if disturbed := sum(DISTURBED in result.flags for result in figures):

@@ -154,7 +154,7 @@ def plain(value: Any) -> str:
 
 
 def cell_text(column: Column, value: Any) -> str:
-    """Return a value that is no figure as text."""
+    """Return a value that is not a figure as text."""
     if column.name in CONDITIONS:
         return condition_text(column.name, value)
     if isinstance(value, bool):

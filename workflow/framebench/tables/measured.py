@@ -119,7 +119,7 @@ def _columns(frame: pd.DataFrame, explanation: str) -> list[Column]:
 
 
 def _type(values: pd.Series[Any]) -> str:
-    """Return the type of a column of these values, of which some rows may have none."""
+    """Return the type of a column of these values, some of which may be missing."""
     types = {"integer": COUNT, "floating": NUMBER, "mixed-integer-float": NUMBER}
     return types.get(infer_dtype(values.dropna()), TEXT)
 
@@ -152,7 +152,7 @@ def parameters_text(case: Case, point: Parameters = ()) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return a parameter's value as in a suite."""
+    """Return a parameter's value as suites write it."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

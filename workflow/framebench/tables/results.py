@@ -120,7 +120,7 @@ class CaseResult:
 
     @property
     def variation(self) -> list[str]:
-        """Compiler and variant, without those that are the usual ones."""
+        """Compiler and variant, where they are not the default."""
         compiler, variant = self.case.compiler, self.case.variant
         return [*[compiler] * (compiler not in ("", UNCOMPILED)), *[variant] * bool(variant)]
 

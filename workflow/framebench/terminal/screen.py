@@ -29,7 +29,7 @@ class Screen:
             self._write(f"{text}\n")
 
     def show_status(self, in_log: bool = False) -> None:
-        """Show the status line on a terminal; as a line of a log only if it is to be there."""
+        """Show the status line on a terminal; in a log only if ``in_log`` is set."""
         with self._lock:
             if self._is_terminal:
                 self._write("")

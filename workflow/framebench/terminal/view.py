@@ -75,7 +75,7 @@ class ProgressView:
 
     @property
     def left(self) -> float:
-        """Seconds until all jobs are done. Estimates are corrected by what others took."""
+        """Seconds until all jobs are done. The times of finished jobs correct the estimates."""
         expected = sum(self._parts[name].seconds for name in self._took)
         ratio = sum(self._took.values()) / expected if expected else 1.0
         to_do = sum(job.seconds for job in self._parts.values()) - expected

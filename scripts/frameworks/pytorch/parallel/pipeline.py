@@ -235,7 +235,7 @@ class Pipeline:
         return whole
 
     def assign(self, tensor: Whole, whole: Tensor) -> None:
-        """Overwrite this rank's tensor, if it has one."""
+        """Overwrite the tensor of this rank's part, if the rank has one."""
         if not tensor.tensor.is_meta:
             tensor.tensor.copy_(whole)
 

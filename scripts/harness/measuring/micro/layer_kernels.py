@@ -36,7 +36,7 @@ class ModelKernels(Sweep, Generic[Shape]):
 
     @abstractmethod
     def shapes(self, workload: Workload) -> Mapping[Shape, int]:
-        """Return the distinct shapes of a model, and how often it has each."""
+        """Return the distinct layer shapes of a model, with the number of layers of each."""
 
     @abstractmethod
     def at(self, shape: Shape) -> Dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Verification by observation that what ran is what was requested."""
+"""Verify by observation that the executed run is the requested one."""

@@ -51,7 +51,7 @@ def statistics(outputs: Outputs, plain: Outputs, scaled: Outputs) -> List[float]
 
 
 def sampled(masked: Callable[[], Outputs], plain: Outputs, scaled: Outputs, passes: int) -> Any:
-    """Return the statistics of so many passes (passes, statistics).
+    """Return the statistics of this many passes, with shape (passes, statistics).
 
     ``masked``: returns outputs with the next masks. Raises Mismatch where these never change."""
     import numpy as np

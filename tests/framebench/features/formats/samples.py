@@ -18,7 +18,7 @@ READ = [name for name, form in file_formats.known().items() if form.read]
 
 
 def brought(name: str, text: str, folder: Path, at: str = "results") -> RecordSet:
-    """Return the set that an import of one file leaves, as report and compare read it."""
+    """Return the result set that the import of one file writes, as report and compare read it."""
     file = folder / f"given{file_formats.reader(name).suffix}"
     file.write_text(text)
     transfer.import_files(name, file, folder / at)

@@ -1,4 +1,4 @@
-"""Commands ``export`` and ``import``, with the commands that read what they wrote."""
+"""Commands ``export`` and ``import``, with the commands that read their output."""
 
 from __future__ import annotations
 

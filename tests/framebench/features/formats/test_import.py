@@ -1,4 +1,4 @@
-"""Import of other tools' files: what is read, what is missing, and what is refused."""
+"""Import of other tools' files: figures that are read, missing or refused."""
 
 from __future__ import annotations
 

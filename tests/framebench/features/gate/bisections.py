@@ -61,7 +61,7 @@ def _bisection(random: np.random.Generator, sampled: Bisections, index: int) -> 
 
 
 def _judged(version: str, ratios: np.ndarray) -> BisectStep:
-    """Judge a version by the pairs of which the command takes the first that decide it."""
+    """Judge a version by its pairs; the command takes the first pairs that decide."""
     both = [sequential.bounds(array.tolist(), MARGIN, 1) for array in (ratios, 1 / ratios)]
     state = OPEN
     if any(bounds.is_beyond(MARGIN) for bounds in both):

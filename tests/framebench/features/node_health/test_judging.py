@@ -78,7 +78,7 @@ def test_a_node_whose_core_is_shared_is_named_and_no_other(seed: int) -> None:
 
 
 def test_of_recorded_nodes_that_are_alike_none_is_named() -> None:
-    """Fail if more nodes are named than the rules allow: at most 5 % of draws, so 3 of 20."""
+    """Fail if more nodes are named than the rules allow: at most 5 % of draws, here 3 of 20."""
     named = [node for seed in range(20) for node in shipped(drawn(seed, shared=False)[0])]
     assert len(named) <= 3, named
 

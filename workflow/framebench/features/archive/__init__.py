@@ -1,1 +1,1 @@
-"""Archives: a set of results as one file with all that belongs to it, optionally redacted."""
+"""Archives: a set of results with all its files in one, optionally redacted."""

@@ -61,7 +61,7 @@ class Decision:
 
     @property
     def estimate(self) -> Estimate | None:
-        """Estimate of the ratio as a comparison has it; None if nothing is compared."""
+        """Estimate of the ratio, as in a comparison; None if nothing is compared."""
         if self.bounds is None or self.matched.comparable_sides is None:
             return None
         order = pairs.order(*(side.ok for side in self.matched.comparable_sides))

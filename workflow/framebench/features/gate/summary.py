@@ -45,7 +45,7 @@ def note(sides: str, status: int, lines: Sequence[str]) -> str:
 
 
 def lines(decisions: Sequence[Decision], status: int) -> list[str]:
-    """Return what a note says, in at most eight lines."""
+    """Return the content of a note, in at most eight lines."""
     counts = counted(decisions)
     worst = [
         decision

@@ -175,7 +175,7 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
 
 
 def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
-    """Return what else differs between two sets, as text."""
+    """Return the other differences between two sets, as text."""
     if not point.facts or not other.facts:
         return "the conditions of the measurements are unknown"
     found = list(compare.environment_differences(point.facts, other.facts))

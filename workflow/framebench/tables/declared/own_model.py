@@ -46,7 +46,7 @@ def _cells(inputs: Inputs, result: CaseResult) -> Row | None:
 
 
 def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
-    """Return what was found about each own model: the best combination, what the batch brings, and
+    """Return sentences on each own model: the best combination, the gain from larger batches, and
     the largest batch."""
     combinations: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in view.rows_of(tables, OWN_MODEL):
