@@ -44,7 +44,7 @@ _SETTINGS = (
     ),
     _condition(
         "warmup_limit",
-        "of a warm-up that goes on until the step time has settled",
+        "most steps of a warm-up that goes on until the step time has settled",
         None,
         form=COUNT,
         title="warm-up limit",
@@ -80,7 +80,7 @@ _SETTINGS = (
     ),
     _condition(
         "node",
-        "the node that was asked for, where a suite measures each",
+        "requested node, if a suite measures each node",
         words=lambda name: f"node {name}",
     ),
     _condition(

@@ -76,7 +76,7 @@ class Converge(Kind):
             "samples of a step that the rate is for; for other steps it is scaled in "
             "proportion; 0: not scaled", 0,
         ),
-        Parameter("warmup", _SHARE, "", "share of all steps in which the rate rises", 0.3),
+        Parameter("warmup", _SHARE, "", "fraction of all steps in which the rate rises", 0.3),
         *(
             Parameter(name, _or(OF_MODEL, _SHARE), "", f"the optimizer's, or {OF_MODEL}", OF_MODEL)
             for name in ("weight_decay", "momentum")
