@@ -28,7 +28,7 @@ def write_suite(
 ) -> None:
     """Write a suite of ``runs`` runs (a multiple of 4 x repeats x frameworks x compilers)."""
     each = 4 * repeats * len(frameworks) * len(compilers)
-    assert runs % each == 0, f"{runs} is no multiple of {each}"
+    assert runs % each == 0, f"{runs} is not a multiple of {each}"
     suite = {
         "steps": {"warmup": 20, "timed": STEPS},
         "repeats": repeats,

@@ -38,7 +38,7 @@ def read_text(path: str | Path, largest: int | None = None) -> str:
     try:
         text = read_bytes(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ValueError(f"is no UTF-8 text (byte {error.start})") from None
+        raise ValueError(f"is not UTF-8 text (byte {error.start})") from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 

@@ -146,7 +146,7 @@ class Transfers(Capability):
 class PairTransfers(Capability):
     """One process copies arrays between any two devices of its node."""
 
-    LACKING: ClassVar[str] = "offers no copies between two devices here"
+    LACKING: ClassVar[str] = "cannot copy between two devices here"
 
     @abstractmethod
     def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:

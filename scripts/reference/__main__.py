@@ -40,7 +40,7 @@ def main() -> None:
         "--soft-labels", action="store_true", help="train with label smoothing and mixup"
     )
     parser.add_argument(
-        "--micro-steps", action="store_true", help="with what micro-steps with dropout compare"
+        "--micro-steps", action="store_true", help="add references for micro-steps with dropout"
     )
     parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)

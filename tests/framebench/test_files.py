@@ -39,7 +39,7 @@ def test_text_is_the_same_with_any_line_ends_and_byte_order_mark(tmp_path: Path)
     path.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\rc: \xc3\xa9\n")
     assert bounded.read_text(path) == "a: 1\nb: 2\nc: é\n"
     path.write_bytes(b"a\xff")
-    with pytest.raises(ValueError, match=r"no UTF-8 text \(byte 1\)"):
+    with pytest.raises(ValueError, match=r"not UTF-8 text \(byte 1\)"):
         bounded.read_text(path)
 
 

@@ -141,7 +141,7 @@ def test_what_cannot_be_shared_out_is_unsupported(pytorch: ForkServer) -> None:
     assert inputs == "65 inputs of feed_forward.down cannot be divided among 2 ranks"
     assert compiler == "with fsdp a step runs without a compiler"
     assert layers == "1 layers cannot be divided into 2 stages"
-    assert chain == "the model is no single chain of layers, which could be cut into stages"
+    assert chain == "the model is not a single chain of layers that could be cut into stages"
     assert answer["spans"] == [[3, 3, 3, 3], [2, 2, 2, 1]]
 
 

@@ -78,7 +78,7 @@ def _run(arguments: list[str]) -> int:
     locking.set_defaults(
         command=lambda given: _make_hashes(given.names, given.pins, given.environments)
     )
-    explaining = commands.add_parser("columns", help="what the columns of the tables mean")
+    explaining = commands.add_parser("columns", help="print the meanings of all columns")
     explaining.set_defaults(command=lambda given: _print_columns())
     for feature in features.known():
         feature.add_commands(commands)

@@ -132,7 +132,7 @@ class Primitives(Base):
 
     def _all_reduce(self, held: Any) -> Tuple[Any, Any]:
         if self.name_of(held) != "float32":
-            raise Unsupported("MXNet's parameter server adds up no halves")
+            raise Unsupported("MXNet's parameter server does not add half-precision arrays")
         run, result = self._group.all_reduce_of(held)
         return run, result
 

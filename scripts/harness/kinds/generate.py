@@ -83,7 +83,7 @@ class Generate(Kind):
         fields["peak_host_memory_bytes"] = peak_host_memory()
         for number, (handles, _) in enumerate(timed, 1):
             if _tokens(adapter, handles) != fields["generated"]:
-                raise Mismatch(f"request {number} gave other tokens for the same prompts")
+                raise Mismatch(f"request {number} generated other tokens for the same prompts")
         context.report.enter("end")
 
 

@@ -80,7 +80,7 @@ class Storage(Kind):
         if not folder:
             raise Unsupported("no folder is named: set storage=DIR, or --parameter folder=DIR")
         if not os.path.isdir(folder):
-            raise Mismatch(f"folder: {folder} is no folder")
+            raise Mismatch(f"folder: {folder} is not a folder")
         require_program("fio", "fio")
         fields["fio"] = {}
         start = time.perf_counter()

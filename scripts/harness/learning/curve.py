@@ -44,7 +44,7 @@ def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
         best = max(known, key=lambda epoch: float(epoch["held_out"][score]))
         so_far = f"the best {score} is {best['held_out'][score]:.4f}, after epoch {best['epoch']}"
     if not curve or not _is_number(curve[-1]["loss"]):
-        return f"training diverged: the loss of epoch {len(curve)} is no number; {so_far}"
+        return f"training diverged: the loss of epoch {len(curve)} is not a number; {so_far}"
     if target is not None and reached(curve, score, target) is None:
         return f"{score} {target:g} was not reached in {len(curve)} epochs: {so_far}"
     return ""

@@ -79,7 +79,7 @@ def training_data(context: Context) -> TrainingData:
             return _sentences(context)
         if folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
-                f"{case.model} has no images and is no ELECTRA; allowed: models of images, or "
+                f"{case.model} takes no images and is not ELECTRA; allowed: models of images, or "
                 "ELECTRA"
             )
         return _images(context)

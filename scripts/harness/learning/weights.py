@@ -195,7 +195,7 @@ def _read_arrays(path: str) -> Tuple[Dict[str, Any], bool]:
             declared = json.loads(text.decode("utf-8"))
             is_own = declared.pop(_METADATA, None) == _OWN
         except (ValueError, AttributeError, RecursionError) as error:
-            raise TaskError(f"{path}: is no safetensors file: {error}") from None
+            raise TaskError(f"{path}: is not a safetensors file: {error}") from None
         arrays = {}
         for name in sorted(declared):
             try:

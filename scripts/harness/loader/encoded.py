@@ -27,7 +27,7 @@ def whole_image(content: bytes) -> bytes:
             raise ValueError("the PNG file is truncated: it has no end")
         return content
     if not content.startswith(_JPEG):
-        raise ValueError("is no JPEG file")
+        raise ValueError("is not a JPEG file")
     # A thumbnail in the header has an end marker too.
     if content.find(_END, _markers(content).get(_SCAN, len(content))) < 0:
         raise ValueError("the JPEG file is truncated: it has no end marker")

@@ -96,7 +96,7 @@ def _lock(name: str, how: int, owner: str) -> Tuple[List[int], str]:
     finally:
         os.umask(mask)
     if not stat.S_ISREG(os.fstat(file).st_mode) or os.fstat(file).st_nlink != 1:
-        raise OSError(errno.EINVAL, "is no regular file of its own", path)
+        raise OSError(errno.EINVAL, "is not a regular file of its own", path)
     try:
         fcntl.flock(file, how | fcntl.LOCK_NB)
     except BlockingIOError:

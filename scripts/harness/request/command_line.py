@@ -241,7 +241,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--image-digest", metavar="HEX", help="digest of that image")
     add = parser.add_argument_group("what it leaves").add_argument
     add("--output", metavar="PATH.json", type=path, help="default: a new file in this folder")
-    add("--log", metavar="PATH.log", type=path, help="default: beside the output")
+    add("--log", metavar="PATH.log", type=path, help="default: next to the output")
 
 
 def _describe_parameters(kind: Kind) -> str:

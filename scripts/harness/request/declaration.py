@@ -188,7 +188,7 @@ def unsupported(
         if case.devices == 1:
             return f"{case.parallelism} needs several devices"
         if "heads" not in model_config.get("hyperparameters", {}):
-            return f"{case.model} is no transformer: its devices share a step by {DATA} alone"
+            return f"{case.model} is not a transformer: its devices share a step by {DATA} alone"
         features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))
     models = os.path.join(framework["folder"], "models")
     if model_config and not _has_module(models, definition_of(model_config)):

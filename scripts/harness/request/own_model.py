@@ -145,7 +145,7 @@ def _file_declaration(path: str) -> Tuple[str, Dict[str, Any]]:
     except (SyntaxError, ValueError) as error:
         line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         problem = error.msg if isinstance(error, SyntaxError) else error
-        raise NotAModel(f"{path!r}, which is no Python{line}: {problem}") from None
+        raise NotAModel(f"{path!r}, which is not Python{line}: {problem}") from None
     framework = _framework(tree, path)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "make" for node in tree.body):
         raise NotAModel(

@@ -44,7 +44,7 @@ def scan(root: str, split: str) -> Images:
     for name in _entries(root, split):
         inner = f"{split}/{name}"
         if not os.path.isdir(os.path.join(root, inner)):
-            raise BadData(f"{inner}: is no folder of a class; {_REMEDY}")
+            raise BadData(f"{inner}: is not the folder of a class; {_REMEDY}")
         if name not in classes:
             raise BadData(f"{inner}: is a class that {TRAIN} does not have; {_REMEDY}")
         images = [f"{inner}/{file}" for file in _entries(root, inner)]

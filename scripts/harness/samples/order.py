@@ -90,7 +90,7 @@ def each_once(loaded: Iterator[Batch], count: int, unit: str) -> Iterator[Tuple[
             break
         yield before, batch
     if done != count:
-        raise Mismatch(f"the loader gave {done} {unit} of {count}")
+        raise Mismatch(f"the loader returned {done} {unit} of {count}")
 
 
 def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Batch]:
@@ -106,7 +106,7 @@ def batches(adapter: Loading, loads: Loads, root: str) -> Iterator[Batch]:
         for before, batch in each_once(adapter.load(loads), len(loads.paths), "images"):
             done = before + len(batch["labels"])
             if not np.array_equal(np.asarray(batch["labels"]), loads.labels[before:done]):
-                raise Mismatch(f"the loader gave other labels than those of {before} to {done}")
+                raise Mismatch(f"the loader returned other labels than those of {before} to {done}")
             yield batch
     except Mismatch as error:
         for path in loads.paths[done : done + loads.batch * LOOKED_AT * (loads.workers + 1)]:
@@ -130,9 +130,11 @@ def checked(adapter: Loading, loads: Loads, root: str) -> Dict[str, Any]:
         images, samples = np.asarray(batch["images"]), len(batch["labels"])
         shape = (samples, loads.size, loads.size, 3)
         if images.shape != shape or images.dtype != np.float32:
-            raise Mismatch(f"the loader gave {images.dtype} {images.shape}, not float32 {shape}")
+            raise Mismatch(
+                f"the loader returned {images.dtype} {images.shape}, not float32 {shape}"
+            )
         if not np.isfinite(images).all():
-            raise Mismatch(f"the loader gave values that are not finite after {count} images")
+            raise Mismatch(f"the loader returned values that are not finite after {count} images")
         total += float(images.sum(dtype=np.float64))
         count += samples
     names = "".join(f"{os.path.relpath(path, root)}\0" for path in loads.paths)

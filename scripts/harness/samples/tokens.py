@@ -125,8 +125,8 @@ def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
     for before, batch in batches(adapter, loads):
         tokens, starts = np.asarray(batch), loads.starts[before : before + len(batch)]
         if tokens.shape != (len(starts), loads.length) or tokens.dtype != np.int64:
-            raise Mismatch(f"the loader gave {tokens.dtype} {tokens.shape}")
+            raise Mismatch(f"the loader returned {tokens.dtype} {tokens.shape}")
         expected = [whole[start : start + loads.length] for start in starts]
         if not np.array_equal(tokens, expected):
-            raise Mismatch(f"the loader gave other tokens after {before} sequences")
+            raise Mismatch(f"the loader returned other tokens after {before} sequences")
     return {"sequences": len(loads.starts), "order_crc32": zlib.crc32(loads.starts.tobytes())}

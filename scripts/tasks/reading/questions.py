@@ -57,7 +57,7 @@ def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror}") from None
     except ValueError as error:  # with line and column
-        raise TaskError(f"{path}: is no JSON: {error}") from None
+        raise TaskError(f"{path}: is not JSON: {error}") from None
     except (KeyError, TypeError) as error:
         raise TaskError(f"{path}: {location}: {error!r}; allowed: as SQuAD has it") from None
 

@@ -44,7 +44,7 @@ class WordPiece:
         from. Raises :class:`TaskError` where a token that every text needs is missing."""
         for token in (UNKNOWN, BEGIN, SEPARATOR, PADDING):
             if token not in numbers:
-                raise TaskError(f"{path}: has no {token}; a vocabulary of BERT's WordPiece has it")
+                raise TaskError(f"{path}: has no {token}, which BERT's WordPiece vocabularies have")
         self.numbers, self.size = numbers, max(numbers.values()) + 1
         self._known: Dict[str, List[Piece]] = {}
         self.cased = any(token != token.lower() for token in numbers if not token.startswith("["))

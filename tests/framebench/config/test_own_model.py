@@ -78,7 +78,7 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
 
     wrong = {
         "no Python file": ("my_model.txt", ["'my_model.txt'", "torchvision:NAME, timm:NAME"]),
-        "no Python": (made("def make(:\n"), ["which is no Python, line 1: invalid syntax"]),
+        "no Python": (made("def make(:\n"), ["which is not Python, line 1: invalid syntax"]),
         "no FRAMEWORK": (
             made("def make(b): ..."),
             ["without FRAMEWORK", "jax, pytorch, tensorflow"],

@@ -59,7 +59,7 @@ def test_images_are_read_from_a_folder_that_is_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cases that read data, but no folder is named"):
         targets.check_data(plan_of(tmp_path, **ALL), CATALOG)
     nowhere = {"data": str(tmp_path / "nowhere")}
-    with pytest.raises(ConfigError, match="nowhere', which is no folder"):
+    with pytest.raises(ConfigError, match="nowhere', which is not a folder"):
         targets.check_data(plan_of(tmp_path, given=nowhere, **ALL), CATALOG)
     targets.check_data(plan_of(tmp_path, given={"data": str(tmp_path)}, **ALL), CATALOG)
     targets.check_data(plan_of(tmp_path), CATALOG)

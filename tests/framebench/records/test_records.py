@@ -98,8 +98,8 @@ def test_a_failed_run_has_no_number_even_if_its_record_has(tmp_path: Path) -> No
 
 
 BROKEN = {
-    "truncated": (json.dumps(record())[:-40], "is no complete JSON"),
-    "foreign": ('{"benchmarks": []}', "no Framebench record"),
+    "truncated": (json.dumps(record())[:-40], "is not complete JSON"),
+    "foreign": ('{"benchmarks": []}', "not a Framebench record"),
     "no throughput of steps": (
         json.dumps(record(metrics={"rate": metrics(1.0)["throughput"]})),
         "throughput",

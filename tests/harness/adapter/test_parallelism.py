@@ -58,7 +58,7 @@ def asked(framework: str, model: str, *options: str) -> Workload:
     [
         ("pytorch", "gpt2_small", 2, "tensor", None),
         ("pytorch", "gpt2_small", 1, "tensor", "tensor needs several devices"),
-        ("pytorch", "resnet50_v1.5", 2, "fsdp", "resnet50_v1.5 is no transformer"),
+        ("pytorch", "resnet50_v1.5", 2, "fsdp", "resnet50_v1.5 is not a transformer"),
         ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp (it has: data)"),
         ("jax", "gpt2_small", 2, "fsdp", None),
         ("jax", "gpt2_small", 2, "pipeline", JAX_HAS_NO_STAGES),

@@ -94,7 +94,7 @@ def test_the_figures_are_fio_s_own(toy: Bench, tmp_path: Path, fio: str) -> None
     ("folder", "reason"),
     [
         ("", "no folder is named: set storage=DIR, or --parameter folder=DIR"),
-        ("/dev/null", "folder: /dev/null is no folder"),
+        ("/dev/null", "folder: /dev/null is not a folder"),
         ("/proc", "folder: no file can be written there"),
     ],
 )

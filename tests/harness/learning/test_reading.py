@@ -233,7 +233,7 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path) -> Non
         with pytest.raises(TaskError, match=rf"paragraphs\[1\].qas\[0\]: .*{message}"):
             squad.data(96, str(tmp_path))
     path.write_text(json.dumps(written)[:150])
-    with pytest.raises(TaskError, match=r"is no JSON: .*line 1 column"):
+    with pytest.raises(TaskError, match=r"is not JSON: .*line 1 column"):
         squad.data(96, str(tmp_path))
 
 

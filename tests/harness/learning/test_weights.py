@@ -76,7 +76,7 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
 @pytest.mark.parametrize(
     ("damage", "expected"),
     [
-        (lambda raw: b"{}" + raw, "is no safetensors file"),
+        (lambda raw: b"{}" + raw, "is not a safetensors file"),
         (lambda raw: raw[:-3], "cannot be read"),
     ],
 )

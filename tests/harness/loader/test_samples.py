@@ -68,7 +68,7 @@ def test_classes_are_numbered_by_those_to_train_on(tmp_path: Path) -> None:
         (lambda root: (root / "train/c0/notes.txt").write_text("x"), "train/c0/notes.txt",
          "its suffix is none of .jpeg, .jpg"),
         (lambda root: (root / "train/list.csv").write_text("x"), "train/list.csv",
-         "is no folder of a class"),
+         "is not the folder of a class"),
         (lambda root: (root / "train/c9").mkdir(), "train/c9", "is a class without an image"),
     ],
 )  # fmt: skip
@@ -208,8 +208,8 @@ def _bytes(arguments: Iterator[Batch]) -> Iterator[Batch]:
 @pytest.mark.parametrize(
     ("mistake", "expected"),
     [
-        (_dropped, "gave other labels than those of 0 to 2|gave 4 images of 6"),
-        (_twice, "gave other labels than those of 2 to 4|gave 4 images of 6"),
+        (_dropped, "returned other labels than those of 0 to 2|returned 4 images of 6"),
+        (_twice, "returned other labels than those of 2 to 4|returned 4 images of 6"),
         (_other_labels, "other labels than those of 0 to 2"),
         (_bytes, "gave uint8"),
     ],
@@ -276,8 +276,8 @@ def test_what_is_whole_is_taken(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "is no JPEG file"),
-        (b"GIF89a", "is no JPEG file"),
+        (b"", "is not a JPEG file"),
+        (b"GIF89a", "is not a JPEG file"),
         (PHOTO[:2], "truncated"),
         (PHOTO[:-2], "truncated"),
         (PNG[:-6], "the PNG file is truncated: it has no end"),

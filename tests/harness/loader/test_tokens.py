@@ -57,7 +57,7 @@ def _narrow(arguments: Iterator[Batch]) -> Iterator[Batch]:
     ("mistake", "expected"),
     [
         (_other, "gave other tokens after 0 sequences"),
-        (_ends_early, "gave 4 sequences of 31"),
+        (_ends_early, "returned 4 sequences of 31"),
         (_swapped, "gave other tokens after 0 sequences"),
         (_narrow, "gave int32"),
     ],

@@ -101,7 +101,7 @@ def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> lis
         if name not in known:
             raise ConfigError(
                 f"config: nodes_named: found {name!r}{did_you_mean(name, known)}; allowed: all, or "
-                f"nodes that there are here ({', '.join(known)})"
+                f"nodes of this cluster ({', '.join(known)})"
             )
     return [case._replace(node=name) for case in cases for name in names]
 

@@ -71,10 +71,10 @@ def _decode_slowly(content: bytes) -> Any:
         return _printable(json.loads(content.decode("utf-8"), parse_constant=refuse))
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"is no complete JSON (line {error.lineno}, column {error.colno}: {error.msg})"
+            f"is not complete JSON (line {error.lineno}, column {error.colno}: {error.msg})"
         ) from error
     except UnicodeDecodeError as error:
-        raise ValueError(f"is no UTF-8 text (byte {error.start})") from error
+        raise ValueError(f"is not UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
 

@@ -77,7 +77,7 @@ def _check_folder(settings: Settings) -> None:
         )
     if not settings.cluster and not settings.data.is_dir():
         raise ConfigError(
-            f"{SOURCE}: data: found '{settings.data}', which is no folder; allowed: one with "
+            f"{SOURCE}: data: found '{settings.data}', which is not a folder; allowed: one with "
             "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG, or with train.bin and val.bin"
         )
 

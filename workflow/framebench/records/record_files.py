@@ -121,7 +121,7 @@ def parse(content: bytes, kind: str = "") -> dict[str, Any]:
     form = record.get("format") if isinstance(record, dict) else None
     if form != RECORD_FORMAT:
         raise ValueError(
-            f"is no Framebench record: format is {show(form)}; allowed: {RECORD_FORMAT!r}"
+            f"is not a Framebench record: format is {show(form)}; allowed: {RECORD_FORMAT!r}"
         )
     try:
         _validator().validate(record)

@@ -73,7 +73,7 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
                 title=f"{model}, {'training' if mode == 'train' else mode}",
                 svg=plots.strips(rows, look, axis),
                 description=f"Throughput of {count} cases of {model}, {mode}: a dot for each "
-                "repeat, a tick at the median. The numbers stand in the table Summary.",
+                "repeat, a tick at the median. The numbers are in the table Summary.",
                 caption="Each repeat is a dot, the tick and the number are the median, the line "
                 f"runs from minimum to maximum. {left_out(count, len(results), 'cases')}"
                 + (

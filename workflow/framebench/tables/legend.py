@@ -44,7 +44,7 @@ def columns_page(tables: Sequence[Table]) -> str:
     lines = [
         "# Columns of the tables",
         "",
-        "What stands in `results/tables/*.csv`. A missing number is an empty cell, and `reason` or",
+        "Content of `results/tables/*.csv`. A missing number is an empty cell, and `reason` or",
         "`note` says why. `published.csv` holds case and conditions as they are printed.",
         "This page is made: `.venv/bin/framebench columns > docs/columns.md`.",
         "",

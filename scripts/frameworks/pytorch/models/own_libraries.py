@@ -41,7 +41,7 @@ def _torchvision_model(models: Any, name: str) -> Tuple[nn.Module, Sequence[int]
     weights = models.get_model_weights(name).DEFAULT
     size = getattr(weights.transforms(), "crop_size", None)
     if "categories" not in weights.meta or not size:
-        raise Unsupported(f"{name} is no classifier of images: measure it from a file")
+        raise Unsupported(f"{name} is not a classifier of images: measure it from a file")
     classes = len(weights.meta["categories"])
     return models.get_model(name, weights=None), (3, size[0], size[-1]), classes
 

@@ -103,7 +103,7 @@ class Pipeline:
         their shapes. Raises :class:`Unsupported` where the model has too few layers."""
         if not hasattr(definition, "tied"):
             raise Unsupported(
-                "the model is no single chain of layers, which could be cut into stages"
+                "the model is not a single chain of layers that could be cut into stages"
             )
         self._model: Any = model
         self._spans = spans_of(len(self._model.layers), self._size)

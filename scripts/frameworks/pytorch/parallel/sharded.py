@@ -105,7 +105,7 @@ class Sharding:
 
     def apply(self, model: nn.Module, definition: Any, sequence_length: int) -> None:
         """Shard ``model`` in place, first by tensors, then by FSDP, and move this rank's part to
-        its device. Raises :class:`Unsupported` where an extent is no multiple of the ranks."""
+        its device. Raises :class:`Unsupported` where an extent is not a multiple of the ranks."""
         self._model = model
         if TENSOR in self._sizes:
             by = self._mesh[TENSOR]

@@ -129,7 +129,7 @@ def test_a_file_that_cannot_be_redacted_is_left_out_and_told(
     (results / "runs" / "truncated.json").write_text(f'{{"host": "{HOST}"')
     archive = packed(results, tmp_path / "redacted", redacts=True)
     assert not (archive / "runs" / "truncated.json").exists()
-    assert "left out: runs/truncated.json: is no complete JSON" in capsys.readouterr().err
+    assert "left out: runs/truncated.json: is not complete JSON" in capsys.readouterr().err
 
 
 def test_only_named_fields_go() -> None:

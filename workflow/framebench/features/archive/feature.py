@@ -30,7 +30,7 @@ def _add_commands(commands: Any) -> None:
         "--redact", action="store_true", help="only named fields, without hosts, users and paths"
     )
     archiving.add_argument(
-        "--figures-only", action="store_true", help="also without reasons of failures"
+        "--figures-only", action="store_true", help="like --redact, and without reasons of failures"
     )
     archiving.set_defaults(command=_archive)
     checking = commands.add_parser("gpu-check", help="try which ways to use the GPUs work here")

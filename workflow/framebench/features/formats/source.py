@@ -58,7 +58,7 @@ class ImportedFile:
         try:
             value = json.loads(text)
         except (ValueError, RecursionError) as error:
-            self.refuse(f"is no JSON object ({error})", line)
+            self.refuse(f"is not a JSON object ({error})", line)
         if not isinstance(value, dict):
             self.refuse(f"found {show(value)}; allowed: a JSON object", line)
         return value

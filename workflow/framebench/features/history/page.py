@@ -79,7 +79,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
             title=", ".join(filter(None, (figure_name(history.key), apart(history.key.row)))),
             svg=trend_lines.draw(trend(history), look),
             description=f"{figure_name(history.key)} over {len(history.places)} sets, with "
-            f"{len(history.changes)} changes. The numbers stand in the table below.",
+            f"{len(history.changes)} changes. The numbers are in the table below.",
             caption="A dot is the median of a set, a bar its 95 % interval; without one there are "
             "too few repeats. "
             + "The broken line is where a new level begins. " * bool(history.changes)

@@ -56,7 +56,7 @@ def curve_of(record: Mapping[str, Any]) -> LearningCurve | None:
     target = record["parameters"].get("target", NO_TARGET)
     score = next((name for name in epochs[0]["held_out"] if name != LOSS), "")
     if not score or not (target == NO_TARGET or isinstance(target, (int, float))):
-        raise ValueError("has a curve without a score, or a target that is no number")
+        raise ValueError("has a curve without a score, or a target that is not a number")
     return LearningCurve(
         task=str(task.get("name", "")),
         score=score,

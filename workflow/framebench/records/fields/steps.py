@@ -65,7 +65,7 @@ def input_pipeline_of(
         return None
     steps = pipeline["compute_step_seconds"]
     if not steps or not pipeline["wait_seconds"] or not pipeline["copy_seconds"]:
-        raise ValueError("has steps with batches from the host, but not how long these took")
+        raise ValueError("has steps with batches from the host, but lacks their times")
     data_set = rank.get("data_set")
     return InputPipeline(
         compute=samples * len(steps) / sum(steps),

@@ -68,8 +68,8 @@ def _panel(
     return Plot(
         title=title[:1].upper() + title[1:],
         svg=draw(lines, look, score, target),
-        description=f"{what} by epoch: {seeds} trainings of {len(lines)} cases. How they ended "
-        "stands in the table.",
+        description=f"{what} by epoch: {seeds} trainings of {len(lines)} cases. The table "
+        "shows how they ended.",
         caption=f"The {what}, a line for each seed."
         + (" Grey is the target. " if target is not None else " ")
         + left_out(len(lines), len(results), "cases"),

@@ -95,7 +95,7 @@ def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:
         title=f"{name}, {unit} ({first.better} is better)",
         svg=plots.strips(rows, look, unit),
         description=f"{name} of {len(shown)} {what} of {kind}: a dot for each repeat, a tick "
-        "at the median. The numbers stand in the table.",
+        "at the median. The numbers are in the table.",
         caption="Each repeat is a dot, the tick and the number are the median. "
         + left_out(len(shown), len(results), what),
     )

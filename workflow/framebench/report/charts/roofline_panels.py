@@ -65,7 +65,7 @@ def panels(table: pd.DataFrame, look: Look) -> list[Plot]:
                 svg=_draw(chosen, roofs, look),
                 description=f"Operations a second over operations for each byte of {len(chosen)} "
                 f"cases, below the peak of {number(roofs.peak)} TFLOP/s and the bandwidth of "
-                f"{number(roofs.bandwidth)} GB/s of a device. The numbers stand in the table.",
+                f"{number(roofs.bandwidth)} GB/s of a device. The numbers are in the table.",
                 caption="Filled is training, hollow inference; larger with a compiler. The roofs "
                 "are measured. Frameworks at one setting stand above each other: they compute the "
                 "same, so that the higher is the faster. Bytes are the fewest that a step has to "

@@ -81,7 +81,7 @@ def panels(table: pd.DataFrame, look: Look, title: str) -> list[Plot]:
                 title=", ".join(panel),
                 svg=_draw(made, look, title),
                 description=f"{name} of {', '.join(panel)}: efficiency of "
-                f" {len(made)} settings, with {same}. The numbers stand in the "
+                f" {len(made)} settings, with {same}. The numbers are in the "
                 "table below.",
                 caption=f"{title}. Grey is the ideal, a bar the 95 % interval; a point "
                 "without one has none, for too few repeats. Each number of devices is on the "

@@ -65,7 +65,7 @@ def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
     return Plot(
         title=f"{name}: {metric}, {unit} ({first.better} is better)",
         svg=draw(lines, look, size, unit),
-        description=f"{metric} over {size} of {len(lines)} cases: {name}. The numbers stand in the "
+        description=f"{metric} over {size} of {len(lines)} cases: {name}. The numbers are in the "
         "table.",
         caption="The median over repeats at each size; a bar is the 95 % interval; a dot without "
         "one has none, for too few repeats. " + left_out(len(lines), len(cases), "cases"),

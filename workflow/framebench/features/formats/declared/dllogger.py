@@ -38,7 +38,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
         data, step = entry.get("data"), entry.get("step")
         if entry.get("type") != "LOG" or not isinstance(data, (dict, str)):
             source.refuse(
-                "is no line of DLLogger: type or data is missing or has another type", line
+                "is not a line of DLLogger: type or data is missing or has another type", line
             )
         if not isinstance(data, dict):
             continue

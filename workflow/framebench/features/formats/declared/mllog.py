@@ -79,7 +79,7 @@ def _events_of(source: ImportedFile) -> Iterator[tuple[int, str, dict[str, Any]]
             if isinstance(event, dict) and {"time_ms", "key"} <= {*event}:
                 yield line, f"{prefix}{event.get('namespace')}", event
             else:
-                source.leave_out(f"{source.path.name}:{line}", "is no complete event of mllog")
+                source.leave_out(f"{source.path.name}:{line}", "is not a complete event of mllog")
 
 
 FORMATS = [Format("mllog", ".log", read=read, others=(".txt", ".out"))]
