@@ -83,7 +83,6 @@ class Axis:
     label: Callable[[Any], str] = str
     words: Optional[Callable[[Any], str]] = None
     allowed: Tuple[str, ...] = ()
-    pattern: str = ""
     observed: bool = False
     setting: str = ""
     in_variants: bool = False
@@ -152,7 +151,6 @@ _OPTIONAL = (
         default=parallelism.DATA,
         applies_to=(TRAIN,),
         words=str,
-        pattern=parallelism.PATTERN,
     ),
     Axis(
         "input",

@@ -244,9 +244,6 @@ class Kind(ABC):
     #: True if each repeat has its own seed, the command line's plus one per earlier repeat, because
     #: repeats are to show the spread over seeds.
     seed_of_each_repeat = False
-    #: True if the benchmark prepares or verifies runs of another one, and therefore has all axes
-    #: that users may set.
-    proxies_other_kind = False
 
     @property
     def name(self) -> str:

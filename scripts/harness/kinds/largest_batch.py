@@ -30,7 +30,6 @@ class LargestBatch(Kind):
         Parameter("at_most", at_least(1), "samples", "largest batch that is tried", 4096),
     )
     counts_steps = True
-    proxies_other_kind = True
 
     @property
     def axes(self) -> Sequence[str]:

@@ -65,7 +65,6 @@ class ReferenceVerification(Kind):
 
     needs = Numerics
     axes = TRAINING_AXES
-    proxies_other_kind = True
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         return axes.TRAIN if parameters["mode"] == axes.TRAIN else axes.INFERENCE
