@@ -40,8 +40,8 @@ V1 = 3857973248
 
 
 class Peer(NamedTuple):
-    """Code of others. ``function``: in ``peer_models/FRAMEWORK.py``; ``multiply_adds``: of a
-    sample, 0 for as many as ours."""
+    """Code of others. ``function``: in ``peer_models/FRAMEWORK.py``; ``multiply_adds``:
+    multiply-adds of a sample, 0 for as many as ours."""
 
     framework: str
     model: str
@@ -134,7 +134,7 @@ def measure(options: argparse.Namespace) -> None:
 
 def environment(name: str, framework: str = "") -> str:
     """Return the interpreter of an environment with the official code, building it on first use.
-    ``name``: of its packages; ``framework``: whose environment file they are added to."""
+    ``name``: name of its packages; ``framework``: whose environment file they are added to."""
     from framebench.environments import uv, venvs
 
     source = ROOT / ".peers" / "sources" / f"official_{name}.py"

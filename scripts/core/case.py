@@ -58,10 +58,10 @@ class Case(_Values):
     ``mode``: the benchmark; an axis that it does not have is "" or 0. ``batch_per_device``: samples
     that a device computes in a micro-step, MAX, N PER_CORE or PER_GIB, or TOTAL/PARTS for a total
     batch without a whole number for each part; ``sequence_length``: tokens, None for a model
-    without sequences; ``variant``: of an A/B test, "" for none; ``parameters``: of the benchmark,
-    sorted by name, () for steps; ``accumulation``: micro-steps of a step; ``node``: node to
-    measure, "" for any; ``framework_version`` and ``source`` (who measured) are those of a figure,
-    "" in a plan."""
+    without sequences; ``variant``: variant of an A/B test, "" for none; ``parameters``: parameters
+    of the benchmark, sorted by name, () for steps; ``accumulation``: micro-steps of a step;
+    ``node``: node to measure, "" for any; ``framework_version`` and ``source`` (who measured) are
+    those of a figure, "" in a plan."""
 
     __slots__ = ()
 

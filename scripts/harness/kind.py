@@ -139,12 +139,12 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 class Workload:
     """A run, from the command line to its record: the case to measure, and how.
 
-    ``model_config``: of the model, {} without one; ``parameters``: the value of each that the kind
-    declares; ``warmup_limit``: None where the warm-up does not wait
-    until the step time has settled; ``timed_seconds``: length of the timed region, None for
-    ``timed_steps`` steps and no more; ``data``: the folder of images, for a case that reads them.
-    ``package``: the framework's package, "" without one; ``unsupported``: why declarations exclude
-    the case, None if they do not; ``options``: all options of the command line by name."""
+    ``model_config``: config of the model, {} without one; ``parameters``: the value of each that
+    the kind declares; ``warmup_limit``: None where the warm-up does not wait until the step time
+    has settled; ``timed_seconds``: length of the timed region, None for ``timed_steps`` steps and
+    no more; ``data``: the folder of images, for a case that reads them. ``package``: the
+    framework's package, "" without one; ``unsupported``: why declarations exclude the case, None if
+    they do not; ``options``: all options of the command line by name."""
 
     case: Case
     model_config: Dict[str, Any]

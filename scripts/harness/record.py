@@ -30,8 +30,8 @@ class Measured:
     """Result of a run.
 
     ``ranks``: report of each rank, empty if none was started. ``entries``: further entries of the
-    record, on memory and load, for one node or each of several. ``metrics``: of a successful run.
-    For a search: its ``attempts`` and the imported ``framework_version``."""
+    record, on memory and load, for one node or each of several. ``metrics``: metrics of a
+    successful run. For a search: its ``attempts`` and the imported ``framework_version``."""
 
     status: str = ""
     reason: str = ""

@@ -27,8 +27,8 @@ class Drawn:
 
 
 def drawn(weights: Mapping[str, Weight], factors: Mapping[str, float]) -> dict[str, Drawn]:
-    """Return how the parameters of a transformer are drawn. ``factors``: of the deviation of
-    weights, by the end of their layer's name. Embeddings are small, so that the epsilon of the
+    """Return how the parameters of a transformer are drawn. ``factors``: factors of the deviation
+    of weights, by the end of their layer's name. Embeddings are small, so that the epsilon of the
     normalisation after them matters."""
     parameters = {}
     for name, weight in weights.items():

@@ -46,11 +46,11 @@ class Data(NamedTuple):
 class Scoring(NamedTuple):
     """Scores of a task, and the function that computes them.
 
-    ``names``: of the scores, from 0 to 1, the principal one first; ``score``: function of outputs
-    and their batch that returns the scored values of each sample by name, and the ``loss`` of each,
-    in float64; ``losses``: names of the parts of the loss, if it has parts; ``may_lack``: names of
-    the scores that may be undefined; ``of_sums``: function of hyper-parameters, sums of all scored
-    values and number of samples that returns scores and loss."""
+    ``names``: names of the scores, from 0 to 1, the principal one first; ``score``: function of
+    outputs and their batch that returns the scored values of each sample by name, and the ``loss``
+    of each, in float64; ``losses``: names of the parts of the loss, if it has parts; ``may_lack``:
+    names of the scores that may be undefined; ``of_sums``: function of hyper-parameters, sums of
+    all scored values and number of samples that returns scores and loss."""
 
     names: Tuple[str, ...]
     score: Callable[[Sequence[Any], Arrays], Scored]

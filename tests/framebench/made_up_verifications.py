@@ -63,8 +63,8 @@ def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
 def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **other: Any) -> None:
     """Write a verification record with this error of the outputs.
     ``dropout``: verify dropout; ``refused``: reason for having nothing to compare; ``ended``:
-    status and reason; ``scale``: of the model; ``labels``: hard or soft; ``quantity``: by default
-    the outputs."""
+    status and reason; ``scale``: scale of the model; ``labels``: hard or soft; ``quantity``: by
+    default the outputs."""
     record = changed(record_of(random.Random(1), case, 1), **other)
     quantity = "dropout" if other.get("dropout") else other.get("quantity", "outputs")
     ranks = [

@@ -30,7 +30,8 @@ AXES_WITHOUT_BATCH = {
 def settings(
     tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
 ) -> Settings:
-    """Return settings for a suite given as data, or as literal text. ``methods``: of ``--sdm``."""
+    """Return settings for a suite given as data, or as literal text. ``methods``: methods of
+    ``--sdm``."""
     path = tmp_path / "my.yaml"
     path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
     return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)
@@ -39,7 +40,7 @@ def settings(
 def plan(
     tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
 ) -> Plan:
-    """Return the plan of a suite on two cores. ``methods``: of ``--sdm``."""
+    """Return the plan of a suite on two cores. ``methods``: methods of ``--sdm``."""
     return make_plan(settings(tmp_path, suite, methods, **config), CATALOG, Machine(2, 0), None)
 
 

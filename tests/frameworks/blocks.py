@@ -24,8 +24,8 @@ from .cnns import CNNS, connections, counted
 class Block(NamedTuple):
     """A block of a network.
     ``layers``: pattern that matches the whole name of each of its layers in the small description
-    of ``model`` with changed ``hyperparameters``; ``size``: of the images, with different edges
-    that are not multiples, where that matters; ``rate``: of learning."""
+    of ``model`` with changed ``hyperparameters``; ``size``: size of the images, with different
+    edges that are not multiples, where that matters; ``rate``: of learning."""
 
     model: str
     layers: str

@@ -24,8 +24,8 @@ def compiled(
 ) -> jax.stages.Compiled:
     """Compile ``function`` by XLA ahead of time. The result takes arguments of these shapes only,
     so it cannot be compiled a second time. ``donated`` arguments give their memory to the results,
-    as JAX's documentation recommends ("Buffer donation"). ``shardings``: of the results; None where
-    XLA chooses."""
+    as JAX's documentation recommends ("Buffer donation"). ``shardings``: shardings of the results;
+    None where XLA chooses."""
     chosen = {} if shardings is None else {"out_shardings": shardings}
     traced = jax.jit(function, donate_argnums=donated, **chosen).trace(*arguments)
     return traced.lower().compile(compiler_options=options)

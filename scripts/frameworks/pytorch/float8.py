@@ -34,8 +34,8 @@ def require(precision: str, device: torch.device) -> None:
 
 def convert(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
     """Make the linear layers of ``model`` multiply in float8 where both extents of their weights
-    are multiples of 16. ``dtype``: of their inputs. Raises :class:`Unsupported` where no layer can,
-    or where most of the model cannot."""
+    are multiples of 16. ``dtype``: dtype of their inputs. Raises :class:`Unsupported` where no
+    layer can, or where most of the model cannot."""
     if any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules()):
         raise Unsupported("PyTorch has no convolutions in float8")
     # hides warnings about CUDA extensions that a build for CPUs cannot load

@@ -30,8 +30,8 @@ from torch import Tensor
 
 
 class Primitives(InPlace):
-    """``memory_format``: of the models' images. ``in_float8``: whether the case's precision is
-    float8, which scales operands only in the layers of a model."""
+    """``memory_format``: memory format of the models' images. ``in_float8``: whether the case's
+    precision is float8, which scales operands only in the layers of a model."""
 
     def __init__(
         self,

@@ -134,8 +134,8 @@ def matmul_dtype(precision: str, has_bfloat16: bool, where: str) -> str:
 def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
     """Return the first of the ``available`` dtypes in which the mixed ``precision`` may compute.
 
-    ``available``: of the framework, its default first; ``where``: words for framework and device.
-    Raises :class:`Unsupported` where it has none."""
+    ``available``: dtypes of the framework, its default first; ``where``: words for framework and
+    device. Raises :class:`Unsupported` where it has none."""
     dtypes = precisions.known()[precision].dtypes
     for dtype in available:
         if dtype in dtypes:

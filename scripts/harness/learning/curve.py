@@ -51,7 +51,7 @@ def missed(curve: Sequence[Epoch], score: str, target: Optional[float]) -> str:
 
 
 def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, Metric]:
-    """Return the metrics of a training. ``unit``: of the throughput."""
+    """Return the metrics of a training. ``unit``: unit of the throughput."""
     principal, losses = scoring.names[0], scoring.losses
 
     def at_target(figure: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:

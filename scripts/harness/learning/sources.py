@@ -41,9 +41,10 @@ _HELD_OUT = 0
 class TrainingData(NamedTuple):
     """Training data of a rank.
 
-    ``samples``: of all ranks in an epoch. ``first``: a batch to build with. ``batches_in_epoch``:
-    returns this rank's batches of an epoch, numbered from 0. ``evaluator``: makes the evaluator,
-    before the model is built. ``steps``: of an epoch, by :func:`in_steps`."""
+    ``samples``: samples of all ranks in an epoch. ``first``: a batch to build with.
+    ``batches_in_epoch``: returns this rank's batches of an epoch, numbered from 0. ``evaluator``:
+    makes the evaluator, before the model is built. ``steps``: steps of an epoch, by
+    :func:`in_steps`."""
 
     samples: int
     first: Arrays
@@ -171,7 +172,7 @@ def evaluation_batches(arrays: Arrays, batch: int) -> Iterator[Tuple[Arrays, int
 def check_inputs(arrays: Arrays, declared: Sequence[Mapping[str, Any]], length: int) -> None:
     """Raise :class:`Mismatch` for integers outside the range of the model's ``declared`` inputs.
 
-    ``length``: of its sequences, 0 for a model without."""
+    ``length``: length of its sequences, 0 for a model without."""
     for entry in declared:
         array, below = arrays[entry["name"]], entry.get("below")
         limit = length if below == "sequence" else below

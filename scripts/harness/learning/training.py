@@ -87,8 +87,8 @@ FINAL = 10
 class Recipe(NamedTuple):
     """Training recipe.
 
-    ``target``: of the principal ``score``, None without one. ``peak``: largest learning rate.
-    ``warmup``: share of all steps in which it rises."""
+    ``target``: target of the principal ``score``, None without one. ``peak``: largest learning
+    rate. ``warmup``: share of all steps in which it rises."""
 
     epochs: int
     score: str

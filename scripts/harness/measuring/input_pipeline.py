@@ -29,8 +29,8 @@ _READY = 2
 class PipelineSteps:
     """Steps of an adapter, each with the next of ``batches``.
 
-    ``wait_seconds``: of each step until its batch was ready. ``copy_seconds``: of each step until
-    the call that copies it returned."""
+    ``wait_seconds``: seconds of each step until its batch was ready. ``copy_seconds``: seconds of
+    each step until the call that copies it returned."""
 
     def __init__(self, adapter: BatchInput, batches: Batches) -> None:
         self._adapter, self._batches = adapter, batches

@@ -112,8 +112,8 @@ def check_waited(left: float, seconds: float) -> None:
     """Raise Mismatch where synchronization took ``left`` seconds though every step had been waited
     for.
 
-    In that case waiting had no effect, and nothing bounded the queue. ``seconds``: of the timed
-    region."""
+    In that case waiting had no effect, and nothing bounded the queue. ``seconds``: seconds of the
+    timed region."""
     if left > max(_LATE_SECONDS, _LEFT_PART * seconds):
         raise Mismatch(
             f"{left:.3g} s of a window of {seconds:.3g} s were left when every step had been "
@@ -131,10 +131,10 @@ def check_complete(
     """Raise Mismatch where reading the last result took ``late`` seconds because work was still
     running.
 
-    ``seconds``: of the timed work just before, of which at most the share ``part`` may be left.
-    Reading copies and adds up all outputs, which may take longer than a short region. The duration
-    of reading is known from reading again and from ``read_seconds``, because some frameworks keep
-    the copy and read faster the second time."""
+    ``seconds``: seconds of the timed work just before, of which at most the share ``part`` may be
+    left. Reading copies and adds up all outputs, which may take longer than a short region. The
+    duration of reading is known from reading again and from ``read_seconds``, because some
+    frameworks keep the copy and read faster the second time."""
     allowed = max(_LATE_SECONDS, part * seconds)
     if late <= read_seconds + allowed:
         return

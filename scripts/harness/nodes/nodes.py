@@ -66,8 +66,8 @@ Answer = Dict[str, Any]
 
 
 class Missing(Exception):
-    """Raised where not all nodes take part; the message names those that do. ``status``: of the
-    run."""
+    """Raised where not all nodes take part; the message names those that do. ``status``: status of
+    the run."""
 
     def __init__(self, reason: str, status: str = "failed") -> None:
         super().__init__(reason)

@@ -68,8 +68,8 @@ class ForkServer:
         """Start the rank of ``spec`` in ``folder``; return None where it must be started as a new
         process.
 
-        ``framework``: its folder. ``common``: variables of all ranks; ``variables``: of this rank.
-        ``output``: file that it writes to."""
+        ``framework``: its folder. ``common``: variables of all ranks; ``variables``: variables of
+        this rank. ``output``: file that it writes to."""
         if self._serves != (framework, dict(common)):
             self.__exit__()
             self._serves = (framework, dict(common))

@@ -32,7 +32,8 @@ LARGEST_LOG = 64 * 2**20
 
 
 class Share(NamedTuple):
-    """A node's share of a run: its ranks from ``first_rank`` on; ``addresses``: of all ranks.
+    """A node's share of a run: its ranks from ``first_rank`` on; ``addresses``: addresses of all
+    ranks.
 
     ``addresses``: ``host:port`` in rank order."""
 
@@ -145,7 +146,7 @@ def start_ranks(
 ) -> None:
     """Start the ranks of ``spec`` that are this node's ``share``, and add each to ``started``.
 
-    ``cores``: of each rank, empty where it is not pinned. ``files``: inherited by the ranks.
+    ``cores``: cores of each rank, empty where it is not pinned. ``files``: inherited by the ranks.
     ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need not inherit
     files. Raises OSError."""
     folder, options = spec["folder"], spec["workload"]["options"]

@@ -52,7 +52,7 @@ def model_path(text: str) -> str:
 def read_model(path: str) -> Dict[str, Any]:
     """Return the model config, merged over its ``base`` in the folder ``bases``.
 
-    ``path``: of the config, or a user's own model. Raises ValueError.
+    ``path``: path of the config, or a user's own model. Raises ValueError.
     """
     if own_model.is_own(path):
         try:

@@ -104,8 +104,8 @@ def _own(
 
     ``modules``: paths of the modules next to the model's file, by name; ``roots``: folders that
     they are imported from; ``package``: the file's package, "" if it has none. ``files`` of the
-    declaration: digests of the modules, by name; ``sha256``: of its own file and, if there are any,
-    of their names and digests. Raises OSError."""
+    declaration: digests of the modules, by name; ``sha256``: SHA-256 of its own file and, if there
+    are any, of their names and digests. Raises OSError."""
     files = {
         name: hashlib.sha256(bounded.read_bytes(path)).hexdigest()
         for name, path in sorted((modules or {}).items())

@@ -43,8 +43,8 @@ def shared_with(cores: Sequence[int]) -> List[int]:
 class Watcher:
     """Samples from entering the context until leaving it. Never raises: a run goes on unwatched.
 
-    ``cores``: logical cores of the run. ``variables``: of its ranks. ``devices``: number of its
-    GPUs, 0 on a CPU. ``samples``: in order of their ``seconds``, on the clock of the ranks.
+    ``cores``: logical cores of the run. ``variables``: variables of its ranks. ``devices``: number
+    of its GPUs, 0 on a CPU. ``samples``: in order of their ``seconds``, on the clock of the ranks.
     ``absent``: why GPUs are not watched, or why the watcher ended. ``counted``: cores whose load
     counts. ``gpus``: name, uuid and ECC mode of each."""
 

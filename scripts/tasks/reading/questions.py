@@ -78,8 +78,8 @@ def _question(context: str, entry: Any) -> Question:
 
 class TokenWindow(NamedTuple):
     """Window of a question and a part of its context. ``question``: position in the list of
-    questions; ``characters``: of each token of the context, the positions of its first character
-    and after its last; ``first``: position of the context's first token."""
+    questions; ``characters``: characters of each token of the context, the positions of its first
+    character and after its last; ``first``: position of the context's first token."""
 
     question: int
     first: int

@@ -27,7 +27,7 @@ PAIR_NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
 
 def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
     """Write SEVEN_THROUGHPUTS as records of one case, one per ROUND_SECONDS; return their folder.
-    ``factor``: of the throughputs; ``began``: seconds; ``environment``: replaced parts."""
+    ``factor``: factor of the throughputs; ``began``: seconds; ``environment``: replaced parts."""
     case = {
         "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
         "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
@@ -81,7 +81,7 @@ def interleaved_sides(
 
 def paired_sides(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
     """Return eight interleaved pairs of a case under a drift of 30 %.
-    ``factor``: of the candidate; ``apart``: noise, in units of PAIR_NOISE."""
+    ``factor``: factor of the candidate; ``apart``: noise, in units of PAIR_NOISE."""
     sides = interleaved_sides(len(PAIR_NOISE), 3, 2)
     drift = [100 * (1 + 0.3 * number / len(PAIR_NOISE)) for number in range(len(PAIR_NOISE))]
     noise = [1 + apart * (value - 1) for value in PAIR_NOISE]

@@ -19,7 +19,7 @@ Sampler = Callable[[np.random.Generator, tuple[int, int, int, int]], np.ndarray]
 class Gates(NamedTuple):
     """Gates to simulate.
 
-    ``sampler``: of noise, see SAMPLERS; ``changed``: factor of the last case's candidate;
+    ``sampler``: sampler of noise, see SAMPLERS; ``changed``: factor of the last case's candidate;
     ``all_at_limit``: whether all candidates are slower by exactly the margin; ``pairs``: limit.
     """
 

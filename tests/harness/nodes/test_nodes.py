@@ -40,7 +40,7 @@ def srun_on_path(folder: Path) -> str:
 
 def run_on_two_nodes(toy: Bench, behaviour: str = "", start: str = "", **options: Any) -> Finished:
     """Run on two nodes, and wait for the end.
-    ``behaviour``: of the toy framework; ``start``: faults of the double."""
+    ``behaviour``: behaviour of the toy framework; ``start``: faults of the double."""
     launcher = start_on_two_nodes(toy, behaviour, start, **options)
     return toy.finish(launcher)
 
@@ -49,7 +49,7 @@ def start_on_two_nodes(
     toy: Bench, behaviour: str = "", start: str = "", **options: Any
 ) -> subprocess.Popen[str]:
     """Start a run on two nodes, and return its launcher.
-    ``behaviour``: of the toy framework; ``start``: faults of the double."""
+    ``behaviour``: behaviour of the toy framework; ``start``: faults of the double."""
     variables = (f"PATH={srun_on_path(toy.folder)}", f"FRAMEBENCH_START={start}")
     return toy.start(behaviour, prefix=("env", *variables), **{**TWO_NODES, **options})
 

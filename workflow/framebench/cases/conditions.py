@@ -58,7 +58,7 @@ class Conditions(_Values):  # type: ignore[misc]
 
 
 def _input(source: str, identity: str) -> str:
-    """Return the input of a case; ``identity``: of its data set, "" if it read none."""
+    """Return the input of a case; ``identity``: identity of its data set, "" if it read none."""
     if identity:
         name = source if source in inputs.READING else inputs.DATA
         return inputs.told_apart(name, identity)

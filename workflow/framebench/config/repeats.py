@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Repeats:
     """Number of repeats of a case.
 
-    ``margin``: of a performance gate, whose two variants are measured until each case is decided,
-    with ``two_sided`` also whether it is faster by more than the margin. Without it, and without a
-    time budget, the number is fixed, and ``at_most`` equals ``at_least``.
+    ``margin``: margin of a performance gate, whose two variants are measured until each case is
+    decided, with ``two_sided`` also whether it is faster by more than the margin. Without it, and
+    without a time budget, the number is fixed, and ``at_most`` equals ``at_least``.
     """
 
     at_least: int

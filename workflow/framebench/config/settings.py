@@ -154,7 +154,7 @@ class Settings(Configuration):
 def load_settings(
     config: Mapping[str, Any], catalog: Catalog, methods: Collection[str] = ()
 ) -> Settings:
-    """Check Snakemake's merged ``config`` and read its suite. ``methods``: of ``--sdm``.
+    """Check Snakemake's merged ``config`` and read its suite. ``methods``: methods of ``--sdm``.
 
     Raises :class:`ConfigError` with file, key, found value and allowed values.
     """

@@ -40,9 +40,9 @@ class Lookups:
     """Jobs of a call.
 
     ``driver``: starts a command that makes tables; with ``--sdm conda`` its packages come from
-    ``workflow/envs/driver.yaml``. ``cores``: of a job that runs alone; ``threads``: of any job that
-    measures. ``resources``: by name, those requested from the cluster, or the default folder of
-    temporary files.
+    ``workflow/envs/driver.yaml``. ``cores``: cores of a job that runs alone; ``threads``: threads
+    of any job that measures. ``resources``: by name, those requested from the cluster, or the
+    default folder of temporary files.
     """
 
     first = FIRST

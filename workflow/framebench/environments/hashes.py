@@ -35,7 +35,7 @@ _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching has
 class Hashes:
     """Hashes of an environment.
     ``files``: in the order in which they are tried; ``exempt``: reason for installing without
-    hashes, else ""; ``digest``: of the content of all files."""
+    hashes, else ""; ``digest``: digest of the content of all files."""
 
     files: tuple[Path, ...]
     exempt: str

@@ -30,7 +30,7 @@ class Software:
     ``install_method``: as in the record; ``python``: command that starts its Python;
     ``identity``: JSON value for the digests of cases; ``file``: environment file, built in
     ``folder`` unless conda builds it; ``image``: URI, or absolute path without links, of the
-    user's container image; ``image_digest``: of a file, else None."""
+    user's container image; ``image_digest``: digest of a file, else None."""
 
     install_method: str
     python: tuple[str, ...]

@@ -14,8 +14,9 @@ class Identity(NamedTuple):
 
     ``hardware``: kinds of GPU and CPU, as text. ``processor``: its model numbers and cores, as
     text. ``memory``: nominal size. ``host``: its name, "" if a scheduler chose the node: nodes of a
-    cluster with equal hardware are interchangeable. ``caches``, ``instruction_sets``: of the
-    processor, as text; under a hypervisor, different processors may share name and numbers.
+    cluster with equal hardware are interchangeable. ``caches``, ``instruction_sets``: caches and
+    instruction sets of the processor, as text; under a hypervisor, different processors may share
+    name and numbers.
     """
 
     hardware: str = ""

@@ -29,12 +29,13 @@ class Machine:
 
     ``cores``: cores that this process may use; ``gpus``: number of NVIDIA GPUs; ``memory``: host
     memory in GiB and kinds of GPU, as text; ``nodes``: most nodes of a run; ``physical_cores``:
-    None if equal to ``cores``; ``identity``: of its records, unknown for a cluster, whose nodes
-    differ; ``named``: nodes that can be measured one by one, with the reason why one cannot now,
-    else ""; ``memory_bytes``: of the host, 0 if unknown; ``instruction_sets``: of the
-    processor in the kernel's names, empty if unknown, as for a cluster; ``devices``: its usable
-    GPUs and instances of MIG, empty if nothing is known of them; ``fault``: why GPUs cannot be used
-    and what helps, else ""; ``most_cores``: ``cores`` if they are fewer than this process sees."""
+    None if equal to ``cores``; ``identity``: identity of its records, unknown for a cluster, whose
+    nodes differ; ``named``: nodes that can be measured one by one, with the reason why one cannot
+    now, else ""; ``memory_bytes``: memory of the host, 0 if unknown; ``instruction_sets``:
+    instruction sets of the processor in the kernel's names, empty if unknown, as for a cluster;
+    ``devices``: its usable GPUs and instances of MIG, empty if nothing is known of them; ``fault``:
+    why GPUs cannot be used and what helps, else ""; ``most_cores``: ``cores`` if they are fewer
+    than this process sees."""
 
     cores: int
     gpus: int

@@ -43,10 +43,10 @@ WEIGHT = 2.0
 class MeasuredCase:
     """Case with its repeats so far, and the expected seconds of further ones.
 
-    ``stage``: of the suite; ``seconds``: expected for a further repeat, including the time around
-    it; ``checks``: seconds of checks that come with the first repeat; ``runs``: repeats so far;
-    ``checked``: the case of which this one checks another batch, once; ``figures``: of the
-    successful repeats, in order.
+    ``stage``: stage of the suite; ``seconds``: expected for a further repeat, including the time
+    around it; ``checks``: seconds of checks that come with the first repeat; ``runs``: repeats so
+    far; ``checked``: the case of which this one checks another batch, once; ``figures``: figures of
+    the successful repeats, in order.
     """
 
     case: Case
@@ -178,7 +178,7 @@ def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[
     """Return the settings that further calls are expected to answer, in order.
 
     A stage begins with a repeat of each case; then the two fastest cases of each setting get the
-    repeats of the first look. ``repeats``: of each case so far.
+    repeats of the first look. ``repeats``: repeats of each case so far.
     """
     from ..statistics.repeated_intervals import FIRST_LOOK
 

@@ -60,10 +60,10 @@ class Job(NamedTuple):
 
     ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected
     duration. ``output``, ``log``: files. ``case``: the measured case, whose nodes and devices are
-    requested from a cluster; ``repeat``: of a run; ``status``: of the existing record, "" for a
-    pending job. ``software``: name of its software. ``waits_for``: files that it needs.
-    ``arguments``: function that returns its program's arguments. ``parts``: checks that the job
-    makes, each with its own record; its own output is then a marker.
+    requested from a cluster; ``repeat``: repeat of a run; ``status``: status of the existing
+    record, "" for a pending job. ``software``: name of its software. ``waits_for``: files that it
+    needs. ``arguments``: function that returns its program's arguments. ``parts``: checks that the
+    job makes, each with its own record; its own output is then a marker.
     """
 
     kind: str

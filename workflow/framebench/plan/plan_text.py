@@ -236,8 +236,8 @@ def _lacks_precision(out: LeftOut) -> bool:
 
 
 def opening(plan: Plan, counts: Mapping[str, int], left: float) -> str:
-    """Return the first lines of a call that has something to do. ``counts``: of its jobs by kind;
-    ``left``: expected seconds of all."""
+    """Return the first lines of a call that has something to do. ``counts``: counts of its jobs by
+    kind; ``left``: expected seconds of all."""
     budget = plan.settings.budget
     cases = [run.case for run in plan.pending] + [search.case for search in plan.unsearched]
     if budget is None or not cases:

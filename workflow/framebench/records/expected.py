@@ -28,9 +28,9 @@ TOO_SLOW = "too slow for "
 class ExpectedCase:
     """A case of a suite.
 
-    ``folder``: of its records below ``runs``; "" while its batch is searched. ``is_budgeted``:
-    whether a time budget decides its repeats, by the order of the frameworks. ``left_out``: why the
-    plan leaves the case out; "" for a case that is to be measured.
+    ``folder``: folder of its records below ``runs``; "" while its batch is searched.
+    ``is_budgeted``: whether a time budget decides its repeats, by the order of the frameworks.
+    ``left_out``: why the plan leaves the case out; "" for a case that is to be measured.
     """
 
     suite: str

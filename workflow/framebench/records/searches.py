@@ -24,8 +24,8 @@ FOLDER = KIND = "largest_batch"
 class Result:
     """The result of a search.
 
-    ``case``, ``conditions``: of the runs that it tried. ``batch``: the largest that fits, or the
-    batch at which a failed search ended; ``record``: the whole record."""
+    ``case``, ``conditions``: case and conditions of the runs that it tried. ``batch``: the largest
+    that fits, or the batch at which a failed search ended; ``record``: the whole record."""
 
     case: Case
     conditions: Conditions

@@ -35,7 +35,7 @@ class Interruption(NamedTuple):
     """A run that started and left no record, with the reason that Snakemake or SLURM states.
 
     ``noticed``: UTC, ISO 8601; ``run``: path of its record below ``runs``, without ``.json``;
-    ``job``, ``status``: of SLURM, "" if unknown, as for runs that shared a job.
+    ``job``, ``status``: job and status of SLURM, "" if unknown, as for runs that shared a job.
     """
 
     noticed: str

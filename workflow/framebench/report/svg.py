@@ -92,7 +92,7 @@ def legend_of(figure: Figure, **words: Any) -> None:
 def _inline(drawing: str, width: float, height: float, over: str, attributes: str) -> Markup:
     """Return a compact <svg> element with unique ids and without fixed colours or fonts.
 
-    ``over``: elements on top of the drawing; ``attributes``: of the element."""
+    ``over``: elements on top of the drawing; ``attributes``: attributes of the element."""
     body = drawing[drawing.index("<svg") :]
     body = body[body.index(">") + 1 :].rstrip().removesuffix("</svg>")
     body = re.sub(r"<metadata>.*?</metadata>|<style.*?</style>|<!--.*?-->", "", body, flags=re.S)

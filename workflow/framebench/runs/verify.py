@@ -41,9 +41,9 @@ class Verification(NamedTuple):
     ``case``: with 1 or 2 devices and micro-steps; combined parallelisms have 2 devices each. Its
     ``variant``, of an A/B test, changes software or variables. ``dropout``: whether the model's
     dropout is on in training, to check that it acts. ``software``: name of the environment.
-    ``variables``: of the ranks. ``scale``: as in ``records.verifications.VerificationResult``.
-    ``soft_labels``: whether labels are smoothed and mixed, as in a training to a target that does
-    so."""
+    ``variables``: variables of the ranks. ``scale``: as in
+    ``records.verifications.VerificationResult``. ``soft_labels``: whether labels are smoothed and
+    mixed, as in a training to a target that does so."""
 
     case: Case
     dropout: bool

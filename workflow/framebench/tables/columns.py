@@ -32,7 +32,7 @@ class Form:
     """Format of a value.
 
     ``factor``: multiplies numbers. ``spec``: format specification. ``looks``: status whose colour a
-    text has. ``name``: of a special format."""
+    text has. ``name``: name of a special format."""
 
     factor: float = 1.0
     spec: str = "#.4g"

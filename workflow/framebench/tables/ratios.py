@@ -134,7 +134,7 @@ class Judged:
 def judge(cases: Sequence[Matched], names: Sequence[tuple[str, str]]) -> list[Judged]:
     """Return the verdict on each case; nothing is rounded.
 
-    ``names``: of base and candidate of each case, for reasons."""
+    ``names``: names of base and candidate of each case, for reasons."""
     count = sum(matched.comparable_sides is not None for matched in cases)
     estimates = [
         _estimate(*matched.comparable_sides, count) if matched.comparable_sides else None

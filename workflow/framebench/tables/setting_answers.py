@@ -27,10 +27,10 @@ EACH_FASTEST = "each in its fastest precision"
 class Entrant:
     """A figure at a setting.
 
-    ``label``: title of the framework. ``value``: median, in the setting's unit. ``percent``: of the
-    best figure. ``interval``: 95 % interval of ``value``; None with too few repeats. ``notes``:
-    whatever distinguishes the figure, such as its compiler. ``axes``: its framework, compiler and
-    precision, as in records."""
+    ``label``: title of the framework. ``value``: median, in the setting's unit. ``percent``:
+    percent of the best figure. ``interval``: 95 % interval of ``value``; None with too few repeats.
+    ``notes``: whatever distinguishes the figure, such as its compiler. ``axes``: its framework,
+    compiler and precision, as in records."""
 
     label: str
     figure: str

@@ -32,9 +32,9 @@ Fields = Mapping[str, Any]
 class Inputs:
     """Inputs of all tables.
 
-    ``cases``: of steps; ``others``: of other benchmarks. ``models``: model config by name.
-    ``expected``: cases of the measured suites, including those without records; ``left_out``: those
-    that their plans leave out."""
+    ``cases``: cases of steps; ``others``: others of other benchmarks. ``models``: model config by
+    name. ``expected``: cases of the measured suites, including those without records; ``left_out``:
+    those that their plans leave out."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()

@@ -42,7 +42,7 @@ def _setting(setting: SettingAnswer) -> str:
 
 
 def _figure(entrant: Entrant, unit: str) -> str:
-    """Return a figure. ``unit``: of the first one, whose percent of the best is not named."""
+    """Return a figure. ``unit``: unit of the first one, whose percent of the best is not named."""
     notes = [*([] if unit else [f"{entrant.percent} %"]), *entrant.notes]
     further = f" ({', '.join(notes)})" if notes else ""
     return f"{entrant.label} {entrant.figure}{unit}{further}"

@@ -37,8 +37,8 @@ def failures(failed: Sequence[str], runs: int) -> list[str]:
 def unfinished(statuses: Sequence[str], searches: int, command: str, report: str) -> list[str]:
     """Say in three lines what was measured, what is missing and which command goes on.
 
-    ``statuses``: of every run of the suite, "" for runs without a record; ``searches``: number of
-    unfinished searches for the largest batch; ``command``: this call, quoted for a shell;
+    ``statuses``: statuses of every run of the suite, "" for runs without a record; ``searches``:
+    number of unfinished searches for the largest batch; ``command``: this call, quoted for a shell;
     ``report``: its path, "" without one.
     """
     done = [status for status in statuses if status]

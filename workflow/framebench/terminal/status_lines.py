@@ -26,8 +26,8 @@ _BYTES = 2**18
 
 class RunOutcome(NamedTuple):
     """Outcome of a run.
-    ``status``, ``reason``: from the record; ``figure``, ``unit``: of the first ``metric``, None
-    without one; ``wall_seconds``: of the process, None if unknown."""
+    ``status``, ``reason``: from the record; ``figure``, ``unit``: figure and unit of the first
+    ``metric``, None without one; ``wall_seconds``: wall time of the process, None if unknown."""
 
     status: str
     reason: str = ""

@@ -58,7 +58,7 @@ class Stage(nn.Module):
 
     def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
         """Return activations (batch, sequence, hidden) from the previous stage's, or logits in the
-        last stage. ``inputs``: of the model."""
+        last stage. ``inputs``: inputs of the model."""
         if x is None:
             x = self.model.begin(*inputs)
         beside = self.model.beside(*inputs)

@@ -21,8 +21,8 @@ VERSIONS = [str(number) for number in range(20)]
 
 
 class Bisections(NamedTuple):
-    """Bisections to simulate. ``noise``: see SAMPLERS; ``ratio``: of the versions from a random one
-    on over those before it."""
+    """Bisections to simulate. ``noise``: see SAMPLERS; ``ratio``: ratio of the versions from a
+    random one on over those before it."""
 
     noise: str
     ratio: float

@@ -50,7 +50,7 @@ TABLE = tables_in(Path(__file__).with_name("tables.yaml"), compare.TABLE.columns
 
 @dataclass(frozen=True)
 class Decision:
-    """Decision about one case. ``bounds``: of the ratio; None if nothing is compared.
+    """Decision about one case. ``bounds``: bounds of the ratio; None if nothing is compared.
     ``next_look``: pairs after which an undecided case may be decided; None after the last look."""
 
     matched: Matched

@@ -29,9 +29,9 @@ ALLOWED = (
 class MeasuredSide:
     """A side to measure, as a variant of a suite.
 
-    ``settings``: of the variant; ``model``: name of a user's own model in records, "" for none;
-    ``files``: contents of its files by relative path, that of the model first; ``digest``: of all
-    files that the side names, "" without any."""
+    ``settings``: settings of the variant; ``model``: name of a user's own model in records, "" for
+    none; ``files``: contents of its files by relative path, that of the model first; ``digest``:
+    digest of all files that the side names, "" without any."""
 
     text: str
     settings: Mapping[str, Any] = field(default_factory=dict)

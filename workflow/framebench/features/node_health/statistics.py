@@ -66,8 +66,8 @@ class NodeFigure:
 class Claim(NamedTuple):
     """A comparison of one figure of a node with one side.
 
-    ``reference``: median of the other side. ``ratio``: of the medians. ``interval``: of
-    the ratio; None with too few repeats. ``p_adjusted``: that the node is worse by more than the
+    ``reference``: median of the other side. ``ratio``: ratio of the medians. ``interval``: interval
+    of the ratio; None with too few repeats. ``p_adjusted``: that the node is worse by more than the
     margin."""
 
     node: str

@@ -19,11 +19,11 @@ LOSS = "loss"
 class LearningCurve:
     """Learning curve of a training, converged or not; None stands for values that are no numbers.
 
-    ``score``: name of the task's principal score; ``scores``: its values by epoch; ``losses``: of
-    training; ``seconds``: of all steps including input, until the end of each epoch; ``target``:
-    None without one; ``samples``: of the held-out set; ``seed``: of weights and order; ``others``:
-    other scores after the last epoch, by name; ``resumed_after``: epochs trained by an earlier,
-    killed process; ``before``: score before training.
+    ``score``: name of the task's principal score; ``scores``: its values by epoch; ``losses``:
+    losses of training; ``seconds``: seconds of all steps including input, until the end of each
+    epoch; ``target``: None without one; ``samples``: samples of the held-out set; ``seed``: seed of
+    weights and order; ``others``: other scores after the last epoch, by name; ``resumed_after``:
+    epochs trained by an earlier, killed process; ``before``: score before training.
     """
 
     task: str

@@ -17,9 +17,9 @@ from ...statistics.descriptive import median
 class SampleWork(NamedTuple):
     """Work of one sample.
 
-    ``multiply_adds``: of the forward pass; ``tokens``: of its sequence; None if unknown.
-    ``parameters``: trainable ones of the model; ``read_parameters``: those that a forward pass
-    reads at least."""
+    ``multiply_adds``: multiply-adds of the forward pass; ``tokens``: tokens of its sequence; None
+    if unknown. ``parameters``: trainable ones of the model; ``read_parameters``: those that a
+    forward pass reads at least."""
 
     multiply_adds: float | None
     tokens: int | None
@@ -58,7 +58,8 @@ def input_pipeline_of(
 ) -> InputPipeline | None:
     """Return the input pipeline of a run; None if steps got no batches from the host.
 
-    ``rank``: the slowest; ``samples``: of a step of all ranks. Raises ValueError for missing times.
+    ``rank``: the slowest; ``samples``: samples of a step of all ranks. Raises ValueError for
+    missing times.
     """
     pipeline = rank.get("input_pipeline")
     if pipeline is None:
@@ -90,8 +91,8 @@ def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
 class GradientAllReduce(NamedTuple):
     """Timed all-reduces of the gradients.
 
-    ``seconds``: of each round of all ``messages``, on the slowest rank; ``sizes``: bytes of each
-    message, () if unknown.
+    ``seconds``: seconds of each round of all ``messages``, on the slowest rank; ``sizes``: bytes of
+    each message, () if unknown.
     """
 
     seconds: tuple[float, ...]

@@ -92,8 +92,8 @@ def slower(found: Sequence[Contest]) -> list[list[CaseResult]]:
 class _Judged(NamedTuple):
     """Cases by which the order of a setting is judged.
 
-    ``leaders``: of the fastest framework, the fastest first, chosen from ``choices``. ``others``:
-    one of each other framework, the fastest first."""
+    ``leaders``: cases of the fastest framework, the fastest first, chosen from ``choices``.
+    ``others``: one of each other framework, the fastest first."""
 
     leaders: Sequence[CaseResult]
     others: Sequence[CaseResult]
@@ -176,8 +176,8 @@ class OpenOrder(NamedTuple):
     """Repeats that settle the order of a setting within a time budget.
 
     ``contenders``: entrants whose order is open, the fastest first. ``slower``: significantly
-    slower entrants. ``repeats``: of each contender at the next look, which takes about ``seconds``
-    more."""
+    slower entrants. ``repeats``: repeats of each contender at the next look, which takes about
+    ``seconds`` more."""
 
     contenders: Sequence[CaseResult]
     slower: Sequence[CaseResult]

@@ -178,7 +178,7 @@ def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
     training step: medians over repeats.
 
     Steps are those of the whole timed region: individual step times are unknown to the host if
-    steps overlap. ``flags``: of the row, including those of the measured collective."""
+    steps overlap. ``flags``: flags of the row, including those of the measured collective."""
     timed = [
         (run.gradient_all_reduce, run.case.samples_per_step / run.throughput)
         for run in result.ok
