@@ -422,7 +422,10 @@ def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) 
         allowed = {
             "every interface": {"0.0.0.0", host, host_name_address()},
             "the rank's own address": {host},
-            "the rank's own address and that of the host's name": {host, host_name_address()},
+            "the rank's own address, and the address of the host's name": {
+                host,
+                host_name_address(),
+            },
             "the address from which a rank reaches rank 0": {address_towards(hosts[0])},
         }[stated]
         assert addresses <= allowed, f"the rank at {host} listens at {sorted(addresses)}"
