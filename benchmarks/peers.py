@@ -74,7 +74,7 @@ SOURCES = {
     "megengine": "MegEngine/Models/78882f9cbaa037ad701f47d47bb80b66ad95ce87/official/vision/"
     "classification/resnet/model.py",
 }
-#: Instead of "none" and the framework's own: nobody trains with JAX op by op, and XLA in
+#: Compilers other than "none" and the framework's own: nobody trains with JAX op by op, and XLA in
 #: TensorFlow 1 takes many minutes for a whole ResNet-50.
 COMPILERS = {"jax": ("jit",), "tensorflow1": ("none",)}
 COLUMNS = (

@@ -102,7 +102,7 @@ def lying_in(names: set[str], room: str, parts: Iterable[str]) -> set[str]:
 @pytest.mark.parametrize("room", ORDERS)
 def test_imports_go_one_way(room: str) -> None:
     order, modules = ORDERS[room], imports(room)
-    parts = {  # without the driver's modules above all packages
+    parts = {  # except the driver's top-level modules
         module: module.split(".")[1]
         for module in modules
         if room == "harness" or module.count(".") > 1

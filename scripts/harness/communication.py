@@ -40,9 +40,9 @@ class MatmulCollective(NamedTuple):
     """A matmul that all ranks share, and the collective on its parts.
 
     ``matmul`` enqueues this rank's part, ``collective`` the collective on the latest part, and
-    ``both`` one after the other. ``synchronize()`` waits for what any of them enqueued.
-    ``result`` returns the whole product for numpy; ``dtype`` is the part's. A collective may
-    overwrite the part: repeated without a matmul in between, it adds up sums."""
+    ``both`` one after the other. ``synchronize()`` waits for all work that these functions
+    enqueued. ``result`` returns the whole product for numpy; ``dtype`` is the part's. A collective
+    may overwrite the part: repeated without a matmul in between, it adds up sums."""
 
     matmul: Callable[[], Any]
     collective: Callable[[], Any]
@@ -55,8 +55,8 @@ class Overlapped(NamedTuple):
     """Computation, all-reduce, and both together, each ready to be enqueued.
 
     ``compute`` enqueues all computations, ``communicate`` the all-reduce, and ``both`` all of it:
-    it starts the all-reduce before it waits for a computation. ``synchronize()`` after any of them
-    waits for what it enqueued. ``reset`` restores this rank's own message. ``computed`` and
+    it starts the all-reduce before it waits for a computation. ``synchronize()`` waits for all work
+    that these functions enqueued. ``reset`` restores this rank's own message. ``computed`` and
     ``reduced`` return the last result and the reduced message for numpy; ``dtype`` is the
     computation's."""
 

@@ -1,9 +1,10 @@
-"""Declaration of a kind of benchmark: a subclass of :class:`Kind` in a module of its name.
+"""Declaration of a benchmark: a subclass of :class:`Kind`, in a module whose name is the
+benchmark's.
 
-A kind says what is measured: its parameters, what it needs of a framework, what it times, its
-metrics, and what proves that it did what was asked. Starting ranks, devices, telemetry, limits,
-errors and the record are the harness's. Modules lie in ``scripts/harness/kinds``, or in the folder
-that the command line names (``--kinds``); ``tests/kinds`` has a small one.
+A benchmark declares its parameters, the capability that it needs of a framework, its timed work,
+its metrics, and the checks that the requested work was done. Starting ranks, devices, telemetry,
+limits, errors and the record are the harness's. Modules lie in ``scripts/harness/kinds``, or in the
+folder that the command line names (``--kinds``); ``tests/kinds`` has a small one.
 
 Standard library only; Python 3.7 to 3.13. The launcher imports a kind's module, too, in order to
 read what it declares: what a rank alone needs is imported inside :meth:`Kind.measure`.
@@ -238,11 +239,11 @@ class Kind(ABC):
     counts_steps = False
     #: True if the benchmark always reads a folder of data, :attr:`Workload.data`.
     reads_images = False
-    #: True if each of its ranks runs as if there were no other: its framework joins no process
-    #: group, and :attr:`Context.barrier` lets those of a node begin together.
+    #: True if each rank runs on its own: its framework joins no process group, and
+    #: :attr:`Context.barrier` lets the ranks of a node begin together.
     independent_ranks = False
     #: True if each repeat has its own seed, the command line's plus one per earlier repeat, because
-    #: repeats are to show the spread over seeds.
+    #: repeats must show the spread over seeds.
     seed_of_each_repeat = False
 
     @property
@@ -276,9 +277,9 @@ class Kind(ABC):
     def measure(self, context: Context) -> None:
         """Prepare and measure, in every rank, and leave the raw values in ``context.fields``.
 
-        ``window_start`` (``time.perf_counter()``) and ``window_seconds`` of the timed region tell
-        the telemetry when to look. Raises :class:`harness.adapter.Mismatch` where something else
-        ran than requested, :class:`harness.adapter.Unsupported` where it is impossible."""
+        ``window_start`` (``time.perf_counter()``) and ``window_seconds`` of the timed region are
+        the bounds for telemetry. Raises :class:`harness.adapter.Mismatch` where something else ran
+        than requested, :class:`harness.adapter.Unsupported` where it is impossible."""
 
     def afterwards(self, context: Context, seconds: float) -> None:  # noqa: B027
         """Measure extras once the rank's figures are complete. ``seconds``: duration of the run so

@@ -73,8 +73,8 @@ class Primitives(ABC):
     """Primitives of a framework on the rank's device. ``dtype``: the framework's, of matmuls.
 
     Prepared operations take float32 numpy arrays and copy them to the device as ``dtype``. Methods
-    raise :class:`harness.adapter.Unsupported` for what the framework cannot compute there. Those
-    for several ranks are called in all of them."""
+    raise :class:`harness.adapter.Unsupported` for operations that the framework lacks on the
+    device. Methods for several ranks must be called in all ranks."""
 
     #: Collectives that the framework has, and the reason why it lacks the others.
     COLLECTIVES: Sequence[str] = OPERATIONS

@@ -104,8 +104,8 @@ def load_framework(kind: Kind, folder: str, context: Context, rank_context: Rank
 
 
 def start_framework(context: Context) -> None:
-    """Start the framework and, on several ranks, verify their collectives. Raises what the adapter
-    raises, Mismatch for a wrong all-reduce."""
+    """Start the framework and, on several ranks, verify their collectives. Raises the adapter's
+    errors, and Mismatch for a wrong all-reduce."""
     adapter, fields = context.adapter, context.fields
     context.phase("start", adapter.start, "framework")
     fields["framework_version"] = adapter.version()
@@ -125,7 +125,7 @@ def _pin(text: str) -> List[int]:
 
 
 def _leave(status: int) -> None:
-    # Done here because the interpreter's own cleanup is skipped.
+    # Clean up here, because the interpreter's own cleanup is skipped.
     remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -136,8 +136,8 @@ def main(spec_path: str) -> int:
     """Run the rank that the environment describes.
 
     Results go to the folder named by the spec; the exit status only says whether they are good."""
-    # Done before the spec is opened: a launcher that ended earlier has removed the spec, and one
-    # that ends later ends this rank.
+    # Request the signal before the spec is opened: a launcher that ended earlier has removed the
+    # spec, and one that ends later ends this rank.
     signal_when_parent_dies(signal.SIGKILL)
     prefer_for_oom_kill()
     faulthandler.enable()

@@ -21,7 +21,7 @@ from harness.request.command_line import parse
 _OWN = ("--kind", "--parameter", "--output", "--log")
 _BATCH = "batch_per_device"
 #: Part of the memory limit that a run of a search must leave free, because memory varies between
-#: runs: what fits now is to fit in later runs, too.
+#: runs, and a batch that fits now must fit in later runs, too.
 _SPARE = 0.03
 
 

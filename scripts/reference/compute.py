@@ -25,17 +25,17 @@ from reference.optimizers import OPTIMIZERS, global_norm, update
 from reference.transformers import showing_dropout
 from reference.weights import Drawn, draw
 
-#: Batches are drawn until none has a value near to where a derivative jumps, or a token that is
-#: sampled to another; of images, a few pixels.
+#: Batches are drawn anew until no value is near a jump of a derivative and no sampled token is near
+#: another; for images, only a few pixels are drawn.
 ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
-#: Fewest and most passes with dropout for each set of weights, and multiply-adds of all of them:
-#: less than a minute of a large model.
+#: Fewest and most passes with dropout for each set of weights, and multiply-adds of all passes:
+#: less than a minute for a large model.
 FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
 #: Label smoothing and mixup of soft labels.
 SMOOTHING, MIXUP = 0.1, 0.4
 
-#: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It clips
-#: every share, too: to clip before gradients are averaged gives them other weights.
+#: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It also
+#: clips every share, so that clipping before gradients are averaged changes their weights.
 PART_CLIPPED = 0.8
 
 Arrays = dict[str, Any]

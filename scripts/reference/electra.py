@@ -21,8 +21,8 @@ from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, dropping
 from reference.weights import Drawn, drawn
 
-#: No other token comes nearer to the sampled one in the comparison: more than a half precision
-#: rounds, less than the logits differ by.
+#: Least distance of other tokens to the sampled one: larger than rounding in half precision,
+#: smaller than differences of logits.
 LEAD = 1.0
 
 

@@ -21,12 +21,12 @@ class MultiplyAdds:
     multiply_adds = 0
 
 
-#: A value nearer than this to zero, where the derivative of a ReLU jumps, may be on the other side
-#: in float32, and with it a part of the gradient.
+#: A value nearer than this to zero, where the derivative of a ReLU jumps, may have the other sign
+#: in float32, which changes a part of the gradient.
 NEAREST = 3e-6
 
 #: Values of a max pool's window that are nearer to each other than this may be in another order in
-#: float32, and with it all of the gradient goes to another place.
+#: float32, which moves the whole gradient to another place.
 TIE = 5e-7
 
 

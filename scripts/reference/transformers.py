@@ -106,8 +106,8 @@ def one_layer(layer: Layer, name: str, keys: tuple[str, ...], x: Array, *arrays:
 head_again, layer_again = recomputed(attention_head), recomputed(one_layer)
 
 
-#: Weights that show the dropout of attention's probabilities have this factor on the matrix of the
-#: output; what residuals add where their dropout is shown, as a part of the embeddings.
+#: Factor of the output matrix in weights that show dropout of attention's probabilities; size of
+#: residual branches, relative to the embeddings, in weights that show their dropout.
 LARGE, ADDED = 40.0, 0.5
 
 

@@ -13,8 +13,8 @@ from .made_up_runs import measured
 
 #: Device of the made-up peaks.
 CPU: dict[str, Any] = {"hardware": "Example CPU", "cores_per_device": 1}
-#: Matmuls of a forward pass, with their number: BERT of one layer, two heads and three classes, on
-#: a sample of two tokens.
+#: Matmul shapes of a forward pass, with the number of each: BERT of one layer, two heads and three
+#: classes, on a sample of two tokens.
 FORWARD_MATMULS = {
     MatmulShape(1, 2, 4, 4): 4,
     MatmulShape(2, 2, 2, 2): 2,

@@ -1,4 +1,4 @@
-"""Figures whose verification failed: they stand in their tables, and no comparison takes them."""
+"""Figures whose verification failed: tables show them, and comparisons exclude them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Block(NamedTuple):
     """A block of a network.
     ``layers``: pattern that matches the whole name of each of its layers in the small description
     of ``model`` with changed ``hyperparameters``; ``size``: size of the images, with different
-    edges that are not multiples, where that matters; ``rate``: of learning."""
+    edges that are not multiples, where that matters; ``rate``: learning rate."""
 
     model: str
     layers: str

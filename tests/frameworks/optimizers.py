@@ -22,11 +22,11 @@ HYPER: dict[str, dict[str, Any]] = {
     "layerwise_adamw": {"optimizer": "adamw", "layer_decay": 0.6},
     "lamb": {"no_trust_ratio": [], "learning_rate": 0.01, "epsilon": 0.05},
 }
-#: Parameter that is zero in LAMB's first step, and one that has no change then: all of its gradient
-#: comes through the other, and it does not decay.
+#: Parameter that is zero in LAMB's first step, and one that does not change in that step: its whole
+#: gradient comes through the first, and it does not decay.
 ZERO, UNCHANGED = "next_sentence.weight", "pooler.bias"
 #: Parameters whose ratios of norms are above 10 and below 0.01, where some implementations limit
-#: them. A softmax does not see what is added to all of its logits.
+#: them. A constant that is added to all logits does not change a softmax.
 LARGE, ADDED = "decoder_bias", 15.0
 SMALL, FACTOR = "embeddings.position.weight", 0.002
 #: Name of the reference for each optimizer.

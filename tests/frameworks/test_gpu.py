@@ -276,7 +276,7 @@ def test_pytorch_refuses_gpus_before_those_of_triton_and_float8(pytorch: ForkSer
 
 
 def test_copies_by_pytorch_that_nobody_waits_for_arrive_late(pytorch: ForkServer) -> None:
-    """Fail if the double of late copies, or the adapter's waiting for them, is not what it says."""
+    """Fail if the double does not copy late, or the adapter does not wait for late copies."""
     (actual,) = pytorch("gpu.copy_late", model_config=EMBEDDING)
     assert (actual["early"], actual["late"]) == ([0.0], [1.0])
     assert all(actual["waited"])

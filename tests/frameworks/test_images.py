@@ -123,7 +123,7 @@ def test_images_in_a_folder_are_learned(
     assert right == pytest.approx(round(right)), "every image counts once"
     assert last["held_out"]["accuracy"] > 0.9, rank["curve"]
     assert last["held_out"]["loss"] < rank["untrained"]["loss"]
-    # planted: answers without smoothing would give a loss below 0.3
+    # planted mistake: labels without smoothing would have a loss below 0.3
     assert last["loss"] > 0.3
     assert "top_5_accuracy" not in record["metrics"], "of three classes five guesses tell nothing"
     (run,) = record_sets.load(bench.output.parent).runs

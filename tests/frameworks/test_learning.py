@@ -84,7 +84,7 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
     actual = learned[framework]
     assert actual["curve"][-1] > 0.95
     assert actual["losses"][-1] < actual["losses"][0] / 3
-    # planted: the second model with the initial statistics
+    # planted mistake: the second model keeps the initial statistics
     assert actual["without statistics"]["accuracy"] < actual["curve"][-1] - 0.1
 
 
@@ -112,7 +112,7 @@ def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Ans
     actual, teacher = learned[framework], learned[TEACHER]
     assert actual["soft"] == pytest.approx(actual["soft by its outputs"], rel=1e-5)
     assert actual["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
-    # planted: answers that are not soft
+    # planted mistake: labels that are not soft
     assert actual["soft"] != pytest.approx(actual["hard by its outputs"], rel=1e-3)
 
 
@@ -146,7 +146,7 @@ def test_two_devices_that_were_killed_go_on_bit_by_bit(
     assert all(entry["seen"][KEPT - 1] != end for entry, end in zip(whole, ends, strict=True))
 
 
-#: Mean cross-entropy of one of two words, in nats.
+#: Mean cross-entropy of predicting one of two words, in nats.
 ENTROPY = -sum(chance * math.log(chance) for chance in topics.CHANCES)
 #: Case and recipe that take seconds in all.
 WORDS, BATCH, MICRO_STEPS = 32, 16, 2

@@ -1,5 +1,5 @@
-"""Updates of each framework: every branch of its optimizers, what they refuse, and gradients added
-up over micro-steps, whose mean is that of the reference."""
+"""Updates of each framework: every branch of its optimizers, their refusals, and the mean of
+gradients over micro-steps, compared with the reference."""
 
 from __future__ import annotations
 

@@ -228,7 +228,7 @@ def test_models_of_libraries_are_built_by_name(run: ForkServer) -> None:
     assert actual["reason"] == "timm is not installed in this environment"
 
 
-#: Flax and what it imports.
+#: Flax and the packages that it imports.
 FLAX = ("flax==0.12.12", "msgpack", "rich", "PyYAML", "typing_extensions", "treescope")
 
 

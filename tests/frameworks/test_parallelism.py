@@ -17,8 +17,8 @@ from .models import SEQUENCE, small
 #: Models with learned positions and a tied head; with rotary positions, grouped keys and a gate;
 #: with post-normalisation and segments.
 MODELS = ("gpt2_small", "llama_8b", "bert_base")
-#: Sharding, model and micro-steps, by framework and number of ranks. Each pair of ways is in one of
-#: them. JAX has one mesh of three axes for all.
+#: Sharding, model and micro-steps, by framework and number of ranks. Each pair of parallelisms is
+#: in one entry. JAX has one mesh of three axes for all.
 WAYS: dict[str, dict[int, list[tuple[str, str, int]]]] = {
     "pytorch": {
         2: [

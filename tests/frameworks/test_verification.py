@@ -86,7 +86,7 @@ def test_the_reference_is_deterministic(
 
 
 class Small(NamedTuple):
-    """Small reference, and the computation of it that is compared. ``quantity``: an error that only
+    """Small reference, and its compared computation. ``quantity``: an error that only
     one check finds, "" where several do."""
 
     model: str

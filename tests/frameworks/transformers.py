@@ -33,12 +33,12 @@ COMPARED = (
     *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
     *("bert_base_squad", "electra_base_squad"),
 )
-#: Fastest framework, which compares all of each model. The others compare these two, one of each
+#: Fastest framework, which compares all of each model. Other frameworks compare one model of each
 #: structure, also in inference and with dropout, and skip models that differ only in the tied head.
 FULL = "pytorch"
 THOROUGH = ("gpt2_small", "electra_base")
 TIED_AGAIN = "llama_1b"
-#: Frameworks with learning rates by layer, and models that use them; they stand for models that
+#: Frameworks with learning rates by layer, and models that use such rates, in place of models that
 #: differ in nothing else.
 LAYERWISE = ("pytorch", "tensorflow", "jax", "paddle", "mindspore")
 WITH_DECAY, WITHOUT_DECAY = "electra_base_squad", "bert_base_squad"

@@ -1,4 +1,4 @@
-"""Double of ``snakemake.cli``: prints what has reached it of the caller's environment."""
+"""Double of ``snakemake.cli``: prints the variables that it got from the caller."""
 
 from __future__ import annotations
 

@@ -200,8 +200,8 @@ def close(text: str, value: float | None) -> bool:
 
 
 def on_page(name: str, axes: Of) -> bool:
-    """Return whether the page has a row of a case: its tables of ratios leave out cases without
-    one. JAX without its compiler is no baseline of any."""
+    """Return whether the page has a row of a case: tables of ratios leave out cases without a
+    ratio. JAX without its compiler is not the baseline of any case."""
     if name == "compiler_speedup":
         return axes.framework != "jax" and ratio(axes, axes.but(compiled=False)) is not None
     return wanted(name)[axes].get("speedup", 0.0) is not None

@@ -43,7 +43,7 @@ def _equations(jaxpr: Jaxpr, times: int = 1) -> Iterator[Tuple[JaxprEqn, int]]:
 
 
 class Operations(NamedTuple):
-    """Counts of what a function computes. ``matmuls`` and ``results`` (operations that return
+    """Counts of the operations of a function. ``matmuls`` and ``results`` (operations that return
     floating-point numbers): by dtype, each counted once in a loop; ``multiply_adds``: multiply-adds
     of all iterations, from the shapes. A convolution's products with padding count, too."""
 

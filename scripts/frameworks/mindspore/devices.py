@@ -16,7 +16,8 @@ DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def set_once(threads: int) -> None:
-    """Set what a process may set once in MindSpore: threads, and that operations run when called.
+    """Make the settings that MindSpore accepts once per process: threads, and operations that run
+    when called.
 
     Its queues of operations, which are the default, wait in loops and take the cores from the
     operations: a small BERT's step takes ten times as long on one core."""

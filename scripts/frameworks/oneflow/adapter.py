@@ -28,8 +28,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     OUT_OF_MEMORY = ("out_of_memory", "allocate failed")  # on a CPU the error ends the process
 
     def start(self) -> None:
-        # OneFlow's layers read it when they are created. Tensor Cores take channels last without
-        # conversions; DLPerf's and OneFlow's own ResNet-50 use it.
+        # OneFlow's layers read this variable when they are created. Tensor Cores take channels last
+        # without conversions; DLPerf's and OneFlow's own ResNet-50 use it.
         os.environ["ONEFLOW_ENABLE_NHWC"] = str(int(self.rank_context.accelerator == "cuda"))
         self._device = devices.take(self.rank_context)
         self._channels_last = devices.channels_last()
@@ -93,8 +93,8 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def clear_gradients(self) -> None:
         # With several ranks, gradients are views of DistributedDataParallel's buckets, to which
-        # backward passes add. Then they must be zeroed; otherwise they are dropped, as OneFlow
-        # recommends.
+        # backward passes add. In this case gradients must be zeroed; otherwise they are dropped, as
+        # OneFlow recommends.
         self._optimizer.zero_grad(set_to_none=self.rank_context.world_size == 1)
 
     def loss(self, number: int) -> Any:

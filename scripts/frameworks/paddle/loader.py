@@ -50,8 +50,8 @@ class Guarded:
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:
     """Yield the batches of ``samples``, in order; see :data:`harness.loader.one_by_one.Batches`.
-    Paddle's ``timeout`` is no limit: it is the interval at which a thread checks the workers, and
-    the time for which it holds an epoch's last batch."""
+    Paddle's ``timeout`` is not a limit: it is the interval at which a thread checks the workers,
+    and the time for which it holds an epoch's last batch."""
     guarded = Guarded(samples)
     loader = paddle.io.DataLoader(
         samples if workers else guarded,

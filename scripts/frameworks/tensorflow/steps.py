@@ -35,7 +35,8 @@ def training(
     Micro-batches are stacked along the first axis of a batch.
 
     XLA cannot compile the collective, so it compiles the parts before and after it as two programs.
-    A single rank uses the same two: as one program, its step would be no baseline for scaling."""
+    A single rank uses the same two programs: as one program, its step would not be a baseline for
+    scaling."""
     variables = model.trainable_variables
     ranks = strategy.num_replicas_in_sync
 

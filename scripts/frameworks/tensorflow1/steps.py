@@ -1,5 +1,5 @@
 """The parts of the graph that a session runs: variables, and a training step or a forward pass.
-Names and layouts of variables are those that all frameworks share."""
+Variables have the names and layouts that all frameworks share."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ OUT_OF_MEMORY = (
 
 
 class Unsupported(Exception):
-    """The framework cannot do what the case asks; the message is its reason."""
+    """The framework cannot run the case; the message is the reason."""
 
 
 class Mismatch(Exception):

@@ -1,5 +1,5 @@
-"""Capabilities that show what a step computes: its matmuls and their precision, its outputs and
-gradients, and the text that it generates."""
+"""Capabilities to observe a step: its matmuls and their precision, its outputs and gradients, and
+generated text."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Rounding(MatmulTrace):
 
 
 class Numerics(Capability):
-    """The framework returns what a step computes from given weights.
+    """Capability to return the results of a step from given weights.
 
     It uses the functions that :meth:`step` runs, compiled if they are; others would prove
     nothing."""

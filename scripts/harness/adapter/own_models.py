@@ -138,8 +138,8 @@ def own_module(declaration: Dict[str, Any]) -> Any:
 
 
 def check_own_files(declaration: Dict[str, Any]) -> None:
-    """Raise :class:`Mismatch` where a user's model has imported other modules from beside it, or
-    from folders that it added to the path, than the declaration has, or changed ones."""
+    """Raise :class:`Mismatch` where a user's model has imported modules that the declaration lacks
+    or that have changed, from its folder or from folders that it added to the path."""
     before = {os.path.realpath(entry) for entry in _PATH}
     folders = {*before, *map(os.path.realpath, [*sys.path, *declaration["roots"]])}
     known = {os.path.realpath(path): name for name, path in declaration["modules"].items()}

@@ -75,7 +75,7 @@ class Convolution(ModelKernels[ConvolutionShape]):
 
 def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[ConvolutionShape, int]:
     """Return the distinct convolutions of a training step in order, and how often each occurs; {}
-    for a model that is no network description."""
+    for a model without a network description."""
     if "family" not in model_config.get("hyperparameters", {}):
         return {}
     counts: Dict[ConvolutionShape, int] = Counter()

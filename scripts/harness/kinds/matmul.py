@@ -1,8 +1,8 @@
-"""Matmuls, or batches of them, in several shapes.
+"""Matmuls, single or batched, in several shapes.
 
 Operands are random and stay the same. The kind `peak_flops` keeps the fastest of several sizes,
-which is what a device can do. This kind shows what a framework reaches for given shapes. A sample
-of each result is checked against float64. Standard library and numpy.
+which is the capability of a device. This benchmark shows the rate of a framework for given shapes.
+A sample of each result is checked against float64. Standard library and numpy.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from harness.measuring.sweep import Block, GridPoint, Sweep, bandwidth
 
 #: Arrays that each kernel of STREAM moves.
 MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
-#: Scalar with which the four kernels leave the arrays as they were. STREAM's own 3 multiplies them
-#: by 15 each time, until they overflow.
+#: Scalar with which the four kernels restore the arrays. STREAM's own 3 multiplies the arrays by 15
+#: each time, until they overflow.
 SCALAR = 2**0.5 - 1
 _ARRAYS = 3  # arrays of a device
 #: Largest relative error of the arrays: a hundred times STREAM's own bound.
@@ -121,8 +121,8 @@ class Stream:
             thread.join()
 
     def check(self, before: Any) -> None:
-        """Raise Mismatch where the arrays are not what the kernels compute. ``before``: initial
-        values of the first array."""
+        """Raise Mismatch where the arrays differ from the results of correct kernels. ``before``:
+        initial values of the first array."""
         for name, factor in {"a": 1, "b": SCALAR, "c": 1 + SCALAR}.items():
             actual, expected = getattr(self, name), factor * before
             wrong = ~(abs(actual - expected) <= ROUNDING * expected)

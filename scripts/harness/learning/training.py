@@ -108,8 +108,8 @@ def train(
     """Train a built model; return an entry for each epoch, as in :mod:`harness.learning.curve`.
 
     Entries also go to ``fields["curve"]`` as they come. The loss of each step is read, which waits
-    for it. All ranks stop together, when the first has reached the target, or one has a loss that
-    is no number. ``checkpoint``: restored first, and saved after each epoch."""
+    for it. All ranks stop together, when the first has reached the target, or a rank's loss is not
+    a number. ``checkpoint``: restored first, and saved after each epoch."""
     adapter, rank_context, clock = context.adapter, context.rank_context, time.perf_counter
     case = context.workload.case
     each = source.steps
@@ -166,7 +166,8 @@ def mean(losses: Sequence[float]) -> float:
 def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
     """Return whether a rank wants to stop after ``epoch``.
 
-    Only the first rank looks at the target, which is that of its running statistics."""
+    Only the first rank compares its score with the target, because scores depend on its running
+    statistics."""
     target, score = recipe.target, epoch["held_out"][recipe.score]
     is_reached = rank == 0 and target is not None and score >= target
     return is_reached or not math.isfinite(epoch["loss"])

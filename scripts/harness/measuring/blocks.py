@@ -26,7 +26,7 @@ MOST_IN_A_BLOCK = 1000000
 _LATE_PART = 0.5
 #: Name of the blocks in which two kinds of work run together.
 BOTH = "both"
-#: If combined work is faster by this share than one of its parts alone, it was not waited for. The
+#: Combined work that is faster by this fraction than one of its parts alone was not waited for. The
 #: seconds allow for waking an idle process in each run.
 _SHORTER, _WAKING = 0.1, 5e-5
 
@@ -121,7 +121,7 @@ def measure(
     """Time an operation and return ``{"operations": per block, "seconds": of each block}``.
 
     The workload's parameters give length and number of the blocks. ``most``: largest number of runs
-    in a block. ``goes_on``: called with the number of blocks so far, tells whether another one
+    in a block. ``goes_on``: called with the number of blocks so far, returns whether another block
     follows. All ranks of this node begin together. Raises Mismatch where work was still running at
     the end of the last block."""
     parameters, timed = context.workload.parameters, timer(context, operation)

@@ -1,5 +1,5 @@
-"""Checks that what ran is what was requested. Each raises :class:`harness.adapter.Mismatch`
-if not."""
+"""Checks that the executed work is the requested work. Each raises
+:class:`harness.adapter.Mismatch` if not."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def check_matmuls(precision: str, products: Dict[str, int]) -> Dict[str, int]:
 
 
 def compiler_evidence(adapter: Adapter) -> Dict[str, Any]:
-    """Return the adapter's evidence that its compiler did not fall back; without a compiler, of
-    what a user's model compiled itself."""
+    """Return the adapter's evidence that its compiler did not fall back; without a compiler,
+    evidence of functions that a user's model compiled itself."""
     if adapter.case.compiler == "none":
         return adapter.compiled_by_model()
     return adapter.compiled()

@@ -36,9 +36,9 @@ def load_adapter(
     """Import a framework and return its adapter of a case: the one subclass of :class:`Adapter`
     that ``folder/adapter.py`` defines.
 
-    Before that, ``prepare`` of the folder's module ``environment``, if there is one, sets what the
-    framework reads when it is imported. Raises what importing raises, and TypeError unless the
-    module defines exactly one."""
+    Before that, ``prepare`` of the folder's module ``environment``, if there is one, makes settings
+    that the framework reads when it is imported. Raises any error of the import, and TypeError
+    unless the module defines exactly one."""
     environment = load_environment(folder)
     if environment is not None:
         environment.prepare(case, rank_context)

@@ -60,7 +60,7 @@ def seed_of_batch(seed: int, rank: int) -> Dict[str, Any]:
 def build(context: Context, batch: Dict[str, Any]) -> None:
     """Build the model with ``batch``.
 
-    Raises what the adapter raises, Mismatch where size or precision differ from the request, and
+    Raises the adapter's errors, Mismatch where size or precision differ from the request, and
     Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     own = "own" in workload.model_config

@@ -63,7 +63,7 @@ def timed_steps(
     """Return the steps of the timed region, the same in all ranks that work together.
 
     ``fewest``: least number of steps; the result where ``seconds`` is None. ``warmup``: seconds of
-    the warm-up steps; the last half of them tells how long a step takes."""
+    the warm-up steps; the last half of them shows how long a step takes."""
     if seconds is None:
         return fewest
     typical = median(warmup[len(warmup) // 2 :])

@@ -96,7 +96,8 @@ def warm_up(
 def run(context: Context) -> None:
     """Run all phases of a run that times steps, in the order of the adapter's contract.
 
-    Raises what the adapter raises, and Mismatch where what ran is not what was requested."""
+    Raises what the adapter raises, and Mismatch where the executed work is not the requested
+    work."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     mode = workload.case.mode
     require(adapter, *input_pipeline.capabilities(workload.case.input))

@@ -92,8 +92,8 @@ class Report:
 
 
 def read(folder: str, rank: int) -> Tuple[Optional[str], bool, Dict[str, Any]]:
-    """Return what a rank last saved: the phase, None without a report; whether it is final; its
-    fields."""
+    """Return the content of a rank's latest report: the phase, None without a report; whether it is
+    final; its fields."""
     try:
         content = bounded.read_json(path_of(folder, rank))
     except (OSError, ValueError):

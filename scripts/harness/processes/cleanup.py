@@ -69,8 +69,8 @@ def temporary_folder() -> Iterator[str]:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
     finally:
-        # Done again, because a signal may have interrupted the lines above. No second one can:
-        # later signals are ignored.
+        # Clean up again, because a signal may have interrupted the lines above. No second signal
+        # can, because later ones are ignored.
         with suppress(OSError):  # gettempdir() raises it if no folder is usable
             for left in (f"{name}.new", name):
                 shutil.rmtree(os.path.join(tempfile.gettempdir(), left), ignore_errors=True)

@@ -98,8 +98,8 @@ def case_of(
 ) -> Case:
     """Return the requested case; ``native`` becomes the framework's own compiler if it has one.
 
-    Raises ValueError for a missing axis or one that the kind does not have, and for what the model,
-    the mode or the number of devices excludes.
+    Raises ValueError for a missing axis or one that the kind does not have, and for values that the
+    model, the mode or the number of devices excludes.
     """
     values = _values_of_axes(kind, options)
     length, lengths = values["sequence_length"], model_config.get("sequence_lengths")

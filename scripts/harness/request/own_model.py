@@ -1,6 +1,7 @@
 """A user's own model: a Python file that makes it, or a name in a model library.
 
-This module finds what is known before the framework is imported. Files are parsed, not run.
+This module finds the properties that are known before the framework is imported. Files are parsed,
+not run.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ class Images(NamedTuple):
 def scan(root: str, split: str) -> Images:
     """Return the images of a split.
 
-    Raises :class:`BadData` where the folder or images are missing, and for whatever is no image."""
+    Raises :class:`BadData` where the folder or images are missing, and for any file that is not an
+    image."""
     classes = _classes(root, TRAIN) or _classes(root, split)
     paths: List[str] = []
     labels: List[int] = []
@@ -63,7 +64,7 @@ def scan(root: str, split: str) -> Images:
 def identity(root: str) -> str:
     """Return twelve hexadecimal digits that identify a data set. Raises :class:`BadData`.
 
-    They depend on all paths in its splits, the sizes of files that are no images, the vocabulary,
+    They depend on all paths in its splits, the sizes of files other than images, the vocabulary,
     and make-data's digest."""
     digest = hashlib.sha256(_made_digest(root).encode())
 

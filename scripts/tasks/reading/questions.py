@@ -96,8 +96,9 @@ def cut(
 ) -> Tuple[Arrays, List[TokenWindow]]:
     """Cut questions and contexts to windows: ``token_ids``, ``segment_ids`` (1: the context and
     what ends it), ``attention_mask``, (windows, length), and ``spans`` (windows, 2), the first and
-    the last token of the first answer, (0, 0) where the window does not have it: int64. And what
-    the windows are of. Raises :class:`TaskError` where ``length`` has no room for a context."""
+    the last token of the first answer, (0, 0) where the window does not have it: int64. Also return
+    the windows, in the same order. Raises :class:`TaskError` where ``length`` has no room for a
+    context."""
     import numpy as np
 
     if length < QUESTION + 4:

@@ -9,10 +9,10 @@ from tasks import Arrays, Scoring
 ACCURACY, TOP_5 = "accuracy", "top_5_accuracy"
 #: With fewer classes, five guesses show little.
 FEWEST_FOR_TOP_5 = 10
-#: ``masked_accuracy``: of hidden words, how many are the likeliest by the generator;
-#: ``sampled_accuracy``: how many it samples; the others: of all tokens that are no padding, how
-#: many the discriminator tells right; of those that it calls replaced, how many are; of the
-#: replaced, how many it calls so. It calls replaced what has a logit above 0.
+#: ``masked_accuracy``: fraction of hidden words that the generator ranks first;
+#: ``sampled_accuracy``: fraction that it samples. The other scores are the discriminator's accuracy
+#: over all tokens except padding, its precision and its recall on replaced tokens. A token counts
+#: as predicted to be replaced if its logit is above 0.
 SCORES = (
     "masked_accuracy",
     "sampled_accuracy",

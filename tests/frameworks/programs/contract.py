@@ -47,7 +47,7 @@ def capabilities_of(base=Capability):
 
 
 def lacking():
-    """Tell the reason for each capability that the adapter lacks, by name, and which of them it
+    """Report the reason for each capability that the adapter lacks, by name, and which of them it
     implements nevertheless."""
     case = Case(FRAMEWORK, "", "train", 1, 1, 2, "fp32", "none", None)
     rank_context = RankContext(0, 0, ADDRESSES[:1], "cpu", 1, 7)

@@ -130,7 +130,7 @@ def take_another(model_config, compiler):
 
 
 def train_with_mistake(mistake, model_config, precision, compiler):
-    """Train with a mistake planted in PyTorch's adapter; tell the error, if any, and settings."""
+    """Train with a mistake planted in PyTorch's adapter; report the error, if any, and settings."""
     torch, settings = double.torch, {}
     adapter, devices = started(model_config, rank_context=CUDA), module_of("devices")
     take, set_precision = devices.take, devices.set_precision

@@ -120,8 +120,8 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
     first = flat(built.weights()) - flat(start)
     actual["moved"] = float(abs(flat(fed.weights()) - before).max())
 
-    # The weights and the batch are the same, and so is the gradient: a second step at another rate
-    # goes 1.9 times as far for its rate, because of the momentum.
+    # Weights and batch are the same, and so is the gradient: because of the momentum, a second step
+    # at another rate moves 1.9 times as far relative to its rate.
     built.load_weights({**start, **built.statistics()})
     built.set_learning_rate(0.003)
     built.step()

@@ -141,7 +141,7 @@ def test_no_device_shares_a_physical_core_where_there_are_enough(topology: str) 
                 assert len(set.union(*used)) == sum(map(len, used)), "two devices share a core"
 
 
-#: Logical cores of each NUMA node: numbered in turn, or one after the other; with second threads.
+#: Logical cores of each NUMA node, including second threads: numbered alternately, or node by node.
 NODES: dict[str, list[list[int]]] = {
     "two nodes of 4 in turn": [[0, 2, 4, 6], [1, 3, 5, 7]],
     "two nodes of 4": [[0, 1, 2, 3], [4, 5, 6, 7]],

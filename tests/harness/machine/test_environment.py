@@ -157,7 +157,7 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
 
 
 def copied(folder: Path) -> Path:
-    """Copy the parts of the project that tell its commit."""
+    """Copy the parts of the project from which its commit is read."""
     ours = shutil.ignore_patterns("__pycache__")
     for name in ("core", "harness"):
         shutil.copytree(ROOT / "scripts" / name, folder / "scripts" / name, ignore=ours)

@@ -43,7 +43,8 @@ class KeyContext(NamedTuple):
 class Keys(BaseModel):
     """Mapping with these keys and no others.
 
-    Types are strict: 2.0 and true are no whole numbers. Defaults are validated like written values.
+    Types are strict: 2.0 and true are not whole numbers. Defaults are validated like written
+    values.
     """
 
     model_config = ConfigDict(

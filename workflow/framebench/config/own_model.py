@@ -16,7 +16,7 @@ from pydantic import BeforeValidator
 from .catalog import Catalog
 from .validation import NotAllowed
 
-#: Scale of its verification, which compares it with its own float64 run only.
+#: Scale of a user's model's verification, which only compares with its own float64 run.
 SCALE = "own float64 run"
 
 

@@ -46,7 +46,7 @@ def explain(invalid: ValidationError, data: Any, source: str) -> str:
     """Return a line for each fault that pydantic found in ``data``, read from ``source``.
 
     Where a value fits no branch of a union, the line has the allowed values of all branches, or, if
-    some branch got deeper into the data, what is wrong there.
+    some branch got deeper into the data, the fault there.
     """
     faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
     for error in invalid.errors(include_url=False):

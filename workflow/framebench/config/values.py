@@ -23,7 +23,7 @@ MEMORY = (
 
 
 def argument(read: Callable[[str], T]) -> Callable[[str], T]:
-    """Return a reader for argparse, which shows what is allowed."""
+    """Return a type function for argparse, whose errors show the allowed values."""
 
     def parse(text: str) -> T:
         try:

@@ -149,8 +149,8 @@ class CallState:
                     break
                 asked += [run.output for run in added]
         except IncompleteCheckpointException as waiting:
-            # Known files need not wait for the checkpoint. Flagged as a checkpoint's target, a file
-            # would hide other changes from Snakemake.
+            # Request the known file itself, which need not wait for the checkpoint: flagged as a
+            # checkpoint's target, it would hide other changes from Snakemake.
             asked.append(str(waiting.targetfile))
         return self.inputs(asked)
 

@@ -1,4 +1,5 @@
-"""Jobs as the rules see them: what they wait for, their command, order, cores and resources."""
+"""Jobs as the rules see them: the files that they wait for, their command, order, cores and
+resources."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case,
 
 
 def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list[float]]:
-    """Yield the ratios of the pairs, in each metric that has any; above 1 is better."""
+    """Yield the ratios of the pairs for each metric that has pairs; above 1 is better."""
     one, other = ([run for run in side if run.status == "ok"] for side in (base, candidate))
     for metric in one[0].metrics if one else ():
         below, above = (one, other) if metric.better == "higher" else (other, one)

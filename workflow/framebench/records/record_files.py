@@ -93,7 +93,7 @@ def _latest(attempts: list[Run]) -> list[Run]:
 def read(path: Path, kind: str = "") -> dict[str, Any]:
     """Return the record at ``path``, of this ``kind`` or, without one, of any kind with a metric.
 
-    Raises OSError if the file cannot be read, ValueError if it is no such record.
+    Raises OSError if the file cannot be read, ValueError if it is not such a record.
     """
     return parse(bounded.read_bytes(path), kind)
 

@@ -75,7 +75,7 @@ class Run:
     variables : environment variables of an A/B test, and those that change arithmetic, by name.
     computation : digest of the code that computed the figure; "" if unknown.
     commit : of the user's own model, else of the code that measured; "" if unknown.
-    curve : what a training learned by epoch, also without convergence.
+    curve : learning curve of a training, also without convergence.
     started : seconds since the epoch; None if unknown.
     crowded_out : whether it ran out of memory because others held it.
     sample_work : of a user's own model; None of others.

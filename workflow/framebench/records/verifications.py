@@ -148,8 +148,8 @@ def labels_of(case: Case) -> str:
 
 
 def subject_of(case: Case, accelerator: str, labels: str) -> tuple[Any, ...]:
-    """Return what a case computes on one device in one micro-step, comparable between runs and
-    verifications."""
+    """Return the work of a case on one device in one micro-step, in a form that runs and
+    verifications share."""
     return (
         labels,
         case.framework,

@@ -54,7 +54,7 @@ class VerificationKey(NamedTuple):
     dropout: bool = False
 
     def coverage_text(self, suffix: str) -> str:
-        """Return what is covered beyond one device, one micro-step and no dropout; "" for nothing.
+        """Return the coverage beyond one device, one micro-step and no dropout; "" for nothing.
         ``suffix``: end of the text."""
         parts = [
             "with dropout" if self.dropout else "",

@@ -44,8 +44,8 @@ class JobTable:
         self._shared: dict[str, Job] = {}
         #: Marker file of built software, by the name of its job.
         self._built: dict[str, str] = {}
-        # With a time budget, one run need not wait for the environments of others, so that a first
-        # figure comes soon.
+        # With a time budget, one run does not wait for other runs' environments, so that a first
+        # figure appears soon.
         pending = plan.pending if plan.settings.budget else []
         on_gpus = plan.capacity.accelerator == "cuda"
         # On GPUs PyTorch's environment is the smallest download, and its files have hashes.

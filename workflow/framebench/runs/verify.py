@@ -110,7 +110,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         if case.mode == "train":
             if scale == own_model.SCALE:
                 add(verification)  # on several devices the optimizer step is not compared
-            if case.devices > 1:  # two, or the fewest of a combined parallelism
+            if case.devices > 1:  # two devices, or the fewest that a combined parallelism needs
                 few = smallest(case.parallelism)
                 devices = layout_of(few, 2).devices
                 compared = compared._replace(devices_per_node=devices, parallelism=few)

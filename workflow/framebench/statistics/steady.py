@@ -152,9 +152,9 @@ def stall(seconds: Sequence[float]) -> int | None:
     It took more than STALL times as long as any other, and its excess over the median is at least
     that fraction of the region. None if there is none, and for fewer than three steps.
 
-    This is no test: so long a step is reported whatever the noise. If stalls come at random, a
-    region with exactly one is reported, too. By simulation that happens in at most one of 1,000
-    regions whose step times are normal (10 %) or skewed (lognormal, 30 %). In strongly skewed
+    This is not a statistical test: so long a step is reported whatever the noise. If stalls come at
+    random, a region with exactly one is reported, too. By simulation that happens in at most one of
+    1,000 regions whose step times are normal (10 %) or skewed (lognormal, 30 %). In strongly skewed
     regions, where the longest of 20 takes three times the median (lognormal, 60 %, ten steps or
     more), it is one of 100. A step of five times the median is found in 99 of 100 regions of 16
     steps or more with 10 % of noise. Several stalls of about the same length are not reported."""

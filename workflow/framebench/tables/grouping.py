@@ -16,8 +16,9 @@ from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, steady
 from .results import CaseResult, CaseResults
 
-#: Widest interval of a median that is not noisy, end to end, as a fraction of it. Without an
-#: interval this flag is not set, because the range of two repeats is wide or narrow by chance.
+#: Largest width of a median's interval, as a fraction of the median, that is not flagged as noisy.
+#: Without an interval the flag is not set, because the range of two repeats is wide or narrow by
+#: chance.
 NOISY = 0.05
 
 # Failures, the most telling first, to choose among equally frequent ones.
@@ -38,7 +39,7 @@ def group(runs: Sequence[Run], verified: VerificationFlags | None) -> CaseResult
 def grouped(source: RecordSource) -> CaseResults:
     """Return the judged cases of a set of records.
 
-    Prints what is ignored to stderr. Raises RecordsError for a set without runs."""
+    Prints ignored records to stderr. Raises RecordsError for a set without runs."""
     record_set = record_sets.load(source.path)
     verification_results, problems = verifications.load(verifications.folder_for(source.path))
     for problem in (*record_set.problems, *problems):

@@ -105,7 +105,7 @@ class Table:
     explanation: str
     columns: tuple[Column, ...]
     #: Function that makes the data frame or rows; further columns are dropped. Tables that need
-    #: more than records have none.
+    #: more than records have no such function.
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]] = lambda inputs: ()
     group: str = ""
     heading: str = ""

@@ -35,7 +35,7 @@ def failures(failed: Sequence[str], runs: int) -> list[str]:
 
 
 def unfinished(statuses: Sequence[str], searches: int, command: str, report: str) -> list[str]:
-    """Say in three lines what was measured, what is missing and which command goes on.
+    """Return three lines: what was measured, what is missing, and the command that continues.
 
     ``statuses``: statuses of every run of the suite, "" for runs without a record; ``searches``:
     number of unfinished searches for the largest batch; ``command``: this call, quoted for a shell;

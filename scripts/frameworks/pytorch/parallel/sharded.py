@@ -1,4 +1,4 @@
-"""Sharded models, of which each rank holds a part: FSDP2 (``fully_shard``), tensor parallelism with
+"""Sharded models: each rank holds a part. FSDP2 (``fully_shard``), tensor parallelism with
 sequence parallelism (``parallelize_module``), both, and either of them with replicas.
 
 A definition that can be sharded declares its layers (``LAYER``), which of their projections

@@ -1,8 +1,8 @@
 """Parts of results that one hands on: named fields, and texts in which names are replaced.
 
-A field that is not named here stays behind, so a new one does, too. Nobody knows what stands in a
-text of a framework: paths, addresses, known hosts and users become stand-ins, long texts are cut,
-and all can be left out."""
+A field that is not named here stays behind, so a new one does, too. Texts of frameworks may contain
+anything: paths, addresses, known hosts and users become stand-ins, long texts are cut, and all can
+be left out."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ TABLE = replace(_TABLE, overview=lambda rows: (_SHOWN, [*_ranked(rows)]), lead=_
 def half_unit(printed: str) -> float | None:
     """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
 
-    None for text that is no figure, such as a dash.
+    None for text that is not a figure, such as a dash.
     """
     match = _FIGURE.fullmatch(printed)
     return float(f"5e-{len(match[1] or '') + 1}") if match else None

@@ -26,7 +26,7 @@ _MOST_NAMES = 12
 def export_cases(cases: CaseResults, name: str, target: Path | None, results: Path) -> list[str]:
     """Write cases in the format ``name`` to ``target``, by default below ``results``.
 
-    Returns lines about what was written and what was left out. Raises ConfigError for an unknown
+    Returns lines on written and omitted results. Raises ConfigError for an unknown
     format; RecordsError if nothing can be written; OSError if writing fails."""
     form = file_formats.writer(name)
     assert form.write, "one that can be written"
@@ -46,9 +46,9 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
 def import_files(name: str, path: Path, results: Path) -> list[str]:
     """Import the figures of a file or folder in the format ``name``.
 
-    Writes ``runs/runs.csv`` below ``results``. Returns lines about what was read and what was left
-    out. Raises ConfigError for an unknown format; RecordsError for unreadable files and for results
-    that hold something else."""
+    Writes ``runs/runs.csv`` below ``results``. Returns lines on imported and omitted figures.
+    Raises ConfigError for an unknown format; RecordsError for unreadable files and for results that
+    hold something else."""
     form = file_formats.reader(name)
     assert form.read, "one that can be read"
     figures: list[rows.ImportedFigure] = []

@@ -44,7 +44,7 @@ class HistoryPoint:
 
 def load(paths: Sequence[Path]) -> tuple[list[HistoryPoint], list[Problem], int]:
     """Return the points of the sets at these paths, sets and cases that are left out, and the
-    number of sets. Prints what is ignored in a set. Raises RecordsError if no set can be read."""
+    number of sets. Prints ignored parts of a set. Raises RecordsError if no set can be read."""
     found = find(paths)
     points: list[HistoryPoint] = []
     problems: list[Problem] = []

@@ -2,7 +2,7 @@
 
 All figures are positive, and more is better. A node counts as healthy if none of its figures is
 truly worse than the others' by more than the figure's margin, even if a few of the others are left
-out (step 2). Nodes of one kind always differ a little; that is no defect.
+out (step 2). Nodes of one kind always differ a little; this is not a defect.
 
 1. Each figure of a node is compared with the repeats of all other nodes together, less the margin,
    by a one-sided rank sum test (:func:`intervals.one_sided_rank_test`). It assumes nothing about

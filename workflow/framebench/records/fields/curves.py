@@ -17,7 +17,7 @@ LOSS = "loss"
 
 @dataclass(frozen=True, slots=True)
 class LearningCurve:
-    """Learning curve of a training, converged or not; None stands for values that are no numbers.
+    """Learning curve of a training, converged or not; None stands for values that are not numbers.
 
     ``score``: name of the task's principal score; ``scores``: its values by epoch; ``losses``:
     losses of training; ``seconds``: seconds of all steps including input, until the end of each

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: If others hold at least the first fraction of the memory that a run may hold, and the run itself
-#: at most the second, others caused the lack of memory.
+#: If other processes hold at least the first fraction of the memory that a run may hold, and the
+#: run at most the second fraction, the others caused the lack of memory.
 _OTHERS, _OWN = 0.25, 0.75
 
 

@@ -35,7 +35,7 @@ def has_sizes(result: CaseResult) -> bool:
 def panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | None:
     """Return the plot of one metric over sizes; None without a figure.
 
-    ``name``: what the results have in common."""
+    ``name``: text of the fields that the results share."""
     label = measured.labels(results)
     cases: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
     for result in results:
