@@ -69,7 +69,7 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
             "warmup_limit": None,
             "timed_steps": STEPS,
         }
-        record["settings"].pop("timed_seconds", None)  # of the sample's suite
+        record["settings"].pop("timed_seconds", None)  # a setting of the sample's suite
         seconds = [0.1 * noise.lognormvariate(0, 0.02) for _ in range(STEPS)]
         for rank in record["ranks"]:
             rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}

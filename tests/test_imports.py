@@ -58,7 +58,7 @@ ROOMS = {
     "tasks": {"core", "numpy"},
     "harness": {
         *("core", "networks", "tasks", "numpy"),
-        *("nvidia", "PIL", "pynvml", "scipy", "tensorflow"),  # of a framework's environment
+        *("nvidia", "PIL", "pynvml", "scipy", "tensorflow"),  # packages of frameworks' environments
     },
     "reference": {"autograd", "core", "harness", "networks", "numpy"},
 }
@@ -210,5 +210,6 @@ def test_the_environment_of_tables_has_the_drivers_packages() -> None:
     lines = (ROOT / "requirements.in").read_text().splitlines()
     direct = {re.split(r"[\[= ]", line)[0] for line in lines if line and not line.startswith("#")}
     of_snakemake = {name for name in direct if name.startswith("snakemake")}
-    needed = direct - of_snakemake - {"uv", "setuptools", "psutil"}  # of Snakemake's process
+    # except packages of Snakemake's process
+    needed = direct - of_snakemake - {"uv", "setuptools", "psutil"}
     assert needed <= set(pinned), "the driver needs more than it declares"

@@ -24,10 +24,10 @@ SCALAR = 3.0
 
 
 class Operation(NamedTuple):
-    """Operation on the device whose operands stay as they are.
+    """Operation on the device that does not change its operands.
 
-    ``run`` enqueues it once more; none starts before the one before is complete. ``result`` returns
-    the last result for numpy, of ``dtype``."""
+    ``run`` enqueues the operation once more; each run starts after the previous one is complete.
+    ``result`` returns the last result for numpy, of ``dtype``."""
 
     run: Callable[[], Any]
     result: Callable[[], Any]

@@ -28,7 +28,7 @@ REQUIRED: Mapping[str, Iterable[str]] = {
 
 
 def check(hyper: Mapping[str, Any]) -> None:
-    """Raise ValueError where hyper-parameters of the optimizer are missing or of another one."""
+    """Raise ValueError where hyper-parameters are missing, or belong to another optimizer."""
     name = hyper.get("optimizer")
     for key in REQUIRED.get(str(name), ()):
         if key not in hyper:

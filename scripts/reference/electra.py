@@ -108,8 +108,8 @@ def decided(
 ) -> dict[str, Any]:
     """Return the batch, changed so that no rounding changes a sample and a mistake does: where
     another token comes near to the sampled one, the next draw that brings none; every third masked
-    position has the sampled token, which is no replacement then; of the others, every second keeps
-    its token by the smallest draw that does."""
+    position has the sampled token, which then does not count as a replacement; of the others, every
+    second keeps its token by the smallest draw that does."""
     third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
     kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
     batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}

@@ -39,7 +39,7 @@ def test_a_good_run_leaves_a_complete_record(toy: Bench, kind: str, devices: int
     assert record["metrics"] == {
         "throughput": {
             "value": record["samples"] / record["window_seconds"],
-            "unit": "samples/s",  # the model's
+            "unit": "samples/s",  # the unit in the model config
             "better": "higher",
         }
     }

@@ -197,7 +197,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project) -> None:
     for row in table:
         assert float(row["ratio_ci_low"]) <= float(row["ratio"]) <= float(row["ratio_ci_high"]) < 1
         assert re.search(r"given.FRAMEBENCH_TOY none -> sha256:\w+", row["differences"])
-        # Two runs with a stall in between are no pair: checks follow the first of all runs.
+        # Two runs with a stall in between do not form a pair: checks follow the very first run.
         assert 6 <= int(row["pairs"]) <= 7
         assert row["order"] == "interleaved"
     unknown = framebench("compare", "--base", f"{results}@x", *sides[2:])

@@ -133,7 +133,7 @@ def probe(dtype: Any) -> Dict[str, Any]:
 
 
 def settings(device: jax.Device) -> Dict[str, Any]:
-    """Return flags and versions that act on ``device``: JSON values, as JAX reports them."""
+    """Return flags and versions that affect ``device``: JSON values, as JAX reports them."""
     settings: Dict[str, Any] = {
         "jaxlib": jax.lib.__version__,
         "optax": optax.__version__,

@@ -11,7 +11,8 @@ from absl import flags
 from harness.loader import one_by_one
 
 if not flags.FLAGS.is_parsed():
-    flags.FLAGS.mark_as_parsed()  # Grain requires parsed flags, but the command line is not Grain's
+    # Grain requires parsed flags, but this command line has none of Grain's
+    flags.FLAGS.mark_as_parsed()
 
 
 def batches(samples: Any, batch: int, workers: int, accelerator: str) -> Iterator[Sequence[Any]]:

@@ -87,7 +87,7 @@ class Primitives(Base):
 
     def in_place(self, function: Function, operands: Sequence[Any]) -> Repeated:
         made = self.repeated(function, operands)
-        if self.dtype == "float32":  # MXNet fills no arrays of halves
+        if self.dtype == "float32":  # MXNet cannot fill half-precision arrays
             made.held()[:] = math.nan  # elements that are never written stay NaN
         return made
 

@@ -145,7 +145,7 @@ class Widening(TorchDispatchMode):
 
 
 def settings(device: torch.device) -> Dict[str, Any]:
-    """Return flags and library versions that act on ``device``: JSON values, as PyTorch reports
+    """Return flags and library versions that affect ``device``: JSON values, as PyTorch reports
     them."""
     common = {
         "float32_matmul_precision": torch.get_float32_matmul_precision(),

@@ -81,8 +81,8 @@ class OwnDefinition(Definition):
         self._make, self._make_optimizer = source.make, getattr(source, "optimizer", None)
 
     def _library_model(self) -> Any:
-        """Return a library's model as an object with the function ``make``, as a user's file has
-        it."""
+        """Return a library's model as an object with a function ``make``, like that of a user's
+        file."""
         raise NotImplementedError(self._own["library"])
 
     def _first(self, inputs: Any) -> Any:

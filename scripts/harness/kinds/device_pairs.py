@@ -54,7 +54,7 @@ class DevicePairs(Sweep):
 
         case = context.workload.case
         if case.nodes > 1:
-            raise Unsupported("the two devices of a pair are of one node: say nodes: 1")
+            raise Unsupported("the two devices of a pair are on one node: set nodes: 1")
         if case.devices_per_node == 1:
             raise Unsupported("one device has no other to copy to")
         if context.rank_context.rank == 0:

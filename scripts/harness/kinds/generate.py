@@ -47,7 +47,7 @@ class Generate(Kind):
         rate = Metric("tokens/s", "higher", "sum", lambda rank: tokens / rank["window_seconds"])
         return {
             "throughput": rate,
-            # of the median request, like the time per later token
+            # median over requests, like the time per later token
             "time_to_first_token": _seconds(_first),
             "time_per_output_token": _seconds(_each),
             **{

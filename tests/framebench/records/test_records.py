@@ -349,7 +349,8 @@ def test_a_row_that_is_no_figure_is_a_problem(
 
 
 def test_a_repeat_that_stands_twice_is_refused(tmp_path: Path) -> None:
-    # DLPerf: results keyed by model alone overwrite each other; here nothing is overwritten.
+    # DLPerf keys results by model alone, so that some overwrite others; here nothing is
+    # overwritten.
     rows = [ROW, {**ROW, "throughput": "1.0"}, {**ROW, "compiler": "xla"}]
     actual = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
     assert sorted((run.case.compiler, run.throughput) for run in actual.runs) == [

@@ -154,7 +154,7 @@ def test_a_case_without_a_good_repeat_has_a_reason_and_no_number() -> None:
 
 
 def test_cases_that_differ_in_one_key_share_no_row() -> None:
-    # DLPerf: results keyed by model alone, so those with and without XLA overwrite each other.
+    # DLPerf keys results by model alone, so results with and without XLA overwrite each other.
     changes: list[dict[str, Any]] = [
         {},
         {"compiler": "xla"},

@@ -240,7 +240,7 @@ def listen():
     adapter.prepare_all_reduce(np.ones(4, np.float32)).run()
     adapter.synchronize()
     answer(listening=listening())
-    os._exit(0)  # at once: OneFlow's ranks end in an error where another has gone
+    os._exit(0)  # exit at once, because OneFlow's ranks raise an error after another rank has left
 
 
 def train_alone(compiler):

@@ -82,7 +82,7 @@ def end_early(model_config, compiler):
     read(adapter.step())
     start = time.monotonic()
     read(adapter.step())
-    # seconds of the device, much longer than the processor's
+    # seconds on the device, much longer than on the processor
     work = 0.15 + 4 * (time.monotonic() - start)
 
     def step():

@@ -23,7 +23,7 @@ def model_config_of(model: str) -> Dict[str, Any]:
 
 
 def small_bert(**changes: Any) -> Dict[str, Any]:
-    """Return a BERT of few parameters without dropout: gradients can be compared."""
+    """Return a BERT of few parameters without dropout, so that gradients can be compared."""
     model_config = model_config_of("bert_base")
     model_config["hyperparameters"].update(
         vocabulary=50, hidden=32, layers=2, heads=4, intermediate=64, dropout=0.0

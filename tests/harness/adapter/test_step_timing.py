@@ -67,7 +67,7 @@ def test_all_ranks_wait_for_as_many_steps() -> None:
     afford."""
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
-    assert step_counts.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # of 3 and 7
+    assert step_counts.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # the median of 3 and 7
 
 
 class Asynchronous(Recorder):

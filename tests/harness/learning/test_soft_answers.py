@@ -73,7 +73,7 @@ def test_the_right_class_among_five() -> None:
     logits[3, 11], logits[4] = np.nan, 1.0
     actual = score_classes([logits], {"labels": np.array([11, 7, 6, 10, 0])})
     assert actual["accuracy"].tolist() == [1, 0, 0, 0, 1]
-    # planted: NaN, and a dozen equal values, of which argmax takes the first
+    # planted mistakes: NaN, and a dozen equal values, of which argmax takes the first
     assert actual["top_5_accuracy"].tolist() == [1, 1, 0, 0, 0]
     few = score_classes([logits[:, :9]], {"labels": np.array([8, 0, 0, 0, 0])})
     assert "top_5_accuracy" not in few

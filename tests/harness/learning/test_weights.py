@@ -210,7 +210,7 @@ def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
     assert adapter.taken == first.state_file(1)
     reported = json.loads(Path(first.curve_file).read_text())
     assert reported == curve(1), "killed again before its second epoch, it would look for its state"
-    # planted: a checkpoint in which the other rank has finished both epochs
+    # planted mistake: a checkpoint in which the other rank has finished both epochs
     Path(first.curve_file).write_text(json.dumps(curve(2)))
     other: Any = Trained(others=2.0)
     assert first.load(other) == curve(2)

@@ -35,7 +35,7 @@ def test_every_source_is_read(tmp_path: Path) -> None:
 def test_a_counter_that_starts_again_goes_on(tmp_path: Path) -> None:
     sensors = Sensors([0], *machine(tmp_path))
     collected = []
-    for counted in (8_000_000, 1_000_000, 2_000_000, 500_000):  # of 9 J
+    for counted in (8_000_000, 1_000_000, 2_000_000, 500_000):  # the counter overflows at 9 J
         energy = {"sys/class/powercap/intel-rapl:0/energy_uj": f"{counted}\n"}
         write(tmp_path, energy)
         collected.append(sensors.read()["package-0_joules"])
@@ -60,7 +60,7 @@ def test_the_runs_own_time_counts_every_process_once(tmp_path: Path) -> None:
     own_time = OwnTime(10, proc)
     assert own_time.read() == {"ranks": 5, "launcher": 1}
     process(proc, 20, 10, own=2.0)
-    process(proc, 15, 20, own=3.0)  # of a lower number, which the kernel uses again
+    process(proc, 15, 20, own=3.0)  # a process whose lower id the kernel has used again
     process(proc, 22, 30, own=9.0)
     assert own_time.read()["ranks"] == 10
     assert own_time.processes == {20, 15}

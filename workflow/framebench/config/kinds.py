@@ -19,13 +19,13 @@ from .validation import NotAllowed, NotAmong, show
 
 #: Benchmark that trains on several devices without all-reduce: the control of a scaling series.
 INDEPENDENT = "independent"
-#: Benchmarks of the bandwidth of memory: of a host's, of a device's.
+#: Benchmarks of memory bandwidth: of the host, and of a device.
 BANDWIDTHS = ("memory", "elementwise")
 #: Benchmark of storage in a folder, which the configuration may name.
 STORAGE = "storage"
 #: Benchmark of convergence; some of its tasks read the configured data folder.
 CONVERGE = "converge"
-#: Benchmarks that a suite requests in another way.
+#: Benchmarks that a suite cannot request under ``measurements``.
 OTHERWISE = {*MODES, "verification", "largest_batch"}
 #: Placeholder of the results folder in a parameter.
 RESULTS = "{results}"
@@ -61,7 +61,7 @@ def measurement(
     chosen : values of axes
     usual : values of axes that are not in ``chosen``
     written : values of parameters
-    context : models, and folders that parameters take which name none
+    context : models, and default folders of parameters
 
     Raises :class:`NotAllowed` for unknown or missing axes and parameters.
     """

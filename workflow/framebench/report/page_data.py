@@ -48,7 +48,7 @@ class _Lists:
         self.written: list[Any] = []
 
     def number(self, values: Iterable[Any]) -> int:
-        """Return the number of a list of texts, numbers and None."""
+        """Return the index under which the page stores a list of texts, numbers and None."""
         key = tuple(values)
         if key not in self._numbers:
             self._numbers[key] = len(self.written)

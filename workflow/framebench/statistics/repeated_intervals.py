@@ -27,8 +27,8 @@ PAIRED_FROM = 10
 #: Repeats at the next look; each further look has half as many repeats more, and half of the
 #: remaining error rate.
 LATER_LOOK = 14
-#: Fraction behind the leader's median at which a case is no contender: with one repeat, and with
-#: more repeats, the fastest of which counts.
+#: Fraction behind the leader's median at which a case is not a contender: with one repeat, and by
+#: the fastest of several repeats.
 FAR_ONCE, FAR = 0.5, 0.12
 #: Distance behind the leader in standard deviations of the repeats, which must also be exceeded.
 FAR_DEVIATIONS = 4.0

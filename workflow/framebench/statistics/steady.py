@@ -93,7 +93,7 @@ def change(seconds: Sequence[float]) -> StepTimeChange | None:
     Also None for fewer than FEWEST_STEPS steps, and if a step time is 0.
 
     1. Step times farther than FARTHEST from their median are clipped (Huber): a stall weighs no
-       more than any slow step, and stalls all over the timed region are no change.
+       more than any slow step, and stalls all over the timed region do not count as a change.
     2. Without a change, the steps are a first-order series: neighbours are correlated, with a
        coefficient from 0 to TOGETHER.
     3. With a change, they are such a series around a step, a line, a decaying start, or a part that

@@ -150,7 +150,7 @@ def _has_baseline(precision: str) -> bool:
 
 
 def _merged(some: Sequence[Contest], last: Contest) -> Contest:
-    """Return the contest of all cases of several, with the setting of ``last``."""
+    """Merge several contests into one with all their cases, at the setting of ``last``."""
     results = [result for contest in some for result in contest.results]
     missing = sorted({name for contest in some for name in contest.missing})
     known = {*missing, *(result.case.framework for result in results)}

@@ -125,7 +125,7 @@ def _field(column: Column, rows: Sequence[Row]) -> Field:
 class Arrangement:
     """Columns of the page, from left to right, and those that unfold below a row.
 
-    ``shown``: each with whether it is an answer."""
+    ``shown``: pairs of a column and whether it is an answer."""
 
     shown: Sequence[tuple[Field, bool]]
     unfolded: Sequence[Field]

@@ -158,7 +158,7 @@ class CNN(nn.HybridBlock):
                 operations[layer.name] = widened(layer)
             if layer.name in network.outputs and layer.op == "global_average_pool":
                 operations[layer.name] = _flat(operations[layer.name])
-        if layout() == "NCHW":  # with channels last the order is already the shared layout's
+        if layout() == "NCHW":  # with channels last, the order is already that of the shared layout
             for name, shape in flattened(network).items():
                 self._children[name].flattened = shape
         self.plans = {

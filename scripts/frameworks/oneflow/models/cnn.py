@@ -113,7 +113,8 @@ class CNN(nn.Module):
             if layer.op in MODULES:
                 # set directly, because add_module refuses names with dots
                 self._modules[layer.name] = MODULES[layer.op](layer)
-        if not channels_last():  # with channels last the order is already the shared layout's
+        # with channels last, the order is already that of the shared layout
+        if not channels_last():
             for name, shape in flattened(network).items():
                 self._modules[name].flattened = shape
         self.plans = {

@@ -104,7 +104,8 @@ class CNN(nn.Layer):
             operation = operations[layer.name] = OPERATIONS[layer.op](layer)
             if isinstance(operation, nn.Layer):
                 self.add_sublayer(layer.name, operation)
-        if data_format() == "NCHW":  # with channels last the order is already the shared layout's
+        # with channels last, the order is already that of the shared layout
+        if data_format() == "NCHW":
             for name, shape in flattened(network).items():
                 self._sub_layers[name].flattened = shape
         self.plans = {

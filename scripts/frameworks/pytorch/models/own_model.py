@@ -133,8 +133,8 @@ class Definition(OwnDefinition):
         return result
 
     def state(self, model: nn.Module) -> Dict[str, Variable]:
-        """Return the state in the model's own layout, because no other framework is compared with
-        it."""
+        """Return the state in the model's own layout, because it is compared with no other
+        framework."""
         named = (*model.named_parameters(), *model.named_buffers())
         return {
             name: Variable(devices.real(tensor), trainable=tensor.requires_grad)

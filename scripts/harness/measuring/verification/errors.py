@@ -32,7 +32,8 @@ def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, A
     mean = max(float(np.sqrt((norms**2).mean())), 1e-300)
     off = np.linalg.norm(np.asarray(actual, np.float64) - exact, axis=2)
     errors = np.where(compared, off / np.maximum(norms, mean), 0.0)
-    row, number = np.unravel_index(np.argmax(errors), errors.shape)  # of a NaN, if any
+    # the index of a NaN, if there is one
+    row, number = np.unravel_index(np.argmax(errors), errors.shape)
     return measured(OF_TOKEN, float(errors[row, number]), f"token {number} of sequence {row}")
 
 
