@@ -91,7 +91,7 @@ def test_two_at_once_then_nothing_then_after_a_move(project: Path) -> None:
     assert finish(start(project)) == (0, "")
     assert len(calls(project)) == 1, "what is done was done again"
 
-    # A site's modules in the environment are not for our Python.
+    # A site's modules on PYTHONPATH are not for our Python.
     (packages,) = (project / ".venv").glob("lib/python3*/site-packages")
     (packages / "snakemake").mkdir()
     shutil.copy(PROGRAMS / "snakemake_cli.py", packages / "snakemake" / "cli.py")

@@ -31,8 +31,8 @@ from reference.weights import Drawn, drawn
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter, and how its value for the comparison is drawn."""
     hyper = model_config["hyperparameters"]
-    # sharp attention that adds little; a head of classes is small: the gradient of a single
-    # position is large
+    # sharp attention that adds little, and a small classification head, because the gradient of a
+    # single position is large
     factors = {"query_key_value": 1.5, "attention.output": 0.4, "head": 0.2}
     return drawn(
         transformers.decoder(hyper), factors if "classes" in hyper else {**factors, "head": 1.0}

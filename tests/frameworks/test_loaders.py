@@ -22,7 +22,7 @@ run = served(
     imports=(),
 )
 ODD = {"grey": (64, 48, "L"), "cmyk": (64, 48, "CMYK"), "dot": (1, 1, "RGB")}
-#: Contents by names that a file system accepts.
+#: File contents by unusual file names that a file system accepts.
 STRANGE = {
     **{os.fsencode(name): content for name, content in made.STRANGE.items()},
     b"o\xff d\n": made.jpeg(14, 64, 48),

@@ -46,7 +46,7 @@ def test_a_table_is_never_one_of_fewer_runs(measured: Project) -> None:
     measured.write_suite({**SUITE, "repeats": 1})
     tomorrow = time.time() + 24 * 3600
     for path in (results / "tables").iterdir():
-        os.utime(path, (tomorrow, tomorrow))  # as by a machine whose clock is ahead
+        os.utime(path, (tomorrow, tomorrow))  # as if written by a machine whose clock is ahead
     assert measured.medians().returncode == 0
     assert sorted(row["repeats"] for row in read_rows(summary)) == ["1", "2"], "a removed record"
     assert "Nothing to be done" in measured.medians().stdout

@@ -150,7 +150,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return loss[:1]
 
     def differentiate(self) -> Sequence[Any]:
-        """Leave the sums of gradients over all ranks; :meth:`loss_scale` is their factor."""
+        """Compute gradients that are summed over all ranks and scaled by :meth:`loss_scale`."""
         handle = super().differentiate()
         if self._group:
             self._group.sum_gradients(self._gradients)

@@ -23,7 +23,8 @@ TRIALS: Dict[str, Tuple[Tuple[int, ...], Dict[str, Any]]] = {
 }
 LEAVE_SECONDS = 5.0  # seconds until processes that do not end by themselves are killed
 
-# It begins with a check, because the parent may have died before the kernel was asked for a signal.
+# Program of a child process. It first checks its parent, which may have died before the kernel was
+# asked for a signal.
 CHILD = """
 import os, signal, sys
 sys.path[0] = sys.argv[1]

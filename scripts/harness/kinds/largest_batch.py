@@ -56,8 +56,8 @@ def largest_possible(multiple_of: int, at_most: int) -> int:
 
 
 def next_batch(tried: Sequence[Tuple[int, str]], multiple_of: int, at_most: int) -> Optional[int]:
-    """Return the batch to try after these batches with their statuses; None where the search is
-    over."""
+    """Return the next batch to try, given the tried batches and their statuses; None where the
+    search is over."""
     if not tried:
         return multiple_of
     if tried[-1][1] not in ("ok", "oom"):

@@ -25,7 +25,7 @@ MOVED = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
 #: Scalar with which the four kernels restore the arrays. STREAM's own 3 multiplies the arrays by 15
 #: each time, until they overflow.
 SCALAR = 2**0.5 - 1
-_ARRAYS = 3  # arrays of a device
+_ARRAYS = 3  # number of arrays on each device
 #: Largest relative error of the arrays: a hundred times STREAM's own bound.
 ROUNDING = 1e-11
 

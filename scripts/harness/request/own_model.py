@@ -32,7 +32,8 @@ _FRAMEWORKS = os.path.join(
 
 
 class NotAModel(ValueError):
-    """Text that names no user's model; ``found`` and ``allowed`` are for the message."""
+    """Raised for a text that does not name a user's model; ``found`` and ``allowed`` form the
+    message."""
 
     def __init__(self, found: str, allowed: str = ALLOWED) -> None:
         super().__init__(f"found {found}; allowed: {allowed}")

@@ -22,7 +22,7 @@ from . import hashes, uv
 from .soundness import bare
 from .venvs import EnvironmentFile, read_environment_file
 
-#: Only wheels, of which an index must have those for Linux on x86-64, with the newest glibc that uv
+#: Install wheels only. An index must have wheels for Linux on x86-64 with the newest glibc that uv
 #: knows; whether a machine supports a wheel shows at installation. The hashes are of the files for
 #: all platforms. The options in the file also apply at installation.
 _LOCK = (

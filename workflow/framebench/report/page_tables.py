@@ -85,7 +85,7 @@ def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[Plot]]) -
 
 
 def _name(table: Table, tables: Sequence[PageTable]) -> str:
-    """Return the heading of a part with its content."""
+    """Return the heading of a part, which states its content."""
     rows = [row for page_table in tables for row in page_table.view.rows]
     heading = table.heading or table.title
     say = _CONTENTS.get(table.name)

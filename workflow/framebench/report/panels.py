@@ -120,7 +120,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
             title=name,
             svg=plots.strips(drawn, look, "speed-up (1 = no gain)", reference=1.0),
             description=f"{name}: {shown} ratios against the line at 1. The numbers "
-            "stand in the table below.",
+            "are in the table below.",
             caption="Ratio of medians of the same devices and batch; right of the line is faster. "
             "A bar is the 95 % interval; without one there are too few repeats. "
             + left_out(shown, len(with_ratio), "ratios")

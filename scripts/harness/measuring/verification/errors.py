@@ -78,7 +78,7 @@ def compare_arrays(
         differing = sorted(set(actual) ^ set(expected))
         raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
     norms, sizes = {}, {}
-    squares: Dict[str, float] = {}  # by layer, and of all layers as ""
+    squares: Dict[str, float] = {}  # by layer; "" stands for all layers
     elements: Dict[str, int] = {}
     for name, array in expected.items():
         exact = np.asarray(array, np.float64)

@@ -28,7 +28,8 @@ _NUMBERS = {
 _TEXTS = ("schedule", "learning_rate", "weight_decay", "momentum")
 #: Metrics of which the median over successful repeats counts.
 _METRICS = ("time_to_target", "samples_to_target", "time_to_train")
-#: Value of ``start`` for randomly initialised weights, and of file and folder parameters for none.
+#: Value of ``start`` for randomly initialised weights; value of file and folder parameters that are
+#: not set.
 SCRATCH, NO_FILE = "scratch", "none"
 
 
