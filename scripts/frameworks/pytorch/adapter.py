@@ -330,6 +330,9 @@ class PyTorchAdapter(
     def compiled(self) -> Dict[str, Any]:
         return compiler.proof(self.case.compiler, self._whole_graph, self.step)
 
+    def compiled_by_model(self) -> Dict[str, Any]:
+        return compiler.compiled_by_model()
+
     def recompilations(self) -> List[str]:
         return compiler.recompilations()
 

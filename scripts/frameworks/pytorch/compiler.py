@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import sys
 from typing import Any, Callable, Dict, List, Optional
 
 import torch
@@ -22,6 +23,14 @@ ZENTORCH = "zentorch"
 _KEPT = 10_000
 #: Largest number of distinct graph breaks that are named, and of characters of each.
 _NAMED, _LONGEST = 20, 300
+
+
+def compiled_by_model() -> Dict[str, int]:
+    """Return the number of graphs that were compiled since the process started; {} for none. Does
+    not import TorchDynamo, which takes seconds."""
+    dynamo = sys.modules.get("torch._dynamo.utils")
+    graphs = dynamo.counters["stats"]["unique_graphs"] if dynamo else 0
+    return {"unique_graphs": graphs} if graphs else {}
 
 
 def _mode(name: str) -> Optional[str]:
