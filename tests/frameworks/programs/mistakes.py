@@ -80,14 +80,14 @@ def lose_momentum(adapter):
 
 
 def spoil_third_sample(adapter):
-    put = adapter.put
+    feed = adapter.feed
 
     def spoiled(batch):
         images = batch["images"].copy()
         images[2:] *= 0.9
-        put({**batch, "images": images})
+        feed({**batch, "images": images})
 
-    adapter.put = spoiled
+    adapter.feed = spoiled
 
 
 def ignore_second_rate(adapter):
