@@ -54,6 +54,7 @@ def test_a_broken_driver_asks_for_the_cpu(
 LIBRARY = """
 int cuInit(unsigned flags) {{ return {status}; }}
 int cuGetErrorString(int status, const char **text) {{ *text = "{words}"; return 0; }}
+int cuDriverGetVersion(int *version) {{ *version = 13000; return 0; }}
 """
 
 
