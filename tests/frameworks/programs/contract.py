@@ -85,7 +85,7 @@ def run_out_of_memory(compiler):
 
 
 def single_operations(adapter):
-    """Tell whether operations and collectives of tiny arrays, run twice, are those of numpy.
+    """Report whether operations and collectives of tiny arrays, run twice, are those of numpy.
     Those that the framework does not have get its reason."""
     random, operations = np.random.RandomState(5), {}
     first, second = (random.standard_normal((2, 8, 8)).astype(np.float32) for _ in range(2))
@@ -233,7 +233,7 @@ def train_together(compiler, steps):
 
 
 def listen():
-    """Tell where a rank listens that has communicated, as one of several nodes."""
+    """Report where a rank listens that has communicated, as one of several nodes."""
     adapter = started(small_bert(layers=0))
     # OneFlow sometimes fails where two of its nodes are the same machine
     answer(listening=listening())
@@ -244,7 +244,7 @@ def listen():
 
 
 def train_alone(compiler):
-    """Train in one rank: calls in the timed region of the throughput, and in that of synchronous
+    """Train in one rank; report the calls in the timed regions of throughput and of synchronous
     steps."""
     model_config = small_bert(layers=0, dropout=0.1)
     try:
@@ -297,7 +297,7 @@ def diverge(compiler):
 
 
 def train(model_config, precision, compiler, steps):
-    """Tell of a training in the notation of a record."""
+    """Report of a training in the notation of a record."""
     try:
         adapter = built(model_config, precision=precision, compiler=compiler)
         products = adapter.matmul_dtypes()

@@ -89,7 +89,7 @@ def check_compiled_raises_where_xla_compiled_nothing():
 
 
 def average():
-    """Tell a rank's batch statistics, averaged gradients, and how far a clipped step goes."""
+    """Report a rank's batch statistics, averaged gradients, and how far a clipped step goes."""
     adapter = started(small_images(blocks=1), compiler="jit")
     adapter.model_config["hyperparameters"].update(
         clip_global_norm=0.01, learning_rate=1.0, momentum=0.0, weight_decay=0.0

@@ -39,7 +39,7 @@ def built(name, **options):
 
 
 def train(path, steps, compiler="none", library=None):
-    """Tell losses, of which dropout draws other masks, and the mean of each running mean."""
+    """Report losses, of which dropout draws other masks, and the mean of each running mean."""
     sys.path += [library] if library else []
     adapter = built(path, compiler=compiler, batch=8 if library else 2)
     losses = [adapter.read(adapter.step()) for _ in range(steps)]

@@ -107,7 +107,7 @@ def observe(cases):
 
 
 def drop_elements(model_config):
-    """Tell which elements ranks of a tensor group drop in two steps."""
+    """Report which elements ranks of a tensor group drop in two steps."""
     import torch
 
     adapter = on_all(model_config, "tensor")

@@ -95,7 +95,7 @@ class Configuration(KeysFromTexts):
                 allowed = f"nothing for suite {name}; it needs {example}"
                 raise NotAllowed(allowed, show(getattr(self, key)), key)
         if self.side_by_side and self.cluster:
-            allowed = "false, because the scheduler shares devices out"
+            allowed = "false, because the scheduler assigns devices"
             raise NotAllowed(allowed, "True beside cluster", "side_by_side")
         return self
 

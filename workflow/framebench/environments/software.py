@@ -115,7 +115,7 @@ def choose(
 def _software(
     name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
 ) -> Software:
-    """Return the software of a name."""
+    """Return the software that a name stands for."""
     framework, _, variant = name.partition("@")
     if not framework:  # the driver's own Python, for benchmarks without a framework
         return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")

@@ -18,8 +18,8 @@ from jax import Array
 from .. import optimizers
 from .layers import Arrays, Key
 
-#: Parameters, running statistics, and a function of them, inputs and a key, which is None in
-#: inference. It returns outputs and the next statistics.
+#: Parameters, running statistics, and a function of both, inputs and a key (None in inference). It
+#: returns outputs and the next statistics.
 Parts = Tuple[Any, Any, Callable[..., Tuple[Any, Any]]]
 #: Arguments by which a Linen module is switched to training, with their values in training.
 _MODES = {"train": True, "training": True, "is_training": True, "deterministic": False}

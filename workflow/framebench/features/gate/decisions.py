@@ -145,7 +145,7 @@ def _decision(
     if bounds.is_within(margin):
         return Decision(matched, bounds, WITHIN)
     repeats = min(len(below.values), len(above.values))
-    reason = f"{repeats} repeats of both sides do not tell"
+    reason = f"{repeats} repeats of both sides do not decide"
     return Decision(matched, bounds, CANNOT_TELL, reason, sequential.next_look(repeats))
 
 
