@@ -49,8 +49,8 @@ class Gpu(NamedTuple):
     ``name``: name of an instance with its profile. ``memory_bytes``: None if unknown, the nominal
     size of an instance. ``capability``: compute capability, such as ``9.0``; "" if unknown.
     ``instances``: instances of a GPU that MIG divides, None without MIG. ``is_instance``: whether
-    it is an instance of MIG. ``state``: name and value of limits and modes, as ``nvidia-smi`` tells
-    them."""
+    it is an instance of MIG. ``state``: name and value of limits and modes, as ``nvidia-smi``
+    reports them."""
 
     name: str
     memory_bytes: Optional[int]

@@ -53,7 +53,7 @@ def variable_of(
     kernels: Axes = CONVOLUTION_OIHW,
 ) -> Variable:
     """Return an array of a framework whose dense and recurrent layers are (out, in), which
-    ``is_matrix`` tells. ``kernels``: axes of its convolutions. A dense ``layer`` after flattened
+    ``is_matrix`` states. ``kernels``: axes of its convolutions. A dense ``layer`` after flattened
     images has the attribute ``flattened``: (channels, height, width)."""
     flattened = getattr(layer, "flattened", ())
     if is_matrix and flattened:

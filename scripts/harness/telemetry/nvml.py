@@ -85,7 +85,7 @@ class Gpus:
 
     def _ecc(self, handle: Any) -> Optional[bool]:
         """Return whether the memory corrects errors; None where the device cannot or does not
-        tell."""
+        report it."""
         try:
             return bool(self.library.nvmlDeviceGetEccMode(handle)[0])
         except self.library.NVMLError:
