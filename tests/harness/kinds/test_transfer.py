@@ -208,7 +208,7 @@ def test_what_did_not_arrive_at_another_device_is_found(
 
 @pytest.mark.parametrize(
     ("devices", "nodes", "reason"),
-    [(1, 1, "one device has no other to copy to"), (2, 2, "of a pair are of one node")],
+    [(1, 1, "one device has no other to copy to"), (2, 2, "of a pair are on one node")],
 )
 def test_where_there_is_no_pair(tmp_path: Path, devices: int, nodes: int, reason: str) -> None:
     with pytest.raises(Unsupported, match=reason):

@@ -56,9 +56,9 @@ def _narrow(arguments: Iterator[Batch]) -> Iterator[Batch]:
 @pytest.mark.parametrize(
     ("mistake", "expected"),
     [
-        (_other, "gave other tokens after 0 sequences"),
+        (_other, "returned other tokens after 0 sequences"),
         (_ends_early, "returned 4 sequences of 31"),
-        (_swapped, "gave other tokens after 0 sequences"),
+        (_swapped, "returned other tokens after 0 sequences"),
         (_narrow, "gave int32"),
     ],
 )
