@@ -211,7 +211,7 @@ def _bytes(arguments: Iterator[Batch]) -> Iterator[Batch]:
         (_dropped, "returned other labels than those of 0 to 2|returned 4 images of 6"),
         (_twice, "returned other labels than those of 2 to 4|returned 4 images of 6"),
         (_other_labels, "other labels than those of 0 to 2"),
-        (_bytes, "gave uint8"),
+        (_bytes, "returned uint8"),
     ],
 )
 def test_a_mistake_of_a_loader_is_found(

@@ -59,7 +59,7 @@ def _narrow(arguments: Iterator[Batch]) -> Iterator[Batch]:
         (_other, "returned other tokens after 0 sequences"),
         (_ends_early, "returned 4 sequences of 31"),
         (_swapped, "returned other tokens after 0 sequences"),
-        (_narrow, "gave int32"),
+        (_narrow, "returned int32"),
     ],
 )
 def test_a_mistake_of_a_loader_is_found(
