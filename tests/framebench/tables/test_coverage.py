@@ -77,7 +77,7 @@ def test_a_suite_without_one_framework_has_no_winner(
 ) -> None:
     results = without(whole, tmp_path / "results", "tensorflow")
     lines, page = report(results, capsys)
-    covered = "8 of 16 cases of suite small measured; not yet: tensorflow"
+    covered = "8 of 16 cases of suite small measured; not yet: tensorflow (8 of 8)"
     assert any("not measured yet: TensorFlow" in line for line in lines)
     assert not any("ahead of" in line or "fastest" in line for line in lines), "a winner"
     assert f"{covered.replace('tensorflow', 'TensorFlow 2')}." in page
@@ -123,7 +123,7 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
     ]
     inputs = Inputs(group(runs, None), expected=cases)
     (covered,) = coverage(inputs)
-    assert covered == "15 of 16 cases of suite small measured; not yet: tensorflow"
+    assert covered == "15 of 16 cases of suite small measured; not yet: tensorflow (1 of 8)"
     open_, *others = sorted(
         view.records(inputs.frame_of(FASTEST)), key=lambda row: not row["missing"]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -78,7 +79,9 @@ def coverage(inputs: Inputs) -> list[str]:
         cases = [case for case in inputs.expected if case.suite == suite]
         missing = [case.case for case in cases if case.folder not in measured]
         if missing:
-            names = ", ".join(sorted({*map(runs_in, missing)}))
+            every = Counter(runs_in(case.case) for case in cases)
+            lacking = Counter(map(runs_in, missing))
+            names = (f"{name} ({lacking[name]} of {every[name]})" for name in sorted(lacking))
             found = f"{len(cases) - len(missing)} of {len(cases)} cases of suite {suite} measured"
-            lines.append(f"{found}; not yet: {names}")
+            lines.append(f"{found}; not yet: {', '.join(names)}")
     return lines
