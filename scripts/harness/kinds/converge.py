@@ -86,8 +86,7 @@ class Converge(Kind):
         ),
         Parameter(
             "mixup", _ALPHA, "",
-                "parameter of Beta(mixup, mixup), by which images are mixed; 0: none",
-                0.0
+            "parameter of Beta(mixup, mixup), by which images are mixed; 0: none", 0.0
         ),
         Parameter(
             "checkpoints", _FOLDER, "",
