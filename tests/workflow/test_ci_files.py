@@ -80,11 +80,6 @@ def run_step(command: str, folder: Path, variables: Mapping[str, str]) -> tuple[
     return ended.returncode, ended.stdout
 
 
-def left_behind(folder: Path) -> set[str]:
-    """Return the files that git neither holds nor ignores, folders as one."""
-    return {*git(folder, "status", "--porcelain").splitlines()}
-
-
 def read(name: str) -> Any:
     return yaml.load((ROOT / "docs" / "ci" / name).read_text(), Loader=yaml.BaseLoader)
 
@@ -112,7 +107,7 @@ def test_the_workflow_of_github_runs_as_it_stands(
             assert step["uses"].startswith("actions/upload-artifact@")
             assert (work / step["with"]["path"] / "gate.xml").is_file()
     assert "cannot tell yet" in summary.read_text(), failed
-    assert left_behind(work) <= {"?? .snakemake/"}
+    assert not git(work, "status", "--porcelain", "--untracked-files=all"), "left behind"
 
 
 def test_the_job_of_gitlab_runs_as_it_stands(origin: Path, work: Path, pytorch_python: str) -> None:
@@ -124,7 +119,7 @@ def test_the_job_of_gitlab_runs_as_it_stands(origin: Path, work: Path, pytorch_p
         status, said = run_step(step, work, variables)
         assert status in ((0, 3) if " gate " in step else (0,)), said
     assert (work / job["artifacts"]["reports"]["junit"]).is_file()
-    assert left_behind(work) <= {"?? .snakemake/"}
+    assert not git(work, "status", "--porcelain", "--untracked-files=all"), "left behind"
 
 
 def test_actions_are_pinned_and_leave_no_credentials() -> None:

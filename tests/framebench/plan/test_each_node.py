@@ -42,7 +42,9 @@ def test_every_case_is_run_on_every_node_and_one_out_of_service_is_left_out(tmp_
 
 def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
     assert {case.node for case in plan(tmp_path, nodes_named="n2").folders} == {"n2"}
-    with pytest.raises(ConfigError, match=r"nodes_named: found 'n3'; allowed: .*\(n1, n2, n10\)"):
+    with pytest.raises(
+        ConfigError, match=r"nodes_named: found 'n3'; allowed: all, or nodes of .* \(n1, n2, n10\)"
+    ):
         plan(tmp_path, nodes_named="n2,n3")
 
 

@@ -61,7 +61,8 @@ class Measuring:
         }
         suite = {**_without_budget(self.suite), **changes}
         write_whole(folder / "suite.yaml", yaml.safe_dump(suite, sort_keys=False))
-        write_whole(self.folder / ".gitignore", "*\n")
+        for kept in (self.folder, Path(".snakemake")):  # in the caller's repository
+            write_whole(kept / ".gitignore", "*\n")
         snakemake_calls.measure(folder / "suite.yaml", folder, self.config, self.words)
         if not (folder / "runs").is_dir():
             raise RecordsError(f"{folder}: holds no record of a run")
