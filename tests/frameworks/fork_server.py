@@ -22,6 +22,7 @@ SECONDS = 600  # time limit of a program
 #: Modules that a framework's server imports before it forks. OneFlow joins the ranks when imported.
 IMPORTS = {
     "jax": ("numpy", "jax", "optax"),
+    "megengine": (),  # it starts threads, which no fork keeps
     "mindspore": ("mindspore",),
     "mxnet": ("mxnet",),
     "oneflow": ("numpy", "google.protobuf"),

@@ -74,6 +74,15 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         self._model.load_state_dict(state["model"])
         self._optimizer.load_state_dict(state["optimizer"])
 
+    def out_of_memory(self, error: BaseException) -> bool:
+        # An operation that fails behind Python ends the next one on its result in an assertion.
+        # Waiting raises the failure itself.
+        try:
+            megengine._full_sync()
+        except RuntimeError as failure:
+            return super().out_of_memory(error) or super().out_of_memory(failure)
+        return super().out_of_memory(error)
+
     def _forward(self) -> Tuple[Any, ...]:
         outputs: Tuple[Any, ...] = self._model(*self._definition.inputs(self._batch))
         return outputs
