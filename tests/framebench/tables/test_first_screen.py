@@ -58,6 +58,17 @@ def test_different_leaders_are_told_apart_by_what_differs() -> None:
     assert "PyTorch is fastest in inference, 3 times the next" in of_mode.sentence
 
 
+def test_words_claim_no_lead_at_a_setting_that_is_open() -> None:
+    open_setting = by("pytorch", model="bert_base")
+    screen = screen_of(
+        by("jax", 1.2), by("pytorch"), by("pytorch", 3, mode="inference"),
+        by("jax", mode="inference"), open_setting,
+        expected=[expected(open_setting[0], framework="jax")],
+    )  # fmt: skip
+    assert "JAX is fastest in training, 20 % ahead" not in screen.sentence
+    assert "JAX is fastest in ResNet-50 v1.5 training, 20 % ahead" in screen.sentence
+
+
 def test_leaders_that_share_every_feature_are_counted() -> None:
     sides = [
         by(name, factor, mode=mode, batch_per_device=batch)
