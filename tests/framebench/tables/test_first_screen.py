@@ -69,6 +69,14 @@ def test_words_claim_no_lead_at_a_setting_that_is_open() -> None:
     assert "JAX is fastest in ResNet-50 v1.5 training, 20 % ahead" in screen.sentence
 
 
+def test_the_setting_of_a_micro_benchmark_is_named_in_words() -> None:
+    sides = [by(name, mode="memory_latency", model="", devices_per_node=2)
+             for name in ("jax", "pytorch")]  # fmt: skip
+    (setting,) = screen_of(*sides).settings
+    assert setting.name.startswith("Memory latency, fp32, 2 devices")
+    assert "2g" not in setting.name
+
+
 def test_leaders_that_share_every_feature_are_counted() -> None:
     sides = [
         by(name, factor, mode=mode, batch_per_device=batch)
