@@ -17,7 +17,7 @@ from snakemake.io import local as with_no_prefix
 
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..files import locks
+from ..files import whole_files
 from ..machine import local
 from ..machine.local import Machine
 from ..plan import planning, targets
@@ -219,11 +219,11 @@ def _locked(settings: Settings) -> TextIO:
     another = "give another folder: --config results=DIR"
     measuring = "another Framebench is measuring into this folder"
     try:
-        held = locks.take(settings.results / ".lock", another, measuring)
+        held = whole_files.lock(settings.results / ".lock", another, measuring)
         # Jobs of a killed call in SLURM's queue end before the plan is made: their records
         # count, and nothing runs twice at a time.
         slurm.settle(settings.results, warn)
-    except locks.LockError as error:
+    except whole_files.LockError as error:
         refuse(error)
     except slurm.SlurmError as error:
         refuse(

@@ -10,7 +10,7 @@ from core import bounded
 from core.case import MAX, Case
 
 from ..config.suite import BatchBounds
-from ..files.attempt_names import newest_attempt
+from ..files.json_files import newest_attempt
 from ..records.searches import Result, parse
 
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.

@@ -19,7 +19,7 @@ from ..config import values
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
 from ..environments.software import choose, misfit
-from ..files.attempt_names import newest_attempt
+from ..files.json_files import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
 from ..records import verifications

@@ -21,7 +21,7 @@ from core.text import shorten
 from ..cases.conditions import MODES, THROUGHPUT, case_and_conditions
 from ..config.validation import show
 from ..files import json_files
-from ..files.attempt_names import repeat_and_attempt
+from ..files.json_files import repeat_and_attempt
 from ..machine.identities import identity, same
 from .fields import flags, nodes
 from .fields.curves import curve_of

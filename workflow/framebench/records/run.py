@@ -10,8 +10,8 @@ from core.case import Case
 
 from ..cases.conditions import THROUGHPUT, Conditions, Key, Parameters
 from ..config.statuses import STATUSES as STATUSES
-from ..files.problem import Problem as Problem
-from ..files.problem import cause as cause
+from ..files.json_files import Problem as Problem
+from ..files.json_files import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .fields.curves import LearningCurve
 from .fields.steps import GradientAllReduce, InputPipeline, SampleWork

@@ -13,7 +13,7 @@ from core.case import Case
 from ..cases import conditions
 from ..cases.conditions import Conditions
 from ..files import json_files
-from ..files.attempt_names import split_attempt
+from ..files.json_files import split_attempt
 from . import record_files
 from .run import Problem, cause
 

@@ -13,7 +13,7 @@ from core.text import clock, printable
 from ..cases import names
 from ..cases.conditions import THROUGHPUT
 from ..files import json_files
-from ..files.attempt_names import repeat_and_attempt
+from ..files.json_files import repeat_and_attempt
 from ..records import verifications
 from ..statistics.descriptive import median
 from ..tables.formatting import rounded

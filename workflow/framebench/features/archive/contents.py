@@ -18,7 +18,7 @@ from core import bounded
 from ...commands.reporting import make_report
 from ...config.validation import ConfigError
 from ...files import json_files
-from ...files.problem import cause
+from ...files.json_files import cause
 from ...files.whole_files import write_whole, write_whole_bytes
 from ...records import expected, searches, sidecars
 from ...records.read_files import READ, RUNS

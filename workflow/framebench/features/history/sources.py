@@ -12,7 +12,7 @@ from typing import Any
 from ...cases.conditions import Key
 from ...comparison import compare
 from ...config.values import RecordSource
-from ...files.problem import Problem
+from ...files.json_files import Problem
 from ...records import record_sets
 from ...records.run import RecordsError
 from ...tables import grouping

@@ -15,7 +15,7 @@ import pandas as pd
 from ...cases.conditions import Key
 from ...cases.names import batch_of
 from ...comparison import compare
-from ...files.problem import Problem
+from ...files.json_files import Problem
 from ...statistics import change_points, descriptive, intervals
 from ...statistics.change_points import ChangePoint
 from ...tables import measured
