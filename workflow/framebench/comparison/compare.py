@@ -3,8 +3,8 @@
 1. Cases with the same keys are matched; the versions of the framework and of a user's own model
    may differ if each side has one.
 2. If enough repeats were measured in pairs (:mod:`pairs`), the ratios of the pairs
-   are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
-   can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
+   are tested (:mod:`intervals`), which are free of the machine's drift. Enough means that they
+   can show a single difference among all these cases (:func:`intervals.pairs_needed`).
 3. Else each side is a set of repeats: the candidate's median over the base's, with an interval
    (:func:`intervals.ratio_interval`), and a rank sum test. Where less is better, it is the base's
    median over the candidate's, so that above 1 is better in every row. 4. p-values are adjusted for

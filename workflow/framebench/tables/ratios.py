@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..records import pairs
-from ..statistics import descriptive, intervals, signed_rank, verdicts
+from ..statistics import descriptive, intervals, verdicts
 from ..statistics.intervals import Interval
 from ..statistics.verdicts import CANNOT_TELL, SLOWER
 from .results import CaseResult
@@ -153,12 +153,12 @@ def _estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
     order = pairs.order(base.ok, candidate.ok)
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
     ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
-    if len(ratios) < signed_rank.pairs_needed(cases):
+    if len(ratios) < intervals.pairs_needed(cases):
         return set_estimate(Sides(below.values, above.values), order)
     return Estimate(
-        signed_rank.estimate(ratios),
-        signed_rank.interval(ratios),
-        signed_rank.p_value(ratios),
+        intervals.signed_rank_estimate(ratios),
+        intervals.signed_rank_interval(ratios),
+        intervals.signed_rank_test(ratios),
         len(ratios),
         order,
     )

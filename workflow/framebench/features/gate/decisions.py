@@ -30,7 +30,7 @@ import pandas as pd
 
 from ...comparison import compare
 from ...records import pairs
-from ...statistics import sequential, signed_rank
+from ...statistics import intervals, sequential
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import measured
@@ -136,7 +136,7 @@ def _decision(
     ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
     if ratios and at_looks:
         bounds = sequential.bounds(ratios, margin, cases)
-    elif len(ratios) >= signed_rank.pairs_needed(cases):
+    elif len(ratios) >= intervals.pairs_needed(cases):
         bounds = sequential.fixed_bounds(ratios, cases)
     else:
         bounds = sequential.bounds_of_sets(below.values, above.values, cases)
