@@ -13,7 +13,7 @@ from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.records import record_files, record_sets, tidy_csv
-from framebench.records.fields.steps import GradientAllReduce
+from framebench.records.fields import GradientAllReduce
 from framebench.records.record_sets import RecordsError, RecordSet
 from framebench.records.run import Run
 

@@ -13,8 +13,7 @@ from ..config.statuses import STATUSES as STATUSES
 from ..files.json_files import Problem as Problem
 from ..files.json_files import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .fields.curves import LearningCurve
-from .fields.steps import GradientAllReduce, InputPipeline, SampleWork
+from .fields import GradientAllReduce, InputPipeline, LearningCurve, SampleWork
 
 NO_REASON = "no reason given"
 

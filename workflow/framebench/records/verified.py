@@ -19,7 +19,7 @@ from ..cases.conditions import OURS
 from ..config.kinds import CONVERGE
 from ..config.statuses import OK
 from ..machine.identities import same
-from .fields.flags import OWN
+from .flags import OWN
 from .run import Flag, Run
 from .verifications import (
     DIFFERS,

@@ -20,7 +20,7 @@ from ..config import statuses
 from ..config.catalog import model_title
 from ..records import verified
 from ..records.expected import TOO_SLOW
-from ..records.fields.flags import DISTURBED
+from ..records.flags import DISTURBED
 from ..records.run import Run
 from ..statistics.verdicts import NO_DIFFERENCE
 from . import contests, formatting, view

@@ -16,7 +16,7 @@ from ..cases.conditions import KEYS
 from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.expected import ExpectedCase
-from ..records.fields.flags import OWN
+from ..records.flags import OWN
 from ..records.run import Run
 from ..records.searches import Result
 from ..records.verifications import VerificationResult

@@ -7,8 +7,8 @@ from typing import Any
 
 from core.case import NONE
 
-from ..run import Flag
-from . import nodes
+from . import fields
+from .run import Flag
 
 #: Flag of a figure of a user's own model.
 OWN = "own"
@@ -132,7 +132,7 @@ def disturbed(record: Mapping[str, Any]) -> str:
     if settings.get("side_by_side"):
         quiet = ["foreign_load"] if settings["cores_per_device"] else []
     reasons = []
-    for node, watch in nodes.parts(record, "watch"):
+    for node, watch in fields.parts(record, "watch"):
         why = "; ".join((*_load(watch, quiet), *_host(watch), *_gpus(watch)))
         if why:
             reasons.append(f"node {node}: {why}" if node else why)
