@@ -29,7 +29,7 @@ from pathlib import Path
 import pandas as pd
 
 from ...comparison import compare
-from ...records import pairs
+from ...records.run import measuring_order, paired_ratios
 from ...statistics import intervals, sequential
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
@@ -64,7 +64,7 @@ class Decision:
         """Estimate of the ratio, as in a comparison; None if nothing is compared."""
         if self.bounds is None or self.matched.comparable_sides is None:
             return None
-        order = pairs.order(*(side.ok for side in self.matched.comparable_sides))
+        order = measuring_order(*(side.ok for side in self.matched.comparable_sides))
         return Estimate(self.bounds.ratio, self.bounds.interval, None, self.bounds.pairs, order)
 
 
@@ -133,7 +133,7 @@ def _decision(
     at_looks: bool,
 ) -> Decision:
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
-    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
+    ratios = paired_ratios(below.ok, above.ok, base.key.metric, base.key.point)
     if ratios and at_looks:
         bounds = sequential.bounds(ratios, margin, cases)
     elif len(ratios) >= intervals.pairs_needed(cases):
