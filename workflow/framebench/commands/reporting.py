@@ -15,7 +15,9 @@ from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
-from ..records import expected, read_files, record_sets, sidecars, verifications
+from ..records import expected, record_sets, sidecars, verifications
+from ..records.record_sets import texts_of_runs
+from ..records.run import Problem, RecordsError
 from ..records.sidecars import CallEntry, Interruption
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class Disagreement(Exception):
 
 def write_runs(source: Path, results: Path) -> None:
     """Write ``runs.csv``, a row per run, of all records at ``source``."""
-    write_together(read_files.texts(record_sets.load(source), source, results))
+    write_together(texts_of_runs(record_sets.load(source), source, results))
 
 
 def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
@@ -80,7 +82,7 @@ def make_report(
         record_set.root / name for feature in features.known() for name in feature.record_files
     ]
     if not record_set.runs and not any(map(Path.is_file, references)):
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+        raise RecordsError(f"{source}: holds no record of a run")
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for part in features.modules("report_part"):
@@ -101,7 +103,7 @@ def make_report(
     files[folder / ARCHIVED] = record_links.named(files[page])
     if not leave and not is_before_round:
         # runs.csv comes first, because Snakemake remakes tables that are older.
-        files = {**read_files.texts(record_set, source, results), **files}
+        files = {**texts_of_runs(record_set, source, results), **files}
     write_together(files)
     for line in answer.lines(answered):
         print(line)
@@ -123,12 +125,10 @@ def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) 
         print(compare.agreement_text(first, second))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}")
     if frame["reason"].isin(compare.ALONE).all():
-        raise record_sets.RecordsError(f"compare: none of {len(frame)} cases is on both sides")
+        raise RecordsError(f"compare: none of {len(frame)} cases is on both sides")
 
 
-def inputs_of(
-    record_set: record_sets.RecordSet, source: Path
-) -> tuple[Inputs, Sequence[record_sets.Problem]]:
+def inputs_of(record_set: record_sets.RecordSet, source: Path) -> tuple[Inputs, Sequence[Problem]]:
     """Group and judge the records of ``source`` for tables.
 
     Returns them with the files beside the records, and problems with these files."""

@@ -17,7 +17,8 @@ from ..config.validation import ConfigError, NotAllowed
 from ..plan import plan_text, targets
 from ..plan.job import OUTCOME
 from ..plan.plan import note_expected
-from ..records import read_files, sidecars
+from ..records import sidecars
+from ..records.record_sets import write_list_of_files
 from ..terminal import closing
 from . import call
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -99,7 +100,7 @@ class Driver:
         if self.call.is_cluster_job:
             return []
         try:
-            path = read_files.write_list(Path(self.results))
+            path = write_list_of_files(Path(self.results))
         except OSError as error:
             if not self.call.measures:  # for example --summary of another user's results
                 return []

@@ -24,7 +24,7 @@ from ..plan import planning, targets
 from ..plan.job import MARKERS, Job, files_of, name_of
 from ..plan.plan import note_expected
 from ..records import record_sets
-from ..records.record_sets import RecordsError
+from ..records.run import RecordsError
 from ..runs import slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn

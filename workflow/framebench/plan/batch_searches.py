@@ -11,7 +11,7 @@ from core.case import MAX, Case
 
 from ..config.suite import BatchBounds
 from ..files.json_files import newest_attempt
-from ..records.searches import Result, parse
+from ..records.record_sets import SearchResult, parse_search
 
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
@@ -25,7 +25,7 @@ class BatchSearch(NamedTuple):
 
     case: Case
     name: str
-    result: Result | None
+    result: SearchResult | None
 
     @property
     def largest(self) -> Case | None:
@@ -56,9 +56,9 @@ def needed(
     retry : statuses; a result with one of them, or an invalid one, is searched again
     """
 
-    def read(path: Path) -> Result | None:
+    def read(path: Path) -> SearchResult | None:
         try:
-            result = parse(bounded.read_bytes(path))
+            result = parse_search(bounded.read_bytes(path))
         except (OSError, ValueError):
             return None
         return None if result.status in retry else result

@@ -23,9 +23,8 @@ from ..files.json_files import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
 from ..records import verifications
-from ..records.record_sets import RecordSet
+from ..records.record_sets import SEARCHES, RecordSet
 from ..records.run import Run
-from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
 from . import batch_searches, budget, case_settings, costs, estimates, repeats
 from .case_settings import software

@@ -11,7 +11,7 @@ from ..config import catalog
 from ..config.statuses import FAILURES
 from ..config.values import RecordSource
 from ..records import record_sets, verifications
-from ..records.run import Flag, Run, order
+from ..records.run import Flag, RecordsError, Run, order
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, steady
 from .results import CaseResult, CaseResults
@@ -45,7 +45,7 @@ def grouped(source: RecordSource) -> CaseResults:
     for problem in (*record_set.problems, *problems):
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+        raise RecordsError(f"{source}: holds no record of a run")
     runs = (
         record_sets.runs_of_variant(record_set, source.variant)
         if source.variant

@@ -11,7 +11,7 @@ from core import bounded
 
 from ...files.whole_files import write_together, write_whole
 from ...records import record_sets, tidy_csv
-from ...records.record_sets import RecordsError
+from ...records.run import RecordsError
 from ...tables import formatting
 from ...tables.results import CaseResults
 from . import file_formats, rows
