@@ -15,10 +15,10 @@ from ..config import catalog
 from ..config.validation import ConfigError, did_you_mean
 from ..config.values import RecordSource
 from ..files.whole_files import write_together
-from ..records import expected, record_sets, sidecars, verifications
+from ..records import record_sets, sidecars, verifications
 from ..records.record_sets import texts_of_runs
 from ..records.run import Problem, RecordsError
-from ..records.sidecars import CallEntry, Interruption
+from ..records.sidecars import CallEntry, Interruption, load_expected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,7 +139,7 @@ def inputs_of(record_set: record_sets.RecordSet, source: Path) -> tuple[Inputs, 
     folder = source.parent
     verification_results, of_verifications = verifications.load(verifications.folder_for(source))
     reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
-    asked, of_asked = expected.load(folder)
+    asked, of_asked = load_expected(folder)
     models = catalog.project_catalog().models
     cases = grouping.group(
         record_set.runs, verified.VerificationFlags(verification_results, models)

@@ -28,8 +28,9 @@ from ..files import json_files
 from ..files.json_files import split_attempt
 from ..files.whole_files import write_whole
 from ..machine.identities import Identity
-from . import device_peaks, expected, record_files, sidecars, tidy_csv, verifications
+from . import device_peaks, record_files, sidecars, tidy_csv, verifications
 from .run import Problem, RecordsError, Run, cause, order
+from .sidecars import EXPECTED
 
 #: Folder and benchmark of searches for the largest batch.
 SEARCHES = "largest_batch"
@@ -283,7 +284,7 @@ def _files(source: Path) -> Iterator[Path]:
         yield source
     for below in (source, verifications.folder_for(source), folder / device_peaks.KIND):
         yield from filter(os.path.isfile, json_files.below(below)[0])
-    noted = [folder / name for name in (*sidecars.FILES.values(), expected.FILE)]
+    noted = [folder / name for name in (*sidecars.FILES.values(), EXPECTED)]
     own = [source / name for feature in features.known() for name in feature.record_files]
     others = [*search_files(folder / SEARCHES), source / RUNS, *noted, *own]
     yield from filter(Path.is_file, others)

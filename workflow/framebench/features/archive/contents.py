@@ -20,14 +20,14 @@ from ...config.validation import ConfigError
 from ...files import json_files
 from ...files.json_files import cause
 from ...files.whole_files import write_whole, write_whole_bytes
-from ...records import expected, sidecars
+from ...records import sidecars
 from ...records.record_sets import READ, RUNS, SEARCHES
-from ...records.sidecars import CallEntry, Interruption
+from ...records.sidecars import EXPECTED, CallEntry, Interruption
 from .handed_on import HandedOn, names_in
 
 #: Folders of records, and sidecar files that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", SEARCHES)
-NOTES = (expected.FILE, sidecars.FILES[Interruption])
+NOTES = (EXPECTED, sidecars.FILES[Interruption])
 #: Files that ``gpu-check`` writes: output of commands, and its table.
 GPU_REPORTS = {
     "nvidia-smi.txt": (

@@ -77,7 +77,7 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     text = tidy_csv.text_of(
         row for run in runs for row in tidy_csv.rows_of(run, [flag.name for flag in run.flags])
     )
-    target = results / "runs" / record_sets.CSV_NAME
+    target = results / "runs" / record_sets.RUNS
     _check_results(results, target, text)
     write_whole(target, text)
     counts = [(len(runs), "figure"), (len(paths) - len(refused), "file")]

@@ -83,7 +83,7 @@ def is_set(path: Path) -> bool:
     """Return whether a path is itself a result set: a CSV, results, or a folder of records."""
     if not path.is_dir():
         return path.suffix == ".csv" and path.is_file()
-    if (path / "runs").is_dir() or (path / record_sets.CSV_NAME).is_file():
+    if (path / "runs").is_dir() or (path / record_sets.RUNS).is_file():
         return True
     nested = any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
     return nested or any(path.glob("*.json"))
