@@ -1,9 +1,11 @@
-"""Handlers that Snakemake calls before the first job and after the last."""
+"""Handlers that Snakemake calls before the first job and after the last, and signals that end the
+call: its runs end too, and existing results are reported."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -11,9 +13,11 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
-from core import bounded
+import psutil
+from core import bounded, signals
 from core.text import printable
 
 from ..plan import plan_text, targets
@@ -24,7 +28,6 @@ from ..terminal import closing
 from ..terminal.status_lines import outcome_of
 from ..terminal.view import ProgressView
 from .call import checked, refuse, warn
-from .signals import StopSignals, end_descendants
 
 if TYPE_CHECKING:
     from . import Driver
@@ -41,7 +44,10 @@ class Handlers:
     def __init__(self, driver: Driver) -> None:
         self._driver, self._call = driver, driver.call
         self._started = time.time()
-        self._signals = StopSignals()
+        #: First signal that stops the call; later ones do nothing.
+        self._signal: signal.Signals | None = None
+        #: Snakemake's own signal handler, after which it starts no further job.
+        self._stop_starting: object = None
         self._view: ProgressView | None = None
         #: True while the call measures and its closing lines are still to be printed.
         self._measures = False
@@ -54,8 +60,7 @@ class Handlers:
         """Prepare the call for measuring, if it measures."""
         if not self._driver.has_begun:
             return
-        stop_starting = signal.getsignal(signal.SIGTERM)
-        self._signals.watch(lambda: self._stop(stop_starting))
+        self._watch_signals()
         waiting = self._call.jobs_to_run()
         self._judges = any(rule == _OUTCOME for rule, _ in waiting)
         state, plan = self._driver.state, self._driver.state.plan
@@ -105,8 +110,11 @@ class Handlers:
     def error(self) -> None:
         """End the call with the status of its signal."""
         self._is_over.set()
-        self._signals.ignore()
-        raise SystemExit(self._signals.status or 1)
+        if not self._signal:
+            raise SystemExit(1)
+        # Further signals would kill this process once Python has dropped its handlers.
+        signals.ignore(signals.ENDING)
+        raise SystemExit(128 + self._signal)  # as in shells
 
     def _statuses(self) -> list[str]:
         """Return the status of each run of the plan by its record; "" without one."""
@@ -115,25 +123,35 @@ class Handlers:
             for run in self._driver.state.plan.runs
         ]
 
-    def _stop(self, stop_starting: object) -> None:
-        """Stop running jobs after a signal; Snakemake then calls the handler of errors.
+    def _watch_signals(self) -> None:
+        """Handle signals that stop the call. Those that are ignored at the start (``nohup``) stay
+        ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._stop_starting = signal.getsignal(signal.SIGTERM)
+        for number in signals.ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
 
-        ``stop_starting``: Snakemake's own signal handler, after which it starts no further job.
-        """
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Stop running jobs after a signal; Snakemake then calls the handler of errors."""
+        if self._signal:
+            return
+        self._signal = signal.Signals(number)
         if self._view:
             self._view.stop()
         if not self._call.runs_here:
             raise KeyboardInterrupt  # the executor cancels its jobs
-        if callable(stop_starting):
-            stop_starting(signal.SIGTERM, None)
+        if callable(self._stop_starting):
+            self._stop_starting(signal.SIGTERM, None)
         # Done outside the signal handler, which may have interrupted the holder of a lock.
-        threading.Thread(target=end_descendants, args=(self._is_over,), daemon=True).start()
+        threading.Thread(target=_end_descendants, args=(self._is_over,), daemon=True).start()
 
     def _note_interruptions(self, logged: str) -> None:
         """Note the runs that ended without a record."""
         settings = self._driver.settings
         try:
-            if settings.cluster and self._signals.received:
+            if settings.cluster and self._signal:
                 slurm.cancel(settings.results)
         except slurm.SlurmError as error:
             warn(str(error))
@@ -146,7 +164,7 @@ class Handlers:
         """Make tables and report of the existing records, if the call was to make them; return
         whether that succeeded."""
         asked = _REPORTING & {rule for rule, _ in self._call.jobs_to_run()}
-        if not self._signals.received:
+        if not self._signal:
             asked = {rule for rule in asked if f"Error in rule {rule}:" not in logged}
         results = self._driver.settings.results
         if not asked or not any((results / "runs").rglob("*.json")):
@@ -201,3 +219,14 @@ def _say(lines: Iterable[str]) -> None:
         for line in lines:
             print(printable(line), file=sys.stderr)
         sys.stderr.flush()
+
+
+def _end_descendants(is_over: threading.Event) -> None:
+    """Ask all descendants in this process's group to end, each once, until ``is_over``."""
+    asked = set[int]()
+    while not is_over.wait(0.05):
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(OSError):  # the process may have ended
+                if process.pid not in asked and os.getpgid(process.pid) == os.getpgrp():
+                    asked.add(process.pid)
+                    os.kill(process.pid, signal.SIGTERM)
