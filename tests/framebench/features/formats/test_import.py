@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.commands.reporting import make_report
+from framebench.cli import make_report
 from framebench.records.run import RecordsError, Run
 
 from . import samples

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from core import bounded
 
-from ...commands.reporting import make_report
+from ...cli import make_report
 from ...config.validation import ConfigError
 from ...files import json_files
 from ...files.json_files import cause

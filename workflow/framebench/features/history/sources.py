@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ... import comparison
 from ...cases.conditions import Key
-from ...comparison import compare
 from ...config.values import RecordSource
 from ...files.json_files import Problem
 from ...records import record_sets
@@ -105,7 +105,7 @@ def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
             why = f"{1 + len(others)} versions, machines or environments in one set: left out"
             left_out.append(Problem(f"{name}: {case}", why))
             continue
-        facts = compare.environment_of(result.ok or result.runs)
+        facts = comparison.environment_of(result.ok or result.runs)
         runs = tuple(replace(run, step_seconds=(), waited_apart=()) for run in result.runs)
         points.append(HistoryPoint(name, key.without_versions, replace(result, runs=runs), facts))
     return points, left_out

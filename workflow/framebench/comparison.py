@@ -23,21 +23,21 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import MODES, Key, series_of_model
-from ..cases.names import batch_of, topology_of
-from ..records import record_files
-from ..records.run import ONE_AFTER_THE_OTHER, Run
-from ..statistics import descriptive
-from ..tables import contests, formatting, measured, view
-from ..tables.columns import Row, interval_cells
-from ..tables.declared import fastest
-from ..tables.ratios import Estimate, Judged, Matched, judge
-from ..tables.results import CaseResults, flags_of
-from ..tables.table import Inputs, tables_in
+from .cases.conditions import MODES, Key, series_of_model
+from .cases.names import batch_of, topology_of
+from .records import record_files
+from .records.run import ONE_AFTER_THE_OTHER, Run
+from .statistics import descriptive
+from .tables import contests, formatting, measured, view
+from .tables.columns import Row, interval_cells
+from .tables.declared import fastest
+from .tables.ratios import Estimate, Judged, Matched, judge
+from .tables.results import CaseResults, flags_of
+from .tables.table import Inputs, tables_in
 
 #: Reasons for cases that only one side has.
 ALONE = ("not in base", "not in candidate")
-TABLE = tables_in(Path(__file__).with_name("tables.yaml"))["compare"]
+TABLE = tables_in(Path(__file__).with_suffix(".yaml"))["compare"]
 
 
 def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:
