@@ -151,7 +151,7 @@ def make_report(
     # pandas and Matplotlib are slow to import; other commands need neither.
     from .report import html_report, record_links
     from .tables import first_screen, frames, grouping, origin
-    from .terminal import closing
+    from .terminal import call_text
 
     record_set = record_sets.load(source)
     gc.freeze()  # the runs live to the end, so the collector need not examine them again
@@ -182,13 +182,13 @@ def make_report(
         further, interrupted, provenance, answered,
     )  # fmt: skip
     beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
-    files[results / closing.ANSWER] = "\n".join([*closing.answer_lines(beside, None), ""])
+    files[results / call_text.ANSWER] = "\n".join([*call_text.answer_lines(beside, None), ""])
     files[folder / ARCHIVED] = record_links.named(files[page])
     if not leave and not is_before_round:
         # runs.csv comes first, because Snakemake remakes tables that are older.
         files = {**record_sets.texts_of_runs(record_set, source, results), **files}
     write_together(files)
-    for line in closing.answer_lines(answered):
+    for line in call_text.answer_lines(answered):
         print(line)
 
 

@@ -29,7 +29,7 @@ from ..plan.plan import note_expected
 from ..records import sidecars
 from ..records.record_sets import write_list_of_files
 from ..runs import commands
-from ..terminal import closing
+from ..terminal import call_text
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
 from .call_state import CallState
 from .handlers import Handlers
@@ -142,7 +142,7 @@ class Driver:
         runs decide its exit status, even if all have a record."""
         plan, results = self.state.plan, self.settings.results
         try:
-            if closing.failed([run.status for run in plan.runs]):
+            if call_text.failed([run.status for run in plan.runs]):
                 Path(self._outcome).unlink(missing_ok=True)
             if plan.pending or plan.unsearched:
                 sidecars.note_call(results, self.settings.suite.name, self.call.command)

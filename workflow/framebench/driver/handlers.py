@@ -24,8 +24,8 @@ from ..plan import plan_text, targets
 from ..plan.job import Job, name_of
 from ..records import sidecars
 from ..runs import slurm
-from ..terminal import closing
-from ..terminal.status_lines import outcome_of
+from ..terminal import call_text
+from ..terminal.call_text import outcome_of
 from ..terminal.view import ProgressView
 from .call import checked, refuse, warn
 
@@ -98,8 +98,8 @@ class Handlers:
         self._measures = False
         statuses = self._statuses() if self._judges else []
         # Exit functions run in reverse order, after Snakemake's last output.
-        if failed := closing.failed(statuses):
-            atexit.register(_say, closing.failures(failed, len(statuses)))
+        if failed := call_text.failed(statuses):
+            atexit.register(_say, call_text.failures(failed, len(statuses)))
         logs = self._driver.settings.results / "logs"
         for summary in (logs / "tables.log", logs / "report.log"):
             if summary.exists() and summary.stat().st_mtime >= self._started:
@@ -186,7 +186,7 @@ class Handlers:
         report = f"{self._driver.results}/report.html" if self._report(logged) else ""
         searches = self._driver.state.table.jobs_of_kind("search")
         missing = sum(not Path(job.output).exists() for job in searches)
-        _say(closing.unfinished(self._statuses(), missing, self._call.command, report))
+        _say(call_text.unfinished(self._statuses(), missing, self._call.command, report))
 
     def _prepare_cluster(self, submitted: Sequence[Job], log: Sequence[str]) -> None:
         results, plan = self._driver.settings.results, self._driver.state.plan

@@ -93,8 +93,6 @@ def _decode_slowly(content: bytes) -> Any:
         raise ValueError(
             f"is not complete JSON (line {error.lineno}, column {error.colno}: {error.msg})"
         ) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"is not UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
 

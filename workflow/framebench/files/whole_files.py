@@ -14,14 +14,9 @@ from pathlib import Path
 from typing import TextIO
 
 
-def write_whole(target: Path, text: str) -> None:
-    """Write ``text`` to ``target``, whole or not at all, with its line ends.
+def write_whole(target: Path, content: str | bytes) -> None:
+    """Write ``content`` to ``target``, whole or not at all, with its line ends.
     Missing folders are created. Raises OSError."""
-    write_whole_bytes(target, text.encode("utf-8", "backslashreplace"))
-
-
-def write_whole_bytes(target: Path, content: bytes) -> None:
-    """Write ``content`` to ``target``, whole or not at all. Raises OSError."""
     write_together({target: content})
 
 
@@ -40,7 +35,16 @@ def write_together(files: Mapping[Path, str | bytes]) -> None:
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
             target.parent.mkdir(parents=True, exist_ok=True)
             name = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}")
-            _write_new(name, content, written, target)
+            # Other users' access follows the umask, unlike with tempfile.
+            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            written[target] = name
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError as error:  # the error of an open file lacks the file's name
+                raise OSError(error.errno, error.strerror, str(target)) from error
         for target, name in list(written.items()):
             os.replace(name, target)
             del written[target]
@@ -48,19 +52,6 @@ def write_together(files: Mapping[Path, str | bytes]) -> None:
         for name in written.values():
             with contextlib.suppress(OSError):
                 os.unlink(name)
-
-
-def _write_new(name: Path, content: bytes, written: dict[Path, Path], target: Path) -> None:
-    # Other users' access follows the umask, unlike with tempfile.
-    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    written[target] = name
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:  # the error of an open file lacks the file's name
-        raise OSError(error.errno, error.strerror, str(target)) from error
 
 
 class LockError(Exception):

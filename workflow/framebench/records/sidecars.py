@@ -69,16 +69,15 @@ def note_call(results: Path, suite: str, command: str) -> None:
     append(results, [CallEntry(_now(), suite, command)])
 
 
-def note_interruptions(log: str, results: Path) -> list[Interruption]:
-    """Append the interrupted runs in the text of Snakemake's log, and return them. Raises OSError.
+def note_interruptions(log: str, results: Path) -> None:
+    """Append the interrupted runs in the text of Snakemake's log. Raises OSError.
 
     The file may name a run twice.
     """
     # Some jobs of a failed group may have finished.
     begun = dict.fromkeys(_interrupted_runs(log, results))
-    new = [entry for entry in begun if not (results / "runs" / f"{entry.run}.json").exists()]
-    append(results, new)
-    return new
+    runs = results / "runs"
+    append(results, [entry for entry in begun if not (runs / f"{entry.run}.json").exists()])
 
 
 def append(results: Path, entries: Sequence[Entry]) -> None:

@@ -21,8 +21,8 @@ from typing import Any, TextIO
 from core.text import clock, duration
 
 from ..plan.job import NOUNS, Job, count_of, name_of
-from . import status_lines
-from .status_lines import RunOutcome, end_of_log, figures_in, outcome_of
+from . import call_text
+from .call_text import RunOutcome, end_of_log, figures_in, outcome_of
 
 #: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
@@ -165,7 +165,7 @@ class ProgressView:
     def _begins(self, said: dict[str, Any], now: float) -> bool:
         job = self._jobs.get(name_of(said.get("wildcards") or {}))
         if job is None:
-            self.say(status_lines.verified(self._verified))
+            self.say(call_text.verified(self._verified))
             self._verified = []
             made = map(str, said.get("output") or ())
             return any(path.startswith(f"{self._results}/") for path in made)
@@ -231,7 +231,7 @@ class ProgressView:
         if outcome.status == "unsupported":
             self._lacking.add(framework)
         repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
-        lines = [status_lines.result(self.clock(), job.label, outcome, repeats)]
+        lines = [call_text.result(self.clock(), job.label, outcome, repeats)]
         lines += end_of_log(Path(job.log)) if is_bad and job.log else []
         self._screen.say("\n".join(lines))
 

@@ -19,7 +19,7 @@ from ...cli import make_report
 from ...config.validation import ConfigError
 from ...files import json_files
 from ...files.json_files import cause
-from ...files.whole_files import write_whole, write_whole_bytes
+from ...files.whole_files import write_whole
 from ...records import sidecars
 from ...records.record_sets import READ, RUNS, SEARCHES
 from ...records.sidecars import EXPECTED, CallEntry, Interruption
@@ -81,7 +81,7 @@ def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
                 goes = handed_on.record(json_files.decode(content))
                 content = f"{json.dumps(goes, indent=1)}\n".encode()
                 place = Path(*map(handed_on.text, place.parts))
-            write_whole_bytes(folder / place, content)
+            write_whole(folder / place, content)
         except ValueError as error:
             print(f"left out: {place}: {cause(error)}", file=sys.stderr)
     if called := sidecars.load(results, CallEntry):
@@ -116,4 +116,4 @@ def _pack(folder: Path, target: Path) -> None:
             name = path.relative_to(folder).as_posix()
             if path.is_file() and not name.startswith((".", RUNS, str(READ))):
                 archive.write(path, name)
-    write_whole_bytes(target, packed.getvalue())
+    write_whole(target, packed.getvalue())
