@@ -116,12 +116,10 @@ class Driver:
     def plan_text(self, wildcards: Wildcards) -> str:
         """Return the text of the plan."""
         state = self._state or self._begin(measures=False)
-        plan, table = state.plan, state.table
+        plan = state.plan
         state.check()
-        # Jobs that a time budget adds are counted as a whole.
-        reserve = () if plan.settings.budget else plan.reserve
-        further = table.rows(reserve) if plan.settings.cluster else []
-        total = plan_text.total_lines(plan, table.to_do, further)
+        further = state.further if plan.settings.cluster else []
+        total = plan_text.total_lines(plan, state.table.to_do, further)
         return "\n".join([plan_text.describe(plan), *total])
 
     def _begin(self, measures: bool = True) -> CallState:

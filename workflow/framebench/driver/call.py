@@ -29,8 +29,6 @@ class Wildcards(Protocol):
 
     def items(self) -> Iterable[tuple[str, str]]: ...
 
-    def __getattr__(self, name: str) -> str: ...
-
 
 class SnakemakeCall:
     """One call of Snakemake. ``module``: name of the module that the rules are of another workflow,

@@ -81,6 +81,11 @@ class CallState:
         """Return whether this call holds the lock of the results."""
         return self._lock is not None
 
+    @property
+    def further(self) -> list[Job]:
+        """Jobs that later rounds may add. Those of a time budget are counted as a whole."""
+        return self.table.rows(() if self.plan.settings.budget else self.plan.reserve)
+
     def check(self) -> None:
         """End the call if it cannot measure as requested."""
         plan = self.plan

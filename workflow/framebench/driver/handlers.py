@@ -60,6 +60,7 @@ class Handlers:
         """Prepare the call for measuring, if it measures."""
         if not self._driver.has_begun:
             return
+        self._log = log
         self._watch_signals()
         waiting = self._call.jobs_to_run()
         self._judges = any(rule == _OUTCOME for rule, _ in waiting)
@@ -70,14 +71,14 @@ class Handlers:
         if not submitted:
             return
         if plan.settings.cluster:
-            self._prepare_cluster(submitted, log)
+            self._prepare_cluster(submitted)
         elif not self._call.runs_here:
             refuse(
                 "config: cluster: found nothing, but jobs would not run on this machine; allowed "
                 "with such an executor: a description of the cluster, as in --workflow-profile "
                 "profiles/slurm. docs/cluster.md says which executors run what"
             )
-        self._measures, self._log = True, log
+        self._measures = True
         # Close after Snakemake's last output; after an error of its own, Snakemake calls no
         # handler.
         atexit.register(self._close)
@@ -181,15 +182,19 @@ class Handlers:
         the records, and say what is missing and how to continue."""
         if not self._measures:
             return
-        logged = "".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in self._log)
+        logged = self._logged
         self._note_interruptions(logged)
         report = f"{self._driver.results}/report.html" if self._report(logged) else ""
         searches = self._driver.state.table.jobs_of_kind("search")
         missing = sum(not Path(job.output).exists() for job in searches)
         _say(call_text.unfinished(self._statuses(), missing, self._call.command, report))
 
-    def _prepare_cluster(self, submitted: Sequence[Job], log: Sequence[str]) -> None:
-        results, plan = self._driver.settings.results, self._driver.state.plan
+    @property
+    def _logged(self) -> str:
+        """Text of Snakemake's log so far."""
+        return "".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in self._log)
+
+    def _prepare_cluster(self, submitted: Sequence[Job]) -> None:
         if self._call.runs_here:
             refuse(
                 "config: cluster: found, but jobs would run on this machine; allowed with "
@@ -201,11 +206,9 @@ class Handlers:
                 "array would measure the same run. For short runs: groups in "
                 "profiles/slurm/config.yaml"
             )
-        # Jobs that a time budget adds are counted as a whole.
-        reserve = () if plan.settings.budget else plan.reserve
-        further = self._driver.state.table.rows(reserve)
-        checked(targets.check_node_hours, plan, [*submitted, *further])
-        slurm.note("".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in log), results)
+        state = self._driver.state
+        checked(targets.check_node_hours, state.plan, [*submitted, *state.further])
+        slurm.note(self._logged, self._driver.settings.results)
 
     def _show_round(self, runs: Sequence[Job], jobs: Iterable[Job]) -> None:
         """Show the jobs of a round."""

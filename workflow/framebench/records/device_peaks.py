@@ -19,9 +19,10 @@ from typing import Any
 from core import bounded
 
 from ..cases.conditions import OURS, conditions_from_settings
+from ..files.json_files import Problem
 from ..machine.identities import UNKNOWN, Identity, identity, same
 from .record_files import read_below
-from .run import Problem, Run
+from .run import Run
 
 KIND = "peak_flops"
 _DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"

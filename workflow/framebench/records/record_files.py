@@ -21,7 +21,7 @@ from core.text import shorten
 from ..cases.conditions import MODES, THROUGHPUT, case_and_conditions
 from ..config.validation import show
 from ..files import json_files
-from ..files.json_files import repeat_and_attempt
+from ..files.json_files import Problem, cause, repeat_and_attempt
 from ..machine.identities import identity, same
 from . import fields, flags
 from .fields import curve_of, gradient_all_reduce_of, input_pipeline_of, sample_work_of
@@ -31,9 +31,7 @@ from .run import (
     WAITED_IN_WINDOW,
     WAITED_NOWHERE,
     MetricValue,
-    Problem,
     Run,
-    cause,
 )
 
 T = TypeVar("T")

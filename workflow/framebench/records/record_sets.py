@@ -25,11 +25,11 @@ from .. import feature_registry as features
 from ..cases import conditions
 from ..cases.conditions import Conditions
 from ..files import json_files
-from ..files.json_files import split_attempt
+from ..files.json_files import Problem, cause, split_attempt
 from ..files.whole_files import write_whole
 from ..machine.identities import Identity
 from . import device_peaks, record_files, sidecars, tidy_csv, verifications
-from .run import Problem, RecordsError, Run, cause, order
+from .run import RecordsError, Run, order
 from .sidecars import EXPECTED
 
 #: Folder and benchmark of searches for the largest batch.

@@ -11,9 +11,6 @@ from typing import Any, NamedTuple
 from core.case import Case
 
 from ..cases.conditions import THROUGHPUT, Conditions, Key, Parameters
-from ..config.statuses import STATUSES as STATUSES
-from ..files.json_files import Problem as Problem
-from ..files.json_files import cause as cause
 from ..machine.identities import UNKNOWN, Identity
 from .fields import GradientAllReduce, InputPipeline, LearningCurve, SampleWork
 

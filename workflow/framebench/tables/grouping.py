@@ -11,9 +11,10 @@ from ..cases.conditions import Key
 from ..config import catalog
 from ..config.statuses import FAILURES
 from ..config.values import RecordSource
+from ..files.json_files import Problem
 from ..records import device_peaks, record_sets, verifications
 from ..records.record_sets import RecordSet
-from ..records.run import Flag, Problem, RecordsError, Run, order
+from ..records.run import Flag, RecordsError, Run, order
 from ..records.sidecars import load_expected
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, steady
