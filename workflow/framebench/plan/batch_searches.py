@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import bounded
 from core.case import MAX, Case
 
 from ..config.suite import BatchBounds
 from ..files.json_files import newest_attempt
-from ..records.record_sets import SearchResult, parse_search
+from ..records.record_sets import SearchResult, read_search
 
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
@@ -58,7 +57,7 @@ def needed(
 
     def read(path: Path) -> SearchResult | None:
         try:
-            result = parse_search(bounded.read_bytes(path))
+            result = read_search(path)
         except (OSError, ValueError):
             return None
         return None if result.status in retry else result

@@ -11,9 +11,8 @@ import csv
 import gc
 import hashlib
 import io
-import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -191,9 +190,9 @@ def _six(text: str) -> str:
 # ---- searches for the largest batch --------------------------------------------------------------
 
 
-def parse_search(content: bytes) -> SearchResult:
-    """Return the search result in ``content``. Raises ValueError with the fault."""
-    record = record_files.parse(content, SEARCHES)
+def read_search(path: Path) -> SearchResult:
+    """Return the search result in a file. Raises OSError, or ValueError with the fault."""
+    record = record_files.read(path, SEARCHES)
     status, is_ok = record["status"], record["status"] == "ok"
     ended = [
         attempt["batch_per_device"]
@@ -209,20 +208,15 @@ def parse_search(content: bytes) -> SearchResult:
 
 def load_searches(folder: Path) -> tuple[list[SearchResult], list[Problem]]:
     """Return the latest result of each search below ``folder``, and unreadable files."""
-    results: dict[Path, tuple[int, SearchResult]] = {}
+    results: dict[Path, SearchResult] = {}
     problems = []
-    for path in search_files(folder):
-        name, attempt = split_attempt(path.stem)
+    for path in sorted(search_files(folder), key=lambda path: split_attempt(path.stem)[1]):
         try:
-            result = parse_search(bounded.read_bytes(path))
+            results[path.with_name(split_attempt(path.stem)[0])] = read_search(path)
         except record_files.UNREADABLE as error:
             origin = f"{SEARCHES}/{json_files.origin_of(path, folder)}"
             problems.append(Problem(origin, cause(error)))
-            continue
-        before, _ = results.get(search := path.with_name(name), (-1, None))
-        if attempt > before:
-            results[search] = attempt, result
-    return [result for _, result in results.values()], problems
+    return [*results.values()], problems
 
 
 def search_files(folder: Path) -> list[Path]:
@@ -262,29 +256,22 @@ def write_list_of_files(results: Path) -> Path | None:
         return None
     listed, now = results / READ, _listing(results / "runs")
     if not listed.is_file() or bounded.read_text(listed) != now:
-        listed.parent.mkdir(parents=True, exist_ok=True)
         write_whole(listed, now)
     return listed
 
 
 def _listing(source: Path) -> str:
     """Return a CSV of all files that tables and report of the records at ``source`` read."""
+    folder = source.parent
+    folders = (source, verifications.folder_for(source), folder / device_peaks.KIND)
+    paths = [source, *(path for below in folders for path in json_files.below(below)[0])]
+    paths += [*search_files(folder / SEARCHES), source / RUNS]
+    paths += [folder / name for name in (*sidecars.FILES.values(), EXPECTED)]
+    paths += [source / name for feature in features.known() for name in feature.record_files]
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(("file", "bytes", "modified"))
-    for path in _files(source):
+    for path in filter(Path.is_file, paths):
         state = path.stat()
         writer.writerow([path, state.st_size, state.st_mtime_ns])
     return out.getvalue()
-
-
-def _files(source: Path) -> Iterator[Path]:
-    folder = source.parent
-    if source.is_file():
-        yield source
-    for below in (source, verifications.folder_for(source), folder / device_peaks.KIND):
-        yield from filter(os.path.isfile, json_files.below(below)[0])
-    noted = [folder / name for name in (*sidecars.FILES.values(), EXPECTED)]
-    own = [source / name for feature in features.known() for name in feature.record_files]
-    others = [*search_files(folder / SEARCHES), source / RUNS, *noted, *own]
-    yield from filter(Path.is_file, others)
