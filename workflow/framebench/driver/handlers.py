@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -90,7 +91,7 @@ class Handlers:
         state.clock, state.on_growth = view.clock, self._show_round
         first = plan_text.opening(plan, view.counts(), view.left)
         # Our logger plugin displays the view; other loggers print its text.
-        self._call.send({"framebench_view": view}, first)
+        logging.getLogger("snakemake.logging").info(first, extra={"framebench_view": view})
         if budget and plan.pending:
             view.begin_round((), plan_text.ahead(plan, plan.pending))
 

@@ -8,6 +8,7 @@ the same machine, accelerator and cores, with the same number of busy devices, i
 from __future__ import annotations
 
 import csv
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -107,13 +108,12 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
 def _fastest(rank: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the sustained matmuls of a rank; in older records the fastest of its short blocks."""
     blocks = [rank["sustained"]] if "sustained" in rank else rank.get("matmuls", ())
-    return max(blocks, key=_tflops, default={"size": 0, "count": 0, "seconds": ()})
 
+    def rate(block: Mapping[str, Any]) -> float:
+        seconds = min(block["seconds"], default=0.0) or math.inf
+        return float(block["size"] ** 3 * block["count"] / seconds)
 
-def _tflops(block: Mapping[str, Any]) -> float:
-    """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
-    seconds = min(block["seconds"], default=0.0)
-    return float(2e-12 * block["size"] ** 3 * block["count"] / seconds) if seconds else 0.0
+    return max(blocks, key=rate, default={"size": 0})
 
 
 def gpu_tflops(name: str, precision: str) -> float | None:

@@ -139,13 +139,10 @@ def input_pipeline_of(
 
 def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
     """Return the sum of the loaders' samples/s over all ranks; None if a rank has none."""
-    rates = []
-    for rank in ranks:
-        pipeline = rank.get("input_pipeline", {})
-        if not pipeline.get("loader_seconds"):
-            return None
-        rates.append(pipeline["loader_samples"] / pipeline["loader_seconds"])
-    return float(sum(rates))
+    pipelines = [rank.get("input_pipeline", {}) for rank in ranks]
+    if not all(pipeline.get("loader_seconds") for pipeline in pipelines):
+        return None
+    return float(sum(one["loader_samples"] / one["loader_seconds"] for one in pipelines))
 
 
 class GradientAllReduce(NamedTuple):

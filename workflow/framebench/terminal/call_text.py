@@ -63,14 +63,9 @@ def outcome_of(path: Path) -> RunOutcome:
         metrics: dict[str, dict[str, Any]] = record["metrics"]
         name = next(iter(metrics), "")
         first = metrics.get(name, {})
-        return RunOutcome(
-            record["status"],
-            record["reason"],
-            first.get("value"),
-            first.get("unit", ""),
-            name,
-            record["wall_seconds"],
-        )
+        figure, seconds = first.get("value"), record["wall_seconds"]
+        unit = first.get("unit", "")
+        return RunOutcome(record["status"], record["reason"], figure, unit, name, seconds)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         return RunOutcome("failed", f"{path} cannot be read: {error}")
 
