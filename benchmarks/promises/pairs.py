@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from framebench.statistics import signed_rank
+from framebench.statistics import intervals
 
 from tests.framebench.statistics.distributions import (
     KEPT_ASIDE,
@@ -48,7 +48,7 @@ def _coverage(sides: tuple[Sampler, Sampler], count: int, draws: int) -> float:
     base, candidate = (side(random, (draws, count)) / median_of(side) for side in sides)
     runs = drifting(random, draws, count) * np.stack([base, candidate], axis=-1)
     ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
-    found = [signed_rank.interval(ratio) or (2, 0) for ratio in ratios]
+    found = [intervals.signed_rank_interval(ratio) or (2, 0) for ratio in ratios]
     return float(np.mean([low <= 1.05 <= high for low, high in found]))
 
 
@@ -57,11 +57,11 @@ def _tests(draws: int) -> Iterator[PromiseRow]:
     for count in (6, 7, PAIRS):
         runs = drifting(np.random.default_rng(0), draws, count)
         ratios = (runs[..., 1] / runs[..., 0]).tolist()
-        found = float(np.mean([signed_rank.p_value(ratio) <= 0.05 for ratio in ratios]))
+        found = float(np.mean([intervals.signed_rank_test(ratio) <= 0.05 for ratio in ratios]))
         promise = f"equal sides called different, {count} pairs"
         yield PromiseRow(promise, "machine drift", found, draws, 0, 0.05)
     base, candidate = runs[..., 0].tolist(), ((1 - CHANGE) * runs[..., 1]).tolist()
     sides = list(zip(base, candidate, strict=True))
-    paired = float(np.mean([signed_rank.p_value(np.divide(c, b)) <= 0.05 for b, c in sides]))
+    paired = float(np.mean([intervals.signed_rank_test(np.divide(c, b)) <= 0.05 for b, c in sides]))
     promise = f"{CHANGE:.0%} slower found, {PAIRS} pairs"
     yield PromiseRow(promise, "machine drift", paired, draws, 0.9, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from framebench.records.fields.curves import LearningCurve
+from framebench.records.fields import LearningCurve
 from framebench.records.run import MetricValue, Run
 
 from .made_up_runs import measured

@@ -13,8 +13,7 @@ from pathlib import Path
 
 import pytest
 import snakemake.cli
-from framebench import cli, feature_registry
-from framebench.comparison import compare
+from framebench import cli, comparison, feature_registry
 from framebench.config.settings import load_settings
 from framebench.runs import ensure_environment
 from framebench.tables import columns, frames, measured
@@ -161,7 +160,7 @@ def test_a_batch_size_passes_few_modules_to_its_cell() -> None:
 
 def test_every_shared_column_is_in_a_table() -> None:
     written = [table for feature in feature_registry.known() for table in feature.written_tables()]
-    tables = (*frames.known_tables().values(), compare.TABLE, *written)
+    tables = (*frames.known_tables().values(), comparison.TABLE, *written)
     used = {column.name for table in tables for column in table.columns}
     used |= {column.name for table in tables for column in table.shown}
     used |= {*measured.FIGURES}

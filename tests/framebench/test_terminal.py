@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from framebench.plan.job import Job
-from framebench.terminal import status_lines
-from framebench.terminal.status_lines import end_of_log, outcome_of
+from framebench.terminal import call_text
+from framebench.terminal.call_text import end_of_log, outcome_of
 from framebench.terminal.view import ProgressView
 
 from .made_up_verifications import CASE, verification_in
@@ -33,7 +33,7 @@ def record_of(folder: Path, repeat: int = 1, **more: Any) -> Path:
 def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     def line(**more: Any) -> str:
         outcome = outcome_of(record_of(tmp_path, **more))
-        return status_lines.result(271.0, "pytorch  fp32", outcome)
+        return call_text.result(271.0, "pytorch  fp32", outcome)
 
     assert line() == "4:31  pytorch  fp32  6.82 images/s"
     bad = {"metrics": {"throughput": {"value": None, "unit": "images/s"}}, "status": "oom"}
@@ -60,11 +60,11 @@ def test_verifications_are_one_line_with_what_failed(tmp_path: Path) -> None:
     verification_in(tmp_path, CASE)
     verification_in(tmp_path, {**CASE, "mode": "inference"}, error=0.9)
     paths = sorted((tmp_path / "verification").rglob("*.json"))
-    line = status_lines.verified([*paths, tmp_path / "none.json"])
+    line = call_text.verified([*paths, tmp_path / "none.json"])
     assert "1 passed, 1 failed" in line
     assert "PyTorch" in line
     assert "(allowed " in line
-    assert status_lines.verified([]) == ""
+    assert call_text.verified([]) == ""
 
 
 def test_the_log_of_a_failure_ends_with_its_path(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from core import precisions
 from core.case import Case
-from framebench.records.fields import flags
+from framebench.records import flags
 from harness.adapter import Mismatch
 from harness.machine.hardware import processor
 from harness.measuring import checks

@@ -1,20 +1,31 @@
-"""Commands of Framebench."""
+"""Commands of Framebench: their options, and those that make tables and report of records."""
 
 from __future__ import annotations
 
 import argparse
+import gc
 import signal
 import sys
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from . import PROJECT
 from . import feature_registry as features
-from .commands import reporting
 from .config import values
-from .config.validation import ConfigError
-from .config.values import records
+from .config.validation import ConfigError, did_you_mean
+from .config.values import RecordSource
+from .files.whole_files import write_together
+from .records import record_sets, sidecars, verifications
 from .records.run import RecordsError
+from .records.sidecars import CallEntry, Interruption
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .tables.table import Table
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
 PINS = (
@@ -22,70 +33,79 @@ PINS = (
     "--environments"
 )
 VERIFICATION = "write the verification table, and update tables and report"
-LEAVE = "tables that exist already"
 BEFORE_ROUND = "leave runs.csv unchanged, which is made after the last round of a call"
+#: File in ``tables``: the report for Snakemake's archive, without links to records.
+ARCHIVED = "report.html"
+
+
+class Disagreement(Exception):
+    """Failed or impossible verification of a framework against the reference."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command and return the exit status."""
-    try:
-        return _run(arguments)
-    except SystemExit as ended:  # argparse has printed its message or help
-        return int(ended.code or 0)
-
-
-def _run(arguments: list[str]) -> int:
-    """Run a command; for one that fails, return its status after one clear message on stderr."""
-    parser = argparse.ArgumentParser(prog="framebench", description=__doc__)
+    """Run one command and return the exit status; of one that fails, after one clear message on
+    stderr."""
+    parser = argparse.ArgumentParser(prog="framebench", description="Commands of Framebench.")
     commands = parser.add_subparsers(required=True)
-    of_records = argparse.ArgumentParser(add_help=False)
-    of_records.add_argument("--records", type=records, required=True, help="folder, or CSV")
-    of_records.add_argument("--results", type=Path, required=True, help="folder to write to")
-    both = [of_records]
-    making = commands.add_parser("report", parents=both, help="tables and report from records")
-    making.add_argument("--leave", nargs="*", default=[], help=LEAVE)
+
+    def add(name: str, help: str, command: Callable[[Any], object]) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=help)
+        added.set_defaults(command=command)
+        return added
+
+    def add_for_records(
+        name: str, help: str, command: Callable[[Any], object]
+    ) -> argparse.ArgumentParser:
+        added = add(name, help, command)
+        added.add_argument("--records", type=values.records, required=True, help="folder, or CSV")
+        added.add_argument("--results", type=Path, required=True, help="folder to write to")
+        return added
+
+    making = add_for_records(
+        "report",
+        "tables and report from records",
+        lambda asked: make_report(asked.records, asked.results, asked.leave, asked.before_round),
+    )
+    making.add_argument("--leave", nargs="*", default=[], help="tables that exist already")
     making.add_argument("--before-round", action="store_true", help=BEFORE_ROUND)
-    making.set_defaults(
-        command=lambda given: reporting.make_report(
-            given.records, given.results, given.leave, given.before_round
-        )
+    add_for_records(
+        "runs", "a CSV with a row per run", lambda asked: write_runs(asked.records, asked.results)
     )
-    collecting = commands.add_parser("runs", parents=both, help="a CSV with a row per run")
-    collecting.set_defaults(
-        command=lambda given: reporting.write_runs(given.records, given.results)
+    tabulating = add_for_records(
+        "tables",
+        "single tables",
+        lambda asked: write_tables(asked.names, asked.records, asked.results),
     )
-    tabulating = commands.add_parser("tables", parents=both, help="single tables")
     tabulating.add_argument("names", nargs="+", help="names of tables")
-    tabulating.set_defaults(
-        command=lambda given: reporting.write_tables(given.names, given.records, given.results)
+    add_for_records(
+        "verification", VERIFICATION, lambda asked: make_verification(asked.records, asked.results)
     )
-    verifying = commands.add_parser("verification", parents=both, help=VERIFICATION)
-    verifying.set_defaults(
-        command=lambda given: reporting.make_verification(given.records, given.results)
+    comparing = add(
+        "compare",
+        "two sets of records, case by case",
+        lambda asked: make_comparison(asked.base, asked.candidate, asked.results),
     )
-    comparing = commands.add_parser("compare", help="two sets of records, case by case")
     side = values.argument(values.side)
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
-    comparing.set_defaults(
-        command=lambda given: reporting.make_comparison(given.base, given.candidate, given.results)
+    locking = add(
+        "hashes",
+        "write envs/NAME.hashes.txt from envs/NAME.yaml",
+        lambda asked: _make_hashes(asked.names, asked.pins, asked.environments),
     )
-    locking = commands.add_parser("hashes", help="write envs/NAME.hashes.txt from envs/NAME.yaml")
     locking.add_argument("names", nargs="*", help="NAME, or FILE.yaml (default: all in envs/)")
     locking.add_argument("--with", dest="pins", nargs="+", default=[], metavar="PIN", help=PINS)
     locking.add_argument("--environments", type=Path, default=Path(".venvs"), help="for --with")
-    locking.set_defaults(
-        command=lambda given: _make_hashes(given.names, given.pins, given.environments)
-    )
-    explaining = commands.add_parser("columns", help="print the meanings of all columns")
-    explaining.set_defaults(command=lambda given: _print_columns())
+    add("columns", "print the meanings of all columns", lambda asked: _print_columns())
     for feature in features.known():
         feature.add_commands(commands)
-    options = parser.parse_args(arguments)
     try:
+        options = parser.parse_args(arguments)
         return int(options.command(options) or 0)
-    except (ConfigError, RecordsError, reporting.Disagreement) as error:
+    except SystemExit as ended:  # argparse has printed its message or help
+        return int(ended.code or 0)
+    except (ConfigError, RecordsError, Disagreement) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     except OSError as error:
@@ -94,6 +114,130 @@ def _run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
+
+
+def write_runs(source: Path, results: Path) -> None:
+    """Write ``runs.csv``, a row per run, of all records at ``source``."""
+    write_together(record_sets.texts_of_runs(record_sets.load(source), source, results))
+
+
+def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
+    """Write tables from the records at ``source``.
+
+    Raises ConfigError for an unknown table."""
+    from .tables import frames, grouping, origin
+
+    tables = frames.known_tables()
+    for name in names:
+        if name not in tables:
+            hint, allowed = did_you_mean(name, tables), ", ".join(tables)
+            raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
+    record_set = record_sets.load(source)
+    inputs, _ = grouping.inputs_of(record_set, source)
+    made = {tables[name]: inputs.frame_of(tables[name]) for name in names}
+    called = sidecars.load(source.parent, CallEntry)
+    caption = origin.describe_origin(record_set.runs, called).caption
+    write_together(frames.files(made, results / "tables", caption))
+
+
+def make_report(
+    source: Path, results: Path, leave: Collection[str] = (), is_before_round: bool = False
+) -> None:
+    """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
+    Prints the summary.
+    ``leave``: tables that rules have made already, which keep their files and ``runs.csv``.
+    ``is_before_round``: do not write ``runs.csv``. Its rule makes it from all rounds; Snakemake
+    would take an early file for that, and make no further runs."""
+    # pandas and Matplotlib are slow to import; other commands need neither.
+    from .report import html_report, record_links
+    from .tables import first_screen, frames, grouping, origin
+    from .terminal import call_text
+
+    record_set = record_sets.load(source)
+    gc.freeze()  # the runs live to the end, so the collector need not examine them again
+    inputs, of_inputs = grouping.inputs_of(record_set, source)
+    interrupted = sidecars.load(source.parent, Interruption)
+    called = sidecars.load(source.parent, CallEntry)
+    problems = (*record_set.problems, *of_inputs)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    references = [
+        record_set.root / name for feature in features.known() for name in feature.record_files
+    ]
+    if not record_set.runs and not any(map(Path.is_file, references)):
+        raise RecordsError(f"{source}: holds no record of a run")
+    tables = frames.build(inputs)
+    further: dict[Table, pd.DataFrame] = {}
+    for part in features.modules("report_part"):
+        further.update(part.tables(record_set, inputs))
+    folder, page = results / "tables", results / "report.html"
+    everything = {**tables, **further}
+    # Everything is made before anything is written: an error leaves the old tables and report.
+    provenance = origin.describe_origin(record_set.runs, called)
+    files = frames.files(everything, folder, provenance.caption)
+    files = {path: text for path, text in files.items() if path.stem not in leave}
+    answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
+    files[page] = html_report.render(
+        replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
+        further, interrupted, provenance, answered,
+    )  # fmt: skip
+    beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
+    files[results / call_text.ANSWER] = "\n".join([*call_text.answer_lines(beside, None), ""])
+    files[folder / ARCHIVED] = record_links.named(files[page])
+    if not leave and not is_before_round:
+        # runs.csv comes first, because Snakemake remakes tables that are older.
+        files = {**record_sets.texts_of_runs(record_set, source, results), **files}
+    write_together(files)
+    for line in call_text.answer_lines(answered):
+        print(line)
+
+
+def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) -> None:
+    """Write ``tables/compare.csv`` and ``.md`` below ``results``, and print the verdicts.
+    Raises RecordsError if no case is on both sides."""
+    from . import comparison
+    from .tables import frames, grouping
+
+    frame = comparison.compare(grouping.grouped(base), grouping.grouped(candidate))
+    write_together(frames.files({comparison.TABLE: frame}, results / "tables"))
+    print(comparison.summary_text(frame))
+    if base.path != candidate.path and not (base.variant or candidate.variant):
+        paths = (base.path, candidate.path)
+        first, second = (grouping.inputs_of(record_sets.load(path), path)[0] for path in paths)
+        print(comparison.agreement_text(first, second))
+    print(f"\ntable: {results / 'tables' / 'compare.csv'}")
+    if frame["reason"].isin(comparison.ALONE).all():
+        raise RecordsError(f"compare: none of {len(frame)} cases is on both sides")
+
+
+def make_verification(source: Path, results: Path) -> None:
+    """Write and print verification results, and tables and report if there are runs.
+
+    Raises :class:`Disagreement` at the end if a verification failed or could not be made."""
+    from .tables import frames
+    from .tables.declared.verification import VERIFICATION, summary_text
+    from .tables.table import Inputs
+
+    found, problems = verifications.load(verifications.folder_for(source))
+    verification_results = verifications.latest(found)
+    for problem in problems:
+        print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
+    if source.is_dir() and record_sets.load(source).runs:
+        make_report(source, results)
+    else:
+        rows = VERIFICATION.rows(Inputs({}, verification_results))
+        frames.write({VERIFICATION: VERIFICATION.frame(rows)}, results / "tables")
+    print(summary_text(verification_results))
+    print(f"verification: {results / 'tables' / 'verification.csv'}")
+    counted = Counter(verification.outcome for verification in verification_results)
+    words = {
+        verifications.DIFFERS: "failed",
+        verifications.PARTLY: "ran partly in another precision",
+        verifications.NOT_MADE: "could not be made; the next call repeats them",
+    }
+    if ends := [f"{counted[name]} {said}" for name, said in words.items() if counted[name]]:
+        count = len(verification_results)
+        raise Disagreement(f"of {count} verifications {', '.join(ends)}: see above")
 
 
 def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -> None:
@@ -116,8 +260,10 @@ def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) 
 
 def _print_columns() -> None:
     """Print the page docs/columns.md."""
-    from .comparison import compare
+    from . import comparison
     from .tables import frames, legend
 
     written = [table for feature in features.known() for table in feature.written_tables()]
-    print(legend.columns_page([*frames.known_tables().values(), compare.TABLE, *written]), end="")
+    print(
+        legend.columns_page([*frames.known_tables().values(), comparison.TABLE, *written]), end=""
+    )

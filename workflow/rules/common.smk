@@ -4,7 +4,8 @@ from pathlib import Path
 from snakemake.exceptions import WorkflowError
 
 try:
-    from framebench.driver import Driver, config_file, results_folder
+    from framebench.driver import Driver, results_folder
+    from framebench.driver.call import config_file
     from framebench.tables import columns
 except ModuleNotFoundError as error:
     if error.name == "framebench":

@@ -8,9 +8,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench import cli
-from framebench.comparison import compare
-from framebench.comparison.compare import agreement_text
+from framebench import cli, comparison
+from framebench.comparison import agreement_text
 from framebench.records.run import Run
 from framebench.tables.grouping import group
 from framebench.tables.table import Inputs
@@ -21,7 +20,7 @@ from .made_up_sides import ROUND_SECONDS, SEVEN_THROUGHPUTS, write_set
 
 
 def compared(base: list[Run], candidate: list[Run]) -> pd.DataFrame:
-    return compare.compare(group(base, None), group(candidate, None))
+    return comparison.compare(group(base, None), group(candidate, None))
 
 
 def scaled(factor: float, **changes: Any) -> list[Run]:
@@ -54,7 +53,7 @@ def test_verdicts_are_adjusted_for_the_number_of_cases() -> None:
     one = row(frame, batch_per_device=32)
     assert one["ratio_ci_high"] < 1
     assert one["verdict"] == "no difference shown"
-    assert "not adjusted" in compare.TABLE.explanation
+    assert "not adjusted" in comparison.TABLE.explanation
 
 
 def test_what_is_too_noisy_is_not_called_equal() -> None:
@@ -156,7 +155,7 @@ def test_too_few_pairs_are_compared_as_sets() -> None:
     assert set(frame["verdict"]) == {"slower"}
     assert set(frame["pairs"]) == {0}
     assert set(frame["order"]) == {"interleaved"}
-    assert compare.notes(frame) == []
+    assert comparison.notes(frame) == []
     assert row(compared(base[:7], candidate[:7]))["pairs"] == 7
 
 
@@ -167,14 +166,14 @@ def test_sets_that_were_measured_one_after_the_other_are_said_to_be() -> None:
     frame = compared(base, later)
     after = row(frame, batch_per_device=32)
     assert (after["pairs"], after["order"]) == (0, "one after the other")
-    text = compare.summary_text(frame)
+    text = comparison.summary_text(frame)
     assert text.count("one after the other") == 1
     assert "Measured one after the other (1 of 2 cases)" in text
     assert f"Their median ratio is {after['ratio']:.3f}." in text
     assert "variants in config/README.md" in text
     assert " 12 pairs" in text
     few = compared(drifting(0)[:3], drifting(hours)[:3])
-    assert compare.notes(few) == [], "nothing is said of it anyway"
+    assert comparison.notes(few) == [], "nothing is said of it anyway"
 
 
 def test_the_command_writes_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from framebench.records import pairs
-from framebench.records.run import Run
+from framebench.records.run import Run, measuring_order, paired_ratios
 
 from ..made_up_runs import run
 from .made_up_sides import DURATION, interleaved_sides, timed_repeats
 
 
 def ratios(base: list[Run], candidate: list[Run]) -> list[float]:
-    return pairs.ratios(base, candidate, "throughput")
+    return paired_ratios(base, candidate, "throughput")
 
 
 def one_after_the_other(count: int) -> tuple[list[Run], list[Run]]:
@@ -28,7 +27,7 @@ def test_all_repeats_of_variants_are_pairs(cases: int, variants: int) -> None:
     expected = [(200 + number) / (100 + number) for number in range(1, 13)]
     assert ratios(base, candidate) == pytest.approx(expected)
     assert ratios(base[::-1], candidate[3:] + candidate[:3]) == pytest.approx(expected)
-    assert pairs.order(base, candidate) == "interleaved"
+    assert measuring_order(base, candidate) == "interleaved"
 
 
 @pytest.mark.parametrize("count", [1, 3, 7])
@@ -36,7 +35,7 @@ def test_of_sets_measured_one_after_the_other_none_is_a_pair(count: int) -> None
     base, candidate = one_after_the_other(count)
     assert ratios(base, candidate) == ratios(candidate, base) == []
     for sides in ((base, candidate), (candidate, base)):
-        assert pairs.order(*sides) == "one after the other"
+        assert measuring_order(*sides) == "one after the other"
 
 
 def test_a_repeat_without_a_figure_is_in_no_pair_nor_sides_without_a_start() -> None:
@@ -46,6 +45,6 @@ def test_a_repeat_without_a_figure_is_in_no_pair_nor_sides_without_a_start() -> 
     assert len(ratios(candidate, some[2:])) == 6
     unknown = [replace(one, started=None) for one in base]
     assert ratios(unknown, candidate) == []
-    assert pairs.order(unknown, candidate) == pairs.order(candidate, unknown) == ""
-    assert pairs.order([*unknown[:1], *base[1:]], candidate) == ""
-    assert pairs.order([], candidate) == pairs.order([], []) == ""
+    assert measuring_order(unknown, candidate) == measuring_order(candidate, unknown) == ""
+    assert measuring_order([*unknown[:1], *base[1:]], candidate) == ""
+    assert measuring_order([], candidate) == measuring_order([], []) == ""

@@ -17,7 +17,7 @@ from framebench.machine.local import Machine
 from framebench.plan import costs, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
-from framebench.records.fields import flags
+from framebench.records import flags
 from framebench.runs import commands, peak_flops, verify
 from harness.request import own_model
 

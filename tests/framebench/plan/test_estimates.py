@@ -16,7 +16,7 @@ from framebench.machine.local import Machine
 from framebench.plan import costs, estimates
 from framebench.plan.plan import Plan, note_expected
 from framebench.plan.planning import make_plan, total_seconds
-from framebench.records import expected
+from framebench.records.sidecars import load_expected
 from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, CONFIG, SUITE, settings
@@ -63,7 +63,7 @@ def quick_of(
     plan = make_plan(settings, catalog, Machine(2, 0, instruction_sets=sets), None)
     left_out = {left_out.case for left_out in plan.left_out if "time_budget=" in left_out.reason}
     note_expected(plan)
-    noted = {case.case for case in expected.load(results)[0] if "time_budget=" in case.left_out}
+    noted = {case.case for case in load_expected(results)[0] if "time_budget=" in case.left_out}
     assert {case._replace(source="") for case in noted} == left_out, "what the page is told"
     return {*plan.folders}, left_out
 

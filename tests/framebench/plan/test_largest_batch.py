@@ -12,7 +12,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
-from framebench.records import searches
+from framebench.records.record_sets import SearchResult, load_searches
 from framebench.tables.declared.summary import LARGEST
 from framebench.tables.table import Inputs
 
@@ -98,14 +98,14 @@ def test_a_result_is_of_the_memory_that_there_was(tmp_path: Path) -> None:
     assert make_plan(loaded, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
 
 
-def filled(results: list[searches.Result]) -> dict[str, pd.DataFrame]:
+def filled(results: list[SearchResult]) -> dict[str, pd.DataFrame]:
     inputs = Inputs({}, searches=results)
     return {LARGEST.name: inputs.frame_of(LARGEST)}
 
 
 def test_tables_and_curves_of_results(tmp_path: Path) -> None:
     save(tmp_path, plan_of(tmp_path))
-    results, problems = searches.load(tmp_path / "results" / "largest_batch")
+    results, problems = load_searches(tmp_path / "results" / "largest_batch")
     assert (len(results), problems) == (2, [])
     made = filled(results)
     largest = made["largest_batch"]
@@ -121,7 +121,7 @@ def test_what_is_no_result_is_named(tmp_path: Path) -> None:
     save(tmp_path, plan)
     path = tmp_path / "results" / "largest_batch" / f"{plan.unsearched[0].name}.json"
     path.write_text("{}")
-    results, problems = searches.load(tmp_path / "results" / "largest_batch")
+    results, problems = load_searches(tmp_path / "results" / "largest_batch")
     assert len(results) == 1
     assert [problem.origin for problem in problems] == [
         f"largest_batch/{plan.unsearched[0].name}.json"

@@ -13,7 +13,7 @@ from core.case import Case
 from framebench.cases.fitting import capacity
 from framebench.cases.matrix import rounds
 from framebench.machine.local import Machine
-from framebench.records.fields import flags
+from framebench.records import flags
 
 from ..made_up_records import record_of
 

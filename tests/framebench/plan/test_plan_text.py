@@ -18,7 +18,7 @@ from framebench.plan.job import Job, label_cases
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan, total_seconds
-from framebench.records.expected import TOO_SLOW
+from framebench.records.sidecars import TOO_SLOW
 from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, CONFIG, changed, plan, settings

@@ -11,7 +11,8 @@ from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.plan import Plan, note_expected
 from framebench.plan.planning import make_plan
-from framebench.records import expected, record_sets
+from framebench.records import record_sets
+from framebench.records.sidecars import load_expected
 from framebench.runs import commands
 from framebench.tables.declared.speedups import WEAK
 from framebench.tables.grouping import group
@@ -72,7 +73,7 @@ def test_a_device_is_all_cores_and_its_batch_grows_with_them(tmp_path: Path, cor
     for case, base in actual.larger.items():
         assert case == base._replace(batch_per_device=4 * base.batch_per_device)
     note_expected(actual)
-    noted = {entry.case._replace(source="") for entry in expected.load(tmp_path)[0]}
+    noted = {entry.case._replace(source="") for entry in load_expected(tmp_path)[0]}
     assert not noted & {*actual.larger}, "nobody misses what only leaders are asked for"
 
 

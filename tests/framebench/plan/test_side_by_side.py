@@ -13,7 +13,7 @@ from framebench.plan.case_settings import asked_conditions
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan, remaining
-from framebench.records.fields.flags import disturbed
+from framebench.records.flags import disturbed
 from framebench.runs import commands
 
 from ..made_up_runs import build, in_markdown, repeats

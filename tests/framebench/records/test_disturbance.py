@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from framebench.records import record_sets
-from framebench.records.fields.flags import disturbed
+from framebench.records.flags import disturbed
 
 from ..watched import GPU, made, save, watch
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.records import record_sets
-from framebench.records.fields import flags
+from framebench.records import flags, record_sets
 from framebench.tables import legend
 
 from ..made_up_records import record_of

@@ -8,19 +8,19 @@ import os
 from pathlib import Path
 
 import pytest
-from framebench.files import locks
+from framebench.files import whole_files
 
 BUSY, ADVICE = "somebody is there", "go elsewhere"
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "results" / ".lock"
-    first = locks.take(path, ADVICE, BUSY)
-    with pytest.raises(locks.LockError) as error:
-        locks.take(path, ADVICE, BUSY)
+    first = whole_files.lock(path, ADVICE, BUSY)
+    with pytest.raises(whole_files.LockError) as error:
+        whole_files.lock(path, ADVICE, BUSY)
     assert str(error.value) == f"{path.parent}: {BUSY}. Wait until it ends, or {ADVICE}"
     first.close()
-    locks.take(path, ADVICE, BUSY).close()
+    whole_files.lock(path, ADVICE, BUSY).close()
 
 
 @pytest.mark.parametrize("busy", [BUSY, None])
@@ -31,13 +31,13 @@ def test_a_file_system_without_locks(
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(locks.LockError, match="gives no lock") as error:
-        locks.take(tmp_path / ".lock", ADVICE, busy)
+    with pytest.raises(whole_files.LockError, match="gives no lock") as error:
+        whole_files.lock(tmp_path / ".lock", ADVICE, busy)
     assert str(tmp_path) in str(error.value)
     assert ADVICE in str(error.value)
 
 
 def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(locks.LockError, match="cannot be written"):
-        locks.take(tmp_path / "file" / ".lock", ADVICE, BUSY)
+    with pytest.raises(whole_files.LockError, match="cannot be written"):
+        whole_files.lock(tmp_path / "file" / ".lock", ADVICE, BUSY)

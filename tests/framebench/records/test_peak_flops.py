@@ -10,10 +10,10 @@ import pytest
 import yaml
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
+from framebench.files.json_files import Problem
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
-from framebench.records.run import Problem
 from framebench.runs import peak_flops
 
 from ...conftest import ROOT

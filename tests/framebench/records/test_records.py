@@ -13,9 +13,9 @@ from core import bounded
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.records import record_files, record_sets, tidy_csv
-from framebench.records.fields.steps import GradientAllReduce
-from framebench.records.record_sets import RecordsError, RecordSet
-from framebench.records.run import Run
+from framebench.records.fields import GradientAllReduce
+from framebench.records.record_sets import RecordSet
+from framebench.records.run import RecordsError, Run
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
 

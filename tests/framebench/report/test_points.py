@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.comparison import compare
+from framebench import comparison
 from framebench.records import record_files
 from framebench.records.run import MetricValue, Run
 from framebench.report.charts import measured_panels
@@ -111,7 +111,7 @@ def test_sets_are_compared_point_by_point() -> None:
         )
         for run in base
     ]
-    table = compare.compare(group(base, None), group(better, None))
+    table = comparison.compare(group(base, None), group(better, None))
     assert set(table["pairs"]) == {8}
     ratios = {row["parameters"]: row["ratio"] for row in table.to_dict("records")}
     assert ratios == {

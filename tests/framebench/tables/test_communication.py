@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.records.fields.steps import GradientAllReduce
+from framebench.records.fields import GradientAllReduce
 from framebench.records.run import MetricValue, Run
 
 from ..made_up_runs import measured as of_kind

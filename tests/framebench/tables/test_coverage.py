@@ -9,8 +9,14 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.records import expected, record_sets
-from framebench.records.expected import ExpectedCase
+from framebench.records import record_sets
+from framebench.records.sidecars import (
+    EXPECTED,
+    TOO_SLOW,
+    ExpectedCase,
+    load_expected,
+    write_expected,
+)
 from framebench.tables import view
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group
@@ -47,7 +53,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
         case = json.loads(record.read_text())
         if (case["case"]["model"], case["kind"]) != ("resnet50_v1.5", "train"):
             shutil.rmtree(record.parent)
-    expected.note(results, "small", expected_of(results / "runs"), is_whole=True)
+    write_expected(results, "small", expected_of(results / "runs"), is_whole=True)
     return results
 
 
@@ -91,12 +97,12 @@ def test_a_framework_that_the_plan_leaves_out_is_named_and_holds_no_winner_back(
 ) -> None:
     results = without(whole, tmp_path / "results", "tensorflow")
     cases = [
-        replace(case, folder="", left_out=f"{expected.TOO_SLOW}10 min")
+        replace(case, folder="", left_out=f"{TOO_SLOW}10 min")
         if case.case.framework == "tensorflow"
         else case
         for case in expected_of(whole / "runs")
     ]
-    expected.note(results, "small", cases, is_whole=True)
+    write_expected(results, "small", cases, is_whole=True)
     lines, page = report(results, capsys)
     assert any("TensorFlow" in line and "not measured yet" not in line for line in lines)
     rows = rows_of(results, "fastest")
@@ -137,12 +143,12 @@ def test_a_call_for_a_part_of_the_suite_forgets_none_of_the_others(
     whole: Path, tmp_path: Path
 ) -> None:
     cases = expected_of(whole / "runs")
-    expected.note(tmp_path, "small", cases, is_whole=True)
-    expected.note(tmp_path, "other", [replace(cases[0], suite="other")], is_whole=True)
-    expected.note(tmp_path, "small", cases[:3], is_whole=False)
-    actual, problems = expected.load(tmp_path)
+    write_expected(tmp_path, "small", cases, is_whole=True)
+    write_expected(tmp_path, "other", [replace(cases[0], suite="other")], is_whole=True)
+    write_expected(tmp_path, "small", cases[:3], is_whole=False)
+    actual, problems = load_expected(tmp_path)
     assert not problems
     assert sorted(actual, key=str) == sorted([*cases, replace(cases[0], suite="other")], key=str)
-    expected.note(tmp_path, "small", cases[:3], is_whole=True)
-    assert len(expected.load(tmp_path)[0]) == 4
-    assert json.loads((tmp_path / expected.FILE).read_text())
+    write_expected(tmp_path, "small", cases[:3], is_whole=True)
+    assert len(load_expected(tmp_path)[0]) == 4
+    assert json.loads((tmp_path / EXPECTED).read_text())

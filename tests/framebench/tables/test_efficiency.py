@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from framebench.records import fields
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
-from framebench.records.fields import nodes
 from framebench.tables import grouping, view
 from framebench.tables.declared import efficiency
 from framebench.tables.table import Inputs
@@ -139,7 +139,7 @@ def test_a_model_as_fast_as_the_peak_flags_the_peak(tflops: float, flags: list[s
     ],
 )
 def test_energy_names_what_it_is_of(joules: Any, expected: str) -> None:
-    assert nodes.energy_sources({"watch": {"energy_joules": joules}}) == expected
+    assert fields.energy_sources({"watch": {"energy_joules": joules}}) == expected
 
 
 def test_repeats_with_other_sources_of_energy_say_so() -> None:
@@ -155,10 +155,10 @@ def test_energy_of_several_nodes_is_that_of_all_or_none() -> None:
         {"node": "n1", "watch": {"energy_joules": {"package-0": 30.0}}},
         {"node": "n2", "watch": {"energy_joules": {"package-0": 20.0}}},
     ]
-    record = {"samples": 50, "case": {"nodes": 2}, "nodes": both}
-    assert nodes.joules_per_sample(record) == 1.0
+    record = {"case": {"nodes": 2}, "nodes": both}
+    assert fields.joules(record) == 50.0
     both[1]["watch"] = {"energy_joules": {}}
-    assert nodes.joules_per_sample(record) is None, "half of it passed for all"
+    assert fields.joules(record) is None, "half of it passed for all"
 
 
 PEAKS = (

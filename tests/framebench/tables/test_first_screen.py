@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from framebench.config.catalog import framework_declaration
-from framebench.records.expected import TOO_SLOW, ExpectedCase
 from framebench.records.run import Flag, Run
+from framebench.records.sidecars import TOO_SLOW, ExpectedCase
 from framebench.tables import frames, origin
 from framebench.tables.first_screen import FirstScreen, first_screen
 from framebench.tables.grouping import group

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 from core.case import Case
+from framebench import comparison
 from framebench.cases import matrix
-from framebench.comparison import compare
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
@@ -124,11 +124,11 @@ def test_a_kind_takes_no_other_table_s_name() -> None:
 def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> None:
     base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
     candidate = copies(*(2 + 0.002 * n for n in range(8)), size=10)
-    table = compare.compare(group(base, None), group(candidate, None))
+    table = comparison.compare(group(base, None), group(candidate, None))
     (row,) = (entry for entry in table.to_dict("records") if entry["metric"] == metric)
     assert row["ratio"] == pytest.approx(2.0)
     assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
-    worse = compare.compare(group(candidate, None), group(base, None))
+    worse = comparison.compare(group(candidate, None), group(base, None))
     assert set(worse["verdict"]) == {"slower"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from framebench.records.fields.steps import SampleWork
+from framebench.records.fields import SampleWork
 from framebench.records.run import Flag, Run
 from framebench.tables import frames
 from framebench.tables.declared.own_model import OWN_MODEL, sentences

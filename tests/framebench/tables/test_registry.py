@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from framebench import cli
-from framebench.commands import reporting
-from framebench.comparison import compare
+from framebench import cli, comparison
 from framebench.config.validation import ConfigError
 from framebench.tables import frames
 from framebench.tables.formatting import rounded
@@ -43,11 +41,11 @@ def test_a_table_is_one_module(
 def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
     said = r"'sumary' \(did you mean summary\?\); allowed: .*overview"
     with pytest.raises(ConfigError, match=said):
-        reporting.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)
+        cli.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)
 
 
 def test_what_a_declaration_names_is_there() -> None:
-    for table in (*frames.known_tables().values(), compare.TABLE):
+    for table in (*frames.known_tables().values(), comparison.TABLE):
         assert table.answering or table.crosstab, f"{table.name}: no key answers in tables.yaml"
         columns = table.shown or table.columns
         names = {column.name for column in columns}

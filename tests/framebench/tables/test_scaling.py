@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench.records import record_sets
-from framebench.records.fields.steps import GradientAllReduce
+from framebench.records.fields import GradientAllReduce
 from framebench.records.run import Run
 from framebench.report import html_report
 from framebench.tables import frames

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from framebench.records.expected import ExpectedCase
 from framebench.records.run import Flag, Run
+from framebench.records.sidecars import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
 from framebench.tables import grouping, view
 from framebench.tables.columns import Row

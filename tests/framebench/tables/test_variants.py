@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from framebench.records.expected import ExpectedCase
 from framebench.records.run import Flag, MetricValue, Run
+from framebench.records.sidecars import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
 from framebench.tables.columns import Row
 

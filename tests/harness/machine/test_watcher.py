@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 import pytest
-from framebench.records.fields.flags import disturbed
+from framebench.records.flags import disturbed
 from harness.machine import cores
 from harness.telemetry import watcher
 

@@ -123,7 +123,7 @@ def rounds(
     Repeats of different cases are interleaved, so that drift of the machine affects all alike. Each
     round is shuffled with its own seed. The variants of a case run back to back, so that they see
     the same machine, in an order shuffled anew in each round. The comparison of the pairs is exact
-    because of that (see ``signed_rank``). ``own_model``: see :func:`without_variant`.
+    because of that (see ``intervals``). ``own_model``: see :func:`without_variant`.
     """
     variants: dict[Case, list[Case]] = defaultdict(list)
     for case in cases:

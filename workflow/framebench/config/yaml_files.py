@@ -10,7 +10,7 @@ from core import bounded
 from core.text import shorten
 
 from .. import PROJECT
-from ..files.problem import cause
+from ..files.json_files import cause
 from . import values
 from .validation import ConfigError, NotAllowed, did_you_mean, show
 

@@ -5,11 +5,10 @@ Targets and executor are known once Snakemake makes its graph, not while it read
 
 from __future__ import annotations
 
-import logging
 import re
 import shlex
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol
 
@@ -19,7 +18,6 @@ from ..config.validation import ConfigError
 from ..config.yaml_files import configuration_file, read_mapping
 
 _Given = ParamSpec("_Given")
-_LOGGER = logging.getLogger("snakemake.logging")
 #: Program at the start of a command line.
 _PROGRAM = re.compile(r"^.*?snakemake(?:/__main__\.py)?(?= |$)")
 
@@ -28,8 +26,6 @@ class Wildcards(Protocol):
     """Wildcards of a job, as rules pass them to functions."""
 
     def items(self) -> Iterable[tuple[str, str]]: ...
-
-    def __getattr__(self, name: str) -> str: ...
 
 
 class SnakemakeCall:
@@ -77,9 +73,7 @@ class SnakemakeCall:
         A module's rule has a prefix before that name.
         """
         settings = self._workflow.dag_settings
-        named = any(
-            rule == "benchmark" or rule.endswith("_benchmark") for rule in settings.forcerun
-        )
+        named = any(f"_{rule}".endswith("_benchmark") for rule in settings.forcerun)
         return named or bool(settings.forceall)
 
     @property
@@ -127,11 +121,6 @@ class SnakemakeCall:
         benchmark."""
         if self.runs_here and self._workflow.scheduling_settings:
             self._workflow.scheduling_settings.max_jobs_per_timespan = None
-
-    def send(self, attributes: Mapping[str, object], text: str = "") -> None:
-        """Log a record with these attributes for our logger plugin, and with a text for other
-        loggers."""
-        _LOGGER.info(text, extra=dict(attributes))
 
 
 def refuse(error: object) -> NoReturn:

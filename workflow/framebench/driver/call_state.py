@@ -17,14 +17,14 @@ from snakemake.io import local as with_no_prefix
 
 from ..config.settings import Settings
 from ..config.validation import ConfigError
-from ..files import locks
+from ..files import whole_files
 from ..machine import local
 from ..machine.local import Machine
 from ..plan import planning, targets
 from ..plan.job import MARKERS, Job, files_of, name_of
 from ..plan.plan import note_expected
 from ..records import record_sets
-from ..records.record_sets import RecordsError
+from ..records.run import RecordsError
 from ..runs import slurm
 from ..runs.job_table import JobTable
 from .call import SnakemakeCall, Wildcards, checked, refuse, warn
@@ -80,6 +80,11 @@ class CallState:
     def is_locked(self) -> bool:
         """Return whether this call holds the lock of the results."""
         return self._lock is not None
+
+    @property
+    def further(self) -> list[Job]:
+        """Jobs that later rounds may add. Those of a time budget are counted as a whole."""
+        return self.table.rows(() if self.plan.settings.budget else self.plan.reserve)
 
     def check(self) -> None:
         """End the call if it cannot measure as requested."""
@@ -219,11 +224,11 @@ def _locked(settings: Settings) -> TextIO:
     another = "give another folder: --config results=DIR"
     measuring = "another Framebench is measuring into this folder"
     try:
-        held = locks.take(settings.results / ".lock", another, measuring)
+        held = whole_files.lock(settings.results / ".lock", another, measuring)
         # Jobs of a killed call in SLURM's queue end before the plan is made: their records
         # count, and nothing runs twice at a time.
         slurm.settle(settings.results, warn)
-    except locks.LockError as error:
+    except whole_files.LockError as error:
         refuse(error)
     except slurm.SlurmError as error:
         refuse(

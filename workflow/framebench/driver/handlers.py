@@ -1,9 +1,12 @@
-"""Handlers that Snakemake calls before the first job and after the last."""
+"""Handlers that Snakemake calls before the first job and after the last, and signals that end the
+call: its runs end too, and existing results are reported."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import logging
+import os
 import signal
 import subprocess
 import sys
@@ -11,20 +14,21 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
-from core import bounded
+import psutil
+from core import bounded, signals
 from core.text import printable
 
 from ..plan import plan_text, targets
 from ..plan.job import Job, name_of
 from ..records import sidecars
 from ..runs import slurm
-from ..terminal import closing
-from ..terminal.status_lines import outcome_of
+from ..terminal import call_text
+from ..terminal.call_text import outcome_of
 from ..terminal.view import ProgressView
 from .call import checked, refuse, warn
-from .signals import StopSignals, end_descendants
 
 if TYPE_CHECKING:
     from . import Driver
@@ -41,7 +45,10 @@ class Handlers:
     def __init__(self, driver: Driver) -> None:
         self._driver, self._call = driver, driver.call
         self._started = time.time()
-        self._signals = StopSignals()
+        #: First signal that stops the call; later ones do nothing.
+        self._signal: signal.Signals | None = None
+        #: Snakemake's own signal handler, after which it starts no further job.
+        self._stop_starting: object = None
         self._view: ProgressView | None = None
         #: True while the call measures and its closing lines are still to be printed.
         self._measures = False
@@ -54,8 +61,8 @@ class Handlers:
         """Prepare the call for measuring, if it measures."""
         if not self._driver.has_begun:
             return
-        stop_starting = signal.getsignal(signal.SIGTERM)
-        self._signals.watch(lambda: self._stop(stop_starting))
+        self._log = log
+        self._watch_signals()
         waiting = self._call.jobs_to_run()
         self._judges = any(rule == _OUTCOME for rule, _ in waiting)
         state, plan = self._driver.state, self._driver.state.plan
@@ -65,14 +72,14 @@ class Handlers:
         if not submitted:
             return
         if plan.settings.cluster:
-            self._prepare_cluster(submitted, log)
+            self._prepare_cluster(submitted)
         elif not self._call.runs_here:
             refuse(
                 "config: cluster: found nothing, but jobs would not run on this machine; allowed "
                 "with such an executor: a description of the cluster, as in --workflow-profile "
                 "profiles/slurm. docs/cluster.md says which executors run what"
             )
-        self._measures, self._log = True, log
+        self._measures = True
         # Close after Snakemake's last output; after an error of its own, Snakemake calls no
         # handler.
         atexit.register(self._close)
@@ -84,7 +91,7 @@ class Handlers:
         state.clock, state.on_growth = view.clock, self._show_round
         first = plan_text.opening(plan, view.counts(), view.left)
         # Our logger plugin displays the view; other loggers print its text.
-        self._call.send({"framebench_view": view}, first)
+        logging.getLogger("snakemake.logging").info(first, extra={"framebench_view": view})
         if budget and plan.pending:
             view.begin_round((), plan_text.ahead(plan, plan.pending))
 
@@ -93,8 +100,8 @@ class Handlers:
         self._measures = False
         statuses = self._statuses() if self._judges else []
         # Exit functions run in reverse order, after Snakemake's last output.
-        if failed := closing.failed(statuses):
-            atexit.register(_say, closing.failures(failed, len(statuses)))
+        if failed := call_text.failed(statuses):
+            atexit.register(_say, call_text.failures(failed, len(statuses)))
         logs = self._driver.settings.results / "logs"
         for summary in (logs / "tables.log", logs / "report.log"):
             if summary.exists() and summary.stat().st_mtime >= self._started:
@@ -105,8 +112,11 @@ class Handlers:
     def error(self) -> None:
         """End the call with the status of its signal."""
         self._is_over.set()
-        self._signals.ignore()
-        raise SystemExit(self._signals.status or 1)
+        if not self._signal:
+            raise SystemExit(1)
+        # Further signals would kill this process once Python has dropped its handlers.
+        signals.ignore(signals.ENDING)
+        raise SystemExit(128 + self._signal)  # as in shells
 
     def _statuses(self) -> list[str]:
         """Return the status of each run of the plan by its record; "" without one."""
@@ -115,25 +125,35 @@ class Handlers:
             for run in self._driver.state.plan.runs
         ]
 
-    def _stop(self, stop_starting: object) -> None:
-        """Stop running jobs after a signal; Snakemake then calls the handler of errors.
+    def _watch_signals(self) -> None:
+        """Handle signals that stop the call. Those that are ignored at the start (``nohup``) stay
+        ignored."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._stop_starting = signal.getsignal(signal.SIGTERM)
+        for number in signals.ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._stop)
 
-        ``stop_starting``: Snakemake's own signal handler, after which it starts no further job.
-        """
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Stop running jobs after a signal; Snakemake then calls the handler of errors."""
+        if self._signal:
+            return
+        self._signal = signal.Signals(number)
         if self._view:
             self._view.stop()
         if not self._call.runs_here:
             raise KeyboardInterrupt  # the executor cancels its jobs
-        if callable(stop_starting):
-            stop_starting(signal.SIGTERM, None)
+        if callable(self._stop_starting):
+            self._stop_starting(signal.SIGTERM, None)
         # Done outside the signal handler, which may have interrupted the holder of a lock.
-        threading.Thread(target=end_descendants, args=(self._is_over,), daemon=True).start()
+        threading.Thread(target=_end_descendants, args=(self._is_over,), daemon=True).start()
 
     def _note_interruptions(self, logged: str) -> None:
         """Note the runs that ended without a record."""
         settings = self._driver.settings
         try:
-            if settings.cluster and self._signals.received:
+            if settings.cluster and self._signal:
                 slurm.cancel(settings.results)
         except slurm.SlurmError as error:
             warn(str(error))
@@ -146,7 +166,7 @@ class Handlers:
         """Make tables and report of the existing records, if the call was to make them; return
         whether that succeeded."""
         asked = _REPORTING & {rule for rule, _ in self._call.jobs_to_run()}
-        if not self._signals.received:
+        if not self._signal:
             asked = {rule for rule in asked if f"Error in rule {rule}:" not in logged}
         results = self._driver.settings.results
         if not asked or not any((results / "runs").rglob("*.json")):
@@ -163,15 +183,19 @@ class Handlers:
         the records, and say what is missing and how to continue."""
         if not self._measures:
             return
-        logged = "".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in self._log)
+        logged = self._logged
         self._note_interruptions(logged)
         report = f"{self._driver.results}/report.html" if self._report(logged) else ""
         searches = self._driver.state.table.jobs_of_kind("search")
         missing = sum(not Path(job.output).exists() for job in searches)
-        _say(closing.unfinished(self._statuses(), missing, self._call.command, report))
+        _say(call_text.unfinished(self._statuses(), missing, self._call.command, report))
 
-    def _prepare_cluster(self, submitted: Sequence[Job], log: Sequence[str]) -> None:
-        results, plan = self._driver.settings.results, self._driver.state.plan
+    @property
+    def _logged(self) -> str:
+        """Text of Snakemake's log so far."""
+        return "".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in self._log)
+
+    def _prepare_cluster(self, submitted: Sequence[Job]) -> None:
         if self._call.runs_here:
             refuse(
                 "config: cluster: found, but jobs would run on this machine; allowed with "
@@ -183,11 +207,9 @@ class Handlers:
                 "array would measure the same run. For short runs: groups in "
                 "profiles/slurm/config.yaml"
             )
-        # Jobs that a time budget adds are counted as a whole.
-        reserve = () if plan.settings.budget else plan.reserve
-        further = self._driver.state.table.rows(reserve)
-        checked(targets.check_node_hours, plan, [*submitted, *further])
-        slurm.note("".join(bounded.read_end(path, bounded.LARGEST_FILE) for path in log), results)
+        state = self._driver.state
+        checked(targets.check_node_hours, state.plan, [*submitted, *state.further])
+        slurm.note(self._logged, self._driver.settings.results)
 
     def _show_round(self, runs: Sequence[Job], jobs: Iterable[Job]) -> None:
         """Show the jobs of a round."""
@@ -201,3 +223,14 @@ def _say(lines: Iterable[str]) -> None:
         for line in lines:
             print(printable(line), file=sys.stderr)
         sys.stderr.flush()
+
+
+def _end_descendants(is_over: threading.Event) -> None:
+    """Ask all descendants in this process's group to end, each once, until ``is_over``."""
+    asked = set[int]()
+    while not is_over.wait(0.05):
+        for process in psutil.Process().children(recursive=True):
+            with contextlib.suppress(OSError):  # the process may have ended
+                if process.pid not in asked and os.getpgid(process.pid) == os.getpgrp():
+                    asked.add(process.pid)
+                    os.kill(process.pid, signal.SIGTERM)

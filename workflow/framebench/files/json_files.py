@@ -1,17 +1,37 @@
-"""Read JSON files from anywhere; a bad file does not stop the reading of others."""
+"""JSON files of a folder: reading them, their problems, and the names of attempts.
+
+A bad file does not stop the reading of others."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from core import bounded
-from core.text import printable
+from core.text import printable, shorten
 from pydantic_core import from_json
 
-from .problem import Problem, cause
+# Attempts are NAME, NAME-retry1, NAME-retry2 .., so that no earlier file is replaced.
+_NAME = re.compile(r"(.+?)(?:-retry([0-9]+))?")
+_REPEAT = re.compile(r"r([0-9]+)(?:-retry([0-9]+))?")
+
+
+class Problem(NamedTuple):
+    """Invalid file or row: its place and the problem."""
+
+    origin: str
+    message: str
+
+
+def cause(error: Exception) -> str:
+    """Return the message of an error without its path, which is the problem's origin."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error) or type(error).__name__
+    return shorten(str(error), 1000)
 
 
 def below(root: Path) -> tuple[list[Path], list[Problem]]:
@@ -73,8 +93,6 @@ def _decode_slowly(content: bytes) -> Any:
         raise ValueError(
             f"is not complete JSON (line {error.lineno}, column {error.colno}: {error.msg})"
         ) from error
-    except UnicodeDecodeError as error:
-        raise ValueError(f"is not UTF-8 text (byte {error.start})") from error
     except RecursionError as error:
         raise ValueError("is nested too deeply") from error
 
@@ -86,3 +104,33 @@ def _printable(value: Any) -> Any:
     if isinstance(value, dict):
         return {printable(key): _printable(entry) for key, entry in value.items()}
     return [_printable(entry) for entry in value] if isinstance(value, list) else value
+
+
+def attempt_name(name: str, attempt: int) -> str:
+    """Return the name of an attempt; attempt 0 has the plain name."""
+    return f"{name}-retry{attempt}" if attempt else name
+
+
+def split_attempt(stem: str) -> tuple[str, int]:
+    """Split a stem into plain name and number of the attempt: ``b8-retry2`` -> (b8, 2)."""
+    match = _NAME.fullmatch(stem)
+    return (match[1], int(match[2] or 0)) if match else (stem, 0)
+
+
+def repeat_and_attempt(stem: str) -> tuple[int, int] | None:
+    """Parse the name of a run's record: ``r3-retry2`` -> (3, 2); None for other names."""
+    match = _REPEAT.fullmatch(stem)
+    return (int(match[1]), int(match[2] or 0)) if match else None
+
+
+def newest_attempt(folder: Path, name: str, read: Callable[[Path], Any]) -> tuple[str, Any]:
+    """Return the name (without ``.json``) of the newest attempt below ``folder`` for which ``read``
+    returns a value, and that value. Without one, return the next free name and None."""
+    attempts = 0
+    while os.path.lexists(folder / f"{attempt_name(name, attempts)}.json"):
+        attempts += 1
+    for attempt in reversed(range(attempts)):
+        tried = attempt_name(name, attempt)
+        if (found := read(folder / f"{tried}.json")) is not None:
+            return tried, found
+    return attempt_name(name, attempts), None

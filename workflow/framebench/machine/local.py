@@ -5,20 +5,35 @@ from __future__ import annotations
 import os
 import platform
 import socket
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core import control_groups, gpus
+from core import control_groups, cuda, gpus, programs
 from core.gpus import Gpu, GpuError
 from harness.machine.cores import siblings
 from harness.machine.sources import file_entry
 
-from . import driver, identities
+from . import identities
 from .identities import UNKNOWN, Identity
 
 #: Seconds after which ``nvidia-smi`` is taken to hang.
 SMI_SECONDS = 60.0
 _CPUS = "/proc/cpuinfo"
+#: Seconds after which CUDA is taken to hang.
+_CUDA_SECONDS = 120.0
+#: Remedies by CUDA's error number.
+_REMEDIES = {
+    802: "start NVIDIA's fabric manager, of the driver's version "
+    "(systemctl start nvidia-fabricmanager), or look why it fails (journalctl -u "
+    "nvidia-fabricmanager)",
+    803: "one version of driver and libcuda.so.1: reboot after an update, and remove other copies "
+    "of libcuda.so.1 from LD_LIBRARY_PATH",
+    804: "no libcuda.so.1 of the package cuda-compat, which is for other GPUs, in LD_LIBRARY_PATH",
+    999: "load the module nvidia_uvm anew (modprobe -r nvidia_uvm && modprobe nvidia_uvm), or "
+    "reboot",
+}
 #: Folder of shared memory, through which NCCL and data loaders pass data.
 SHARED = "/dev/shm"
 
@@ -107,5 +122,23 @@ def _gpus() -> tuple[tuple[Gpu, ...], list[str], str]:
         for gpu in listed
         for instance in [own for own in gpu.instances or () if own in visible] or [gpu]
     }
-    fault = driver.fault() if visible else ""
+    fault = _cuda_fault() if visible else ""
     return () if fault else tuple(visible), sorted(kinds), fault
+
+
+def _cuda_fault() -> str:
+    """Return why CUDA does not start and what helps; "" if it does, or has no library here.
+
+    ``nvidia-smi`` may list GPUs that no program can use, for example without NVIDIA's fabric
+    manager. Looked at once, before anything is built for the GPUs."""
+    try:
+        ended = programs.run([sys.executable, "-I", cuda.__file__], timeout=_CUDA_SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"CUDA does not start within {_CUDA_SECONDS:g} s; allowed: a driver that answers"
+    number, _, words = ended.stdout.strip().partition(" ")
+    if ended.returncode:
+        return f"CUDA ends the process that starts it ({ended.returncode}); allowed: another driver"
+    if not number:
+        return ""
+    remedy = _REMEDIES.get(int(number), "a driver that starts")
+    return f"CUDA does not start: error {number}, {words}; allowed: {remedy}"

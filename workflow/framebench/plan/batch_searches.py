@@ -6,12 +6,11 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import bounded
 from core.case import MAX, Case
 
 from ..config.suite import BatchBounds
-from ..files.attempt_names import newest_attempt
-from ..records.searches import Result, parse
+from ..files.json_files import newest_attempt
+from ..records.record_sets import SearchResult, read_search
 
 #: Steps of a run that tries a batch. From the second on, the optimizer state is in memory.
 WARMUP_STEPS, TIMED_STEPS = 1, 2
@@ -25,7 +24,7 @@ class BatchSearch(NamedTuple):
 
     case: Case
     name: str
-    result: Result | None
+    result: SearchResult | None
 
     @property
     def largest(self) -> Case | None:
@@ -56,9 +55,9 @@ def needed(
     retry : statuses; a result with one of them, or an invalid one, is searched again
     """
 
-    def read(path: Path) -> Result | None:
+    def read(path: Path) -> SearchResult | None:
         try:
-            result = parse(bounded.read_bytes(path))
+            result = read_search(path)
         except (OSError, ValueError):
             return None
         return None if result.status in retry else result

@@ -14,8 +14,8 @@ from core.text import minutes
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog
 from ..config.settings import Settings
-from ..records.expected import TOO_SLOW
 from ..records.run import Run
+from ..records.sidecars import TOO_SLOW
 from . import estimates
 from .budget import MeasuredCase
 from .estimates import start_seconds

@@ -24,7 +24,7 @@ from ..config.catalog import Catalog, forward_multiply_adds, framework_declarati
 from ..config.kinds import CONVERGE, INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..machine import datasheets
+from ..records import device_peaks
 from ..records.run import Run
 
 #: Floating-point operations per second of a core with AVX-512, and of a V100 in fp32: DLPerf's
@@ -224,7 +224,7 @@ def _gpu_rate(case: Case, capacity: Capacity) -> float:
     rates = [
         1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
         for gpu in capacity.gpus
-        if (peak := datasheets.tflops(gpu.name.partition(" MIG ")[0], case.precision))
+        if (peak := device_peaks.gpu_tflops(gpu.name.partition(" MIG ")[0], case.precision))
     ]
     return min(rates, default=GPU_RATE * (1 if is_full else OTHER_PRECISIONS))
 

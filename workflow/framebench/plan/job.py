@@ -11,7 +11,7 @@ from typing import NamedTuple
 from core.case import Case
 
 from ..cases import names
-from ..records.searches import FOLDER as SEARCHES
+from ..records.record_sets import SEARCHES
 
 #: Path of a job by kind, with the wildcards of its rule.
 PATHS = {

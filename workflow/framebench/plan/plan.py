@@ -14,9 +14,8 @@ from ..config.settings import Settings
 from ..environments.software import Software
 from ..environments.soundness import is_sound
 from ..machine.identities import Identity
-from ..records import expected
-from ..records.expected import ExpectedCase
 from ..records.run import Run
+from ..records.sidecars import ExpectedCase, write_expected
 from .batch_searches import BatchSearch
 from .case_settings import asked_conditions, software
 from .job import Job, files_of
@@ -120,4 +119,4 @@ def note_expected(plan: Plan) -> None:
         )
         for case, folder, why in noted
     ]
-    expected.note(plan.settings.results, plan.settings.suite.name, cases, plan.is_whole)
+    write_expected(plan.settings.results, plan.settings.suite.name, cases, plan.is_whole)

@@ -17,7 +17,7 @@ from ..config import gpu_environments
 from ..config.repeats import FIRST_LOOK
 from ..environments.software import unbuilt
 from ..machine import local
-from ..records.expected import TOO_SLOW
+from ..records.sidecars import TOO_SLOW
 from . import costs
 from .budget import answers
 from .estimates import ENVIRONMENT_SECONDS

@@ -19,13 +19,12 @@ from ..config import values
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
 from ..environments.software import choose, misfit
-from ..files.attempt_names import newest_attempt
+from ..files.json_files import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
 from ..records import verifications
-from ..records.record_sets import RecordSet
+from ..records.record_sets import SEARCHES, RecordSet
 from ..records.run import Run
-from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
 from . import batch_searches, budget, case_settings, costs, estimates, repeats
 from .case_settings import software

@@ -13,8 +13,7 @@ from core.case import Case
 
 from ..cases.matrix import without_variant
 from ..config.suite import Suite
-from ..records import pairs
-from ..records.run import Run
+from ..records.run import Run, paired_ratios
 
 
 def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case, int]:
@@ -59,6 +58,6 @@ def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list
         below, above = (one, other) if metric.better == "higher" else (other, one)
         values = [run.value(metric.name, metric.point) for run in (*one, *other)]
         if all(value is None or value > 0 for value in values) and (
-            found := pairs.ratios(below, above, metric.name, metric.point)
+            found := paired_ratios(below, above, metric.name, metric.point)
         ):
             yield found

@@ -1,23 +1,32 @@
-"""Peak FLOPS of a device in a precision, as measured by the peak-FLOPS benchmark.
+"""Peak FLOPS of a device in a precision: as measured by the peak-FLOPS benchmark, and by the data
+sheets of GPUs.
 
-The peak belongs to the device, not to a framework: the fastest matmul of any framework on the same
-machine, accelerator and cores, with the same number of busy devices, is the bound for all.
+The measured peak belongs to the device, not to a framework: the fastest matmul of any framework on
+the same machine, accelerator and cores, with the same number of busy devices, is the bound for all.
 """
 
 from __future__ import annotations
 
+import csv
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from core import bounded
+
 from ..cases.conditions import OURS, conditions_from_settings
+from ..files.json_files import Problem
 from ..machine.identities import UNKNOWN, Identity, identity, same
 from .record_files import read_below
-from .run import Problem, Run
+from .run import Run
 
 KIND = "peak_flops"
+_DATASHEETS = Path(__file__).parents[2] / "datasheets.csv"
 
 
 @dataclass(frozen=True)
@@ -99,10 +108,29 @@ def _peak(record: Mapping[str, Any]) -> PeakFlops:
 def _fastest(rank: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the sustained matmuls of a rank; in older records the fastest of its short blocks."""
     blocks = [rank["sustained"]] if "sustained" in rank else rank.get("matmuls", ())
-    return max(blocks, key=_tflops, default={"size": 0, "count": 0, "seconds": ()})
+
+    def rate(block: Mapping[str, Any]) -> float:
+        seconds = min(block["seconds"], default=0.0) or math.inf
+        return float(block["size"] ** 3 * block["count"] / seconds)
+
+    return max(blocks, key=rate, default={"size": 0})
 
 
-def _tflops(block: Mapping[str, Any]) -> float:
-    """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
-    seconds = min(block["seconds"], default=0.0)
-    return float(2e-12 * block["size"] ** 3 * block["count"] / seconds) if seconds else 0.0
+def gpu_tflops(name: str, precision: str) -> float | None:
+    """Return the TFLOP/s of the GPU of this name by its data sheets, without sparsity; None unless
+    exactly one value is known. bfloat16 and float16 are equally fast."""
+    kind = precision.partition("_")[0]
+    kind = "amp" if kind in ("bf16", "fp16") else kind
+    stated = {
+        float(number)
+        for pattern, known, number, _ in _datasheets()
+        if known == kind and fnmatchcase(name, pattern)
+    }
+    return stated.pop() if len(stated) == 1 else None
+
+
+@cache
+def _datasheets() -> list[list[str]]:
+    """Return the rows of the table: pattern of a device's name, precision, TFLOP/s and source."""
+    _, *rows = csv.reader(bounded.read_text(_DATASHEETS).splitlines())
+    return rows

@@ -21,24 +21,17 @@ from core.text import shorten
 from ..cases.conditions import MODES, THROUGHPUT, case_and_conditions
 from ..config.validation import show
 from ..files import json_files
-from ..files.attempt_names import repeat_and_attempt
+from ..files.json_files import Problem, cause, repeat_and_attempt
 from ..machine.identities import identity, same
-from .fields import flags, nodes
-from .fields.curves import curve_of
-from .fields.steps import (
-    gradient_all_reduce_of,
-    input_pipeline_of,
-    sample_work_of,
-)
+from . import fields, flags
+from .fields import curve_of, gradient_all_reduce_of, input_pipeline_of, sample_work_of
 from .run import (
     NO_REASON,
     WAITED_APART,
     WAITED_IN_WINDOW,
     WAITED_NOWHERE,
     MetricValue,
-    Problem,
     Run,
-    cause,
 )
 
 T = TypeVar("T")
@@ -161,6 +154,7 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
     steps = tuple(map(float, slowest.get("step_seconds", ())))
     waited, waited_in = _waited(slowest)
     machine = identity(environment)
+    joules, samples = fields.joules(record) if is_ok else None, record["samples"]
     return Run(
         case=case._replace(
             # Parameters of timed steps only say how often something is timed.
@@ -181,12 +175,12 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         flags=flags.flags_of(record),
         peak_device_memory=_most(ok_ranks, "peak_device_memory_bytes"),
         peak_host_memory=_most(ok_ranks, "peak_host_memory_bytes"),
-        joules=nodes.joules(record) if is_ok else None,
-        joules_per_sample=nodes.joules_per_sample(record) if is_ok else None,
-        energy_sources=nodes.energy_sources(record) if is_ok else "",
+        joules=joules,
+        joules_per_sample=joules / samples if joules is not None and samples else None,
+        energy_sources=fields.energy_sources(record) if is_ok else "",
         gradient_all_reduce=gradient_all_reduce_of(ok_ranks),
         started=datetime.fromisoformat(record["started"]).timestamp(),
-        crowded_out=record["status"] == "oom" and nodes.crowded_out(record),
+        crowded_out=record["status"] == "oom" and fields.crowded_out(record),
         machine=machine,
         matmul_dtypes=_matmul_dtypes(record["ranks"]),
         waited_apart=waited,
@@ -194,7 +188,7 @@ def _run_of(record: Mapping[str, Any], file: Path, origin: str) -> Run:
         variables=variables_of(record),
         computation=computation_of(record),
         commit=commit_of(record),
-        input_pipeline=input_pipeline_of(record, slowest, record["samples"] // len(steps))
+        input_pipeline=input_pipeline_of(record, slowest, samples // len(steps))
         if is_ok and steps
         else None,
         curve=curve_of(record),

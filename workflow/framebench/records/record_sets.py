@@ -1,4 +1,5 @@
-"""Record sets: records and tidy CSV files read into runs, the only entry for measurements.
+"""Record sets: records and tidy CSV files read into runs, the only entry for measurements; searches
+for the largest batch next to them; and the files that Snakemake's rules need of a set.
 
 Reading depends on the set of files only, not on their order. A bad file or row becomes a `Problem`
 and never stops the others.
@@ -6,22 +7,50 @@ and never stops the others.
 
 from __future__ import annotations
 
+import csv
 import gc
 import hashlib
-from array import array
+import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..machine.identities import Identity
-from . import searches
-from .record_files import read, read_folder
-from .run import STATUSES, Problem, RecordsError, Run, cause, order
-from .tidy_csv import read_csv, records_named
+from core import bounded
+from core.case import Case
 
-CSV_NAME = "runs.csv"
+from .. import feature_registry as features
+from ..cases import conditions
+from ..cases.conditions import Conditions
+from ..files import json_files
+from ..files.json_files import Problem, cause, split_attempt
+from ..files.whole_files import write_whole
+from ..machine.identities import Identity
+from . import device_peaks, record_files, sidecars, tidy_csv, verifications
+from .run import RecordsError, Run, order
+from .sidecars import EXPECTED
+
+#: Folder and benchmark of searches for the largest batch.
+SEARCHES = "largest_batch"
+#: Files in the results: all runs, and the list of files that are read for them. The list has its
+#: own folder, because Snakemake would not notice a new file in a folder that it has already read.
+RUNS, READ = "runs.csv", Path("logs", "files", "read_files.csv")
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The result of a search.
+
+    ``case``, ``conditions``: case and conditions of the runs that it tried. ``batch``: the largest
+    that fits, or the batch at which a failed search ended; ``record``: the whole record."""
+
+    case: Case
+    conditions: Conditions
+    status: str
+    reason: str
+    batch: int
+    record: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -32,7 +61,7 @@ class RecordSet:
     runs: tuple[Run, ...]
     problems: tuple[Problem, ...]
     root: Path
-    searches: tuple[searches.Result, ...] = ()
+    searches: tuple[SearchResult, ...] = ()
 
 
 def load(path: Path) -> RecordSet:
@@ -41,7 +70,7 @@ def load(path: Path) -> RecordSet:
     A CSV next to the folder ``runs`` whose rows name records there stands for these. Raises
     RecordsError for another path, or a CSV with other columns.
     """
-    named = records_named(path) if path.is_file() and path.suffix == ".csv" else []
+    named = tidy_csv.records_named(path) if path.is_file() and path.suffix == ".csv" else []
     if named and (path.parent / "runs").is_dir():
         path = path.parent / "runs"
     if not path.exists():
@@ -51,19 +80,19 @@ def load(path: Path) -> RecordSet:
         raise RecordsError(f"records: {path} is neither a folder of records nor a CSV file")
     runs: list[Run] = []
     problems: list[Problem] = []
-    searched: list[searches.Result] = []
+    searched: list[SearchResult] = []
     if not is_csv:
         # records have no reference cycles; searching for some takes a sixth of the time
         gc.disable()
         try:
-            runs, problems = read_folder(path, [path / name for name in named])
+            runs, problems = record_files.read_folder(path, [path / name for name in named])
         finally:
             gc.enable()
-        searched, of_searches = searches.load(path.parent / searches.FOLDER)
+        searched, of_searches = load_searches(path.parent / SEARCHES)
         problems += of_searches
-    table = path if is_csv else path / CSV_NAME
+    table = path if is_csv else path / RUNS
     if table.is_file():
-        rows, of_rows = read_csv(table)
+        rows, of_rows = tidy_csv.read_csv(table)
         runs, problems = runs + rows, problems + of_rows
     return RecordSet(
         runs=tuple(sorted(_labelled(_with_known_version(runs)), key=order)),
@@ -156,3 +185,93 @@ def machine_label(machine: Identity) -> str:
 
 def _six(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:6]
+
+
+# ---- searches for the largest batch --------------------------------------------------------------
+
+
+def read_search(path: Path) -> SearchResult:
+    """Return the search result in a file. Raises OSError, or ValueError with the fault."""
+    record = record_files.read(path, SEARCHES)
+    status, is_ok = record["status"], record["status"] == "ok"
+    ended = [
+        attempt["batch_per_device"]
+        for attempt in record.get("attempts", ())
+        if (attempt["status"] == "ok") == is_ok
+    ]
+    if not ended:
+        raise ValueError(f"is {status}, but no tried batch has this status")
+    batch = record["metrics"][SEARCHES]["value"] if is_ok else ended[-1]
+    tried = conditions.case_and_conditions(record, record["parameters"]["mode"])
+    return SearchResult(*tried, status, record["reason"], int(batch), record)
+
+
+def load_searches(folder: Path) -> tuple[list[SearchResult], list[Problem]]:
+    """Return the latest result of each search below ``folder``, and unreadable files."""
+    results: dict[Path, SearchResult] = {}
+    problems = []
+    for path in sorted(search_files(folder), key=lambda path: split_attempt(path.stem)[1]):
+        try:
+            results[path.with_name(split_attempt(path.stem)[0])] = read_search(path)
+        except record_files.UNREADABLE as error:
+            origin = f"{SEARCHES}/{json_files.origin_of(path, folder)}"
+            problems.append(Problem(origin, cause(error)))
+    return [*results.values()], problems
+
+
+def search_files(folder: Path) -> list[Path]:
+    """Return the result files of searches, without the runs of a search one folder deeper."""
+    return sorted(path for path in folder.glob("*/*/*.json") if not path.name.startswith("."))
+
+
+# ---- files for Snakemake -------------------------------------------------------------------------
+
+# The list of read files is an input of the rule ``runs``, which writes ``runs.csv``, a row per run
+# and metric, and brings the list up to date. A later call writes the list anew if a file is new,
+# changed or gone since, so that Snakemake makes ``runs.csv`` again.
+
+
+def texts_of_runs(record_set: RecordSet, source: Path, results: Path) -> dict[Path, str]:
+    """Return the files that the rule ``runs`` writes for the records at ``source``.
+
+    Files that hold no run that counts, such as earlier attempts and unreadable files, are rows
+    without a figure.
+    """
+    rows = [
+        {**row, tidy_csv.RECORD: run.origin if run.record else ""}
+        for run in record_set.runs
+        for row in tidy_csv.rows_of(run, [flag.name for flag in run.flags])
+    ]
+    known = {row[tidy_csv.RECORD] for row in rows}
+    files = json_files.below(source)[0] if source.is_dir() else []
+    origins = (json_files.origin_of(path, source) for path in files)
+    rows += [{tidy_csv.RECORD: origin} for origin in origins if origin not in known]
+    return {results / READ: _listing(source), results / RUNS: tidy_csv.text_of(rows)}
+
+
+def write_list_of_files(results: Path) -> Path | None:
+    """Write the list of files anew if it differs from the one that exists, and return it; None
+    without records. Raises OSError."""
+    if not any((results / name).exists() for name in ("runs", RUNS)):
+        return None
+    listed, now = results / READ, _listing(results / "runs")
+    if not listed.is_file() or bounded.read_text(listed) != now:
+        write_whole(listed, now)
+    return listed
+
+
+def _listing(source: Path) -> str:
+    """Return a CSV of all files that tables and report of the records at ``source`` read."""
+    folder = source.parent
+    folders = (source, verifications.folder_for(source), folder / device_peaks.KIND)
+    paths = [source, *(path for below in folders for path in json_files.below(below)[0])]
+    paths += [*search_files(folder / SEARCHES), source / RUNS]
+    paths += [folder / name for name in (*sidecars.FILES.values(), EXPECTED)]
+    paths += [source / name for feature in features.known() for name in feature.record_files]
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(("file", "bytes", "modified"))
+    for path in filter(Path.is_file, paths):
+        state = path.stat()
+        writer.writerow([path, state.st_size, state.st_mtime_ns])
+    return out.getvalue()

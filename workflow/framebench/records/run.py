@@ -1,7 +1,9 @@
-"""Data types between records and tables: runs, metrics and flags."""
+"""Data types between records and tables: runs, metrics and flags; and pairs of runs."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,14 +11,12 @@ from typing import Any, NamedTuple
 from core.case import Case
 
 from ..cases.conditions import THROUGHPUT, Conditions, Key, Parameters
-from ..config.statuses import STATUSES as STATUSES
-from ..files.problem import Problem as Problem
-from ..files.problem import cause as cause
 from ..machine.identities import UNKNOWN, Identity
-from .fields.curves import LearningCurve
-from .fields.steps import GradientAllReduce, InputPipeline, SampleWork
+from .fields import GradientAllReduce, InputPipeline, LearningCurve, SampleWork
 
 NO_REASON = "no reason given"
+#: Orders in which the repeats of two sides were measured.
+INTERLEAVED, ONE_AFTER_THE_OTHER = "interleaved", "one after the other"
 
 
 class RecordsError(ValueError):
@@ -161,3 +161,37 @@ def order(run: Run) -> tuple[Any, ...]:
     """Return a sort key: by case, with scaling series in ascending order, then repeat and
     attempt."""
     return (run.key.order, run.repeat, run.attempt, run.origin)
+
+
+def paired_ratios(
+    below: Sequence[Run], above: Sequence[Run], metric: str, point: Parameters = ()
+) -> list[float]:
+    """Return the ratio above / below of the metric for every pair, in the order of the repeats.
+
+    A pair is two runs of the same repeat, if the sides were interleaved, as a suite with variants
+    measures them: both have seen the same state of the machine. Runs without a value are in no
+    pair, and neither are repeats that one side has twice."""
+    if measuring_order(below, above) != INTERLEAVED:
+        return []
+    one, other = _by_repeat(below, metric, point), _by_repeat(above, metric, point)
+    return [other[repeat] / one[repeat] for repeat in sorted(one.keys() & other.keys())]
+
+
+def measuring_order(base: Sequence[Run], candidate: Sequence[Run]) -> str:
+    """Return ONE_AFTER_THE_OTHER if all runs of one side started before the other's, else
+    INTERLEAVED. Return "" if a start time is unknown."""
+    one, other = (
+        [run.started for run in side if run.started is not None] for side in (base, candidate)
+    )
+    if not one or not other or len(one) + len(other) < len(base) + len(candidate):
+        return ""
+    return ONE_AFTER_THE_OTHER if max(one) < min(other) or max(other) < min(one) else INTERLEAVED
+
+
+def _by_repeat(runs: Sequence[Run], metric: str, point: Parameters) -> dict[int, float]:
+    counted = Counter(run.repeat for run in runs)
+    return {
+        run.repeat: value
+        for run in runs
+        if (value := run.value(metric, point)) is not None and counted[run.repeat] == 1
+    }

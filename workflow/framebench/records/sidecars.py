@@ -1,20 +1,35 @@
-"""Sidecar files next to the records: calls that measured, and runs that left no record.
+"""Sidecar files next to the records: calls that measured, runs that left no record, and expected
+cases.
 
 ``calls.csv`` and ``interruptions.csv`` in the results grow by appended rows. A record knows the
-command of its run only.
+command of its run only. ``expected.json`` has the cases of the suites that are measured into the
+results, with or without records, and so shows when a suite is incomplete.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from core import bounded
+from core.case import Case
 from core.text import printable
+
+from ..cases.conditions import Conditions
+from ..files import json_files
+from ..files.json_files import Problem, cause
+from ..files.whole_files import write_whole
+
+EXPECTED = "expected.json"
+#: Beginning of the reason why a case is left out of a time budget.
+TOO_SLOW = "too slow for "
 
 #: A failed job in Snakemake's log, or all of a failed group: rule, then indented lines.
 _FAILED = re.compile(r"^ *Error in (?:rule|checkpoint) \S+:\n(?P<lines>(?:  +.*\n)*)", re.MULTILINE)
@@ -54,16 +69,15 @@ def note_call(results: Path, suite: str, command: str) -> None:
     append(results, [CallEntry(_now(), suite, command)])
 
 
-def note_interruptions(log: str, results: Path) -> list[Interruption]:
-    """Append the interrupted runs in the text of Snakemake's log, and return them. Raises OSError.
+def note_interruptions(log: str, results: Path) -> None:
+    """Append the interrupted runs in the text of Snakemake's log. Raises OSError.
 
     The file may name a run twice.
     """
     # Some jobs of a failed group may have finished.
     begun = dict.fromkeys(_interrupted_runs(log, results))
-    new = [entry for entry in begun if not (results / "runs" / f"{entry.run}.json").exists()]
-    append(results, new)
-    return new
+    runs = results / "runs"
+    append(results, [entry for entry in begun if not (runs / f"{entry.run}.json").exists()])
 
 
 def append(results: Path, entries: Sequence[Entry]) -> None:
@@ -104,3 +118,58 @@ def _interrupted_runs(log: str, results: Path) -> Iterator[Interruption]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+@dataclass(frozen=True)
+class ExpectedCase:
+    """A case of a suite.
+
+    ``folder``: folder of its records below ``runs``; "" while its batch is searched.
+    ``is_budgeted``: whether a time budget decides its repeats, by the order of the frameworks.
+    ``left_out``: why the plan leaves the case out; "" for a case that is to be measured.
+    """
+
+    suite: str
+    folder: str
+    case: Case
+    conditions: Conditions
+    is_budgeted: bool = False
+    left_out: str = ""
+
+
+def write_expected(
+    results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: bool
+) -> None:
+    """Replace the expected cases of a suite; add to them unless ``cases`` are the whole suite.
+    Raises OSError."""
+    known, _ = load_expected(results)
+    others = [case for case in known if case.suite != suite]
+    own = [case for case in known if case.suite == suite and (case.folder or case.left_out)]
+    asked = cases if is_whole else [*own, *cases]
+    kept = {case.folder or (case.case, case.conditions): case for case in asked}
+    written = [
+        {**vars(case), "case": case.case._asdict(), "conditions": asdict(case.conditions)}
+        for case in (*others, *kept.values())
+    ]
+    text = json.dumps({"cases": written}, indent=1)
+    path = results / EXPECTED
+    if not (path.is_file() and bounded.read_bytes(path) == f"{text}\n".encode()):
+        write_whole(path, f"{text}\n")
+
+
+def load_expected(results: Path) -> tuple[list[ExpectedCase], list[Problem]]:
+    """Return all expected cases, and problems with the file; both empty without a file."""
+    path = results / EXPECTED
+    if not path.is_file():
+        return [], []
+    try:
+        return [_expected_case(entry) for entry in json_files.read(path)["cases"]], []
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return [], [Problem(EXPECTED, f"{cause(error)}; the next call of the suite writes it anew")]
+
+
+def _expected_case(found: Any) -> ExpectedCase:
+    case, conditions = Case.from_json(found["case"]), Conditions(**found["conditions"])
+    expected = ExpectedCase(**{**found, "case": case, "conditions": conditions})
+    hash(expected)  # raises TypeError for a list, which is not a valid value
+    return expected

@@ -28,9 +28,10 @@ from ..cases.conditions import (
     Parameters,
     input_axis,
 )
-from ..config.statuses import OK
+from ..config.statuses import OK, STATUSES
 from ..config.validation import show
-from .run import NO_REASON, STATUSES, Flag, MetricValue, Problem, RecordsError, Run, cause, order
+from ..files.json_files import Problem, cause
+from .run import NO_REASON, Flag, MetricValue, RecordsError, Run, order
 
 #: Texts and counts of a case.
 _TEXTS = (

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from core import axes, precisions
 from core.case import Case
 
+from ..files.json_files import Problem
 from ..machine.identities import Identity, identity
 from .record_files import (
     computation_of,
@@ -20,7 +21,6 @@ from .record_files import (
     read_below,
     variables_of,
 )
-from .run import Problem
 
 KIND = "verification"
 #: Scale of the compared model: its own size, or the small one of its config. A model that is too

@@ -19,7 +19,7 @@ from ..cases.conditions import OURS
 from ..config.kinds import CONVERGE
 from ..config.statuses import OK
 from ..machine.identities import same
-from .fields.flags import OWN
+from .flags import OWN
 from .run import Flag, Run
 from .verifications import (
     DIFFERS,
@@ -119,7 +119,8 @@ class VerificationFlags:
         """Yield the keys of the verifications that a run needs."""
         mode = axes.TRAIN if run.case.mode == CONVERGE else run.case.mode
         own, trains = _is_own(run), mode == axes.TRAIN
-        with_dropout = self._model_config(run).get("hyperparameters", {}).get("dropout")
+        model = self._models.get(run.case.model, {})
+        with_dropout = model.get("hyperparameters", {}).get("dropout")
         baseline = "" if own else precisions.baseline(run.case.precision)
         for precision in filter(None, (run.case.precision, baseline)):
             case = run.case._replace(mode=mode, precision=precision)
@@ -130,10 +131,6 @@ class VerificationFlags:
             yield key
             if trains and with_dropout:
                 yield key._replace(dropout=True)
-
-    def _model_config(self, run: Run) -> Mapping[str, Any]:
-        # A user's own model is compared with its own float64 run, without dropout.
-        return {"verification": {}} if _is_own(run) else self._models.get(run.case.model, {})
 
     def _judged(self, run: Run, needed: Sequence[VerificationKey]) -> Flag | None:
         # The newest verification of each scale counts. A pass of the small model does not outweigh
@@ -148,7 +145,8 @@ class VerificationFlags:
                     if result.outcome == outcome:
                         prefix = f"in {key.precision}, " if _suffix(key, run) else ""
                         return Flag(name, f"{prefix}{result.difference}")
-        if "verification" not in self._model_config(run):
+        # A user's own model is compared with its own float64 run, without dropout.
+        if not _is_own(run) and "verification" not in self._models.get(run.case.model, {}):
             return Flag(UNVERIFIED, f"{NO_REFERENCE} of {run.case.model} to compare it with")
         if not run.computation:
             return Flag(UNVERIFIED, "the record does not say which code computed it")

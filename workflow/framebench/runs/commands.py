@@ -15,7 +15,7 @@ from ..plan.case_settings import variables as variables_of
 from ..plan.estimates import run_limit
 from ..plan.job import Job
 from ..plan.plan import Plan
-from ..records.searches import KIND
+from ..records.record_sets import SEARCHES
 
 
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
@@ -45,7 +45,7 @@ def search_arguments(plan: Plan, case: Case) -> list[str]:
     """Return the arguments of the harness for a search for the largest batch of a case."""
     parameters = {"mode": case.mode, **dict(plan.settings.suite.largest_batch)}
     own = {
-        "kind": KIND,
+        "kind": SEARCHES,
         "batch_per_device": None,
         "warmup_steps": batch_searches.WARMUP_STEPS,
         "timed_steps": batch_searches.TIMED_STEPS,

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from ..environments import soundness
-from ..files import locks
+from ..files import whole_files
 
 PROJECT = Path(__file__).parents[3]
 #: Models, with options, whose training uses the kernels of most other models.
@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> int:
         name = venvs.read_environment_file(options.file, hashed).name
         marker = options.marker or PROJECT / ".venvs" / name / venvs.MARKER
         ensure(options.file, marker, hashed)
-    except (ConfigError, locks.LockError, subprocess.CalledProcessError, OSError) as error:
+    except (ConfigError, whole_files.LockError, subprocess.CalledProcessError, OSError) as error:
         print(f"framebench: {error}", file=sys.stderr)
         return 1
     return 0
@@ -65,12 +65,12 @@ def _end_with_parent() -> None:
 def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
     """Build the environment of ``file`` around ``marker``, unless another process does so first.
 
-    Raises :class:`locks.LockError`, OSError, and all that :func:`environments.build` raises.
+    Raises :class:`whole_files.LockError`, OSError, and all that :func:`environments.build` raises.
     """
     from ..environments import venvs
 
     lock = marker.parent.with_name(f"{marker.parent.name}.lock")
-    with locks.take(lock, "give another folder: --config environments=DIR") as held:
+    with whole_files.lock(lock, "give another folder: --config environments=DIR") as held:
         if soundness.is_sound(marker):
             return
         if marker.exists():

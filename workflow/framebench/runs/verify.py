@@ -18,7 +18,7 @@ from ..config import own_model
 from ..config.catalog import Catalog
 from ..config.kinds import CONVERGE
 from ..config.statuses import FAILURES
-from ..files.attempt_names import newest_attempt
+from ..files.json_files import newest_attempt
 from ..machine.identities import identity, is_here
 from ..plan.case_settings import request, software, variables
 from ..plan.plan import Plan

@@ -84,13 +84,9 @@ def _step(values: Series, others: list[int]) -> tuple[int, Series]:
     """Return the position of the step that fits best next to steps at ``others``, and the residuals
     of that fit."""
     places = [at for at in range(MIN_SEGMENT, len(values) - MIN_SEGMENT + 1) if at not in others]
-    fits = [(at, _residuals(values, [*others, at])) for at in places]
+    parts = [(at, np.split(values, sorted([*others, at]))) for at in places]
+    fits = [(at, np.concatenate([part - part.mean() for part in some])) for at, some in parts]
     return min(fits, key=lambda fit: float(np.sum(fit[1] ** 2)))
-
-
-def _residuals(values: Series, steps: list[int]) -> Series:
-    levels = [part - part.mean() for part in np.split(values, sorted(steps))]
-    return np.concatenate(levels)
 
 
 def _correlation(values: Series) -> float:

@@ -15,7 +15,7 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 
-from . import descriptive, intervals, signed_rank
+from . import descriptive, intervals
 from .verdicts import THRESHOLD
 
 #: Repeats of each side at the first looks, with each look's part of the error rate. At 7 and 8
@@ -122,7 +122,7 @@ def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Ord
     That of ranks shares the error rate of all settings, but holds only for sides that differ by a
     factor. That of medians holds for other shapes too, at 95 % for each comparison.
     """
-    either, paired = intervals.moses_interval, signed_rank.interval
+    either, paired = intervals.moses_interval, intervals.signed_rank_interval
     both = (
         _at_all_looks(either, paired, other, leader, error),
         ratio_interval(other, leader),

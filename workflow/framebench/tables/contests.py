@@ -16,8 +16,8 @@ from core.case import Case
 from ..cases.conditions import Conditions, Key
 from ..config.kinds import INDEPENDENT
 from ..machine.identities import Identity
-from ..records.expected import ExpectedCase
 from ..records.record_sets import machine_label
+from ..records.sidecars import ExpectedCase
 from ..statistics.verdicts import FALSE_WINNERS
 from . import formatting
 from .columns import OWN, Row

@@ -19,9 +19,9 @@ from ..cases.names import listed
 from ..config import statuses
 from ..config.catalog import model_title
 from ..records import verified
-from ..records.expected import TOO_SLOW
-from ..records.fields.flags import DISTURBED
+from ..records.flags import DISTURBED
 from ..records.run import Run
+from ..records.sidecars import TOO_SLOW
 from ..statistics.verdicts import NO_DIFFERENCE
 from . import contests, formatting, view
 from .columns import Row

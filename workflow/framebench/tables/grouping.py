@@ -5,16 +5,21 @@ from __future__ import annotations
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from ..cases.conditions import Key
 from ..config import catalog
 from ..config.statuses import FAILURES
 from ..config.values import RecordSource
-from ..records import record_sets, verifications
-from ..records.run import Flag, Run, order
+from ..files.json_files import Problem
+from ..records import device_peaks, record_sets, verifications
+from ..records.record_sets import RecordSet
+from ..records.run import Flag, RecordsError, Run, order
+from ..records.sidecars import load_expected
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded
 from ..statistics import descriptive, intervals, steady
 from .results import CaseResult, CaseResults
+from .table import Inputs
 
 #: Largest width of a median's interval, as a fraction of the median, that is not flagged as noisy.
 #: Without an interval the flag is not set, because the range of two repeats is wide or narrow by
@@ -36,6 +41,29 @@ def group(runs: Sequence[Run], verified: VerificationFlags | None) -> CaseResult
     return {key: _judged(key, tuple(some), verified) for key, some in repeats.items()}
 
 
+def inputs_of(record_set: RecordSet, source: Path) -> tuple[Inputs, Sequence[Problem]]:
+    """Group and judge the records of ``source`` for tables.
+
+    Returns them with the files beside the records, and problems with these files."""
+    folder = source.parent
+    verification_results, of_verifications = verifications.load(verifications.folder_for(source))
+    reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
+    asked, of_asked = load_expected(folder)
+    models = catalog.project_catalog().models
+    cases = group(record_set.runs, VerificationFlags(verification_results, models))
+    inputs = Inputs(
+        cases={key: result for key, result in cases.items() if key.case.is_step},
+        verification_results=verification_results,
+        peaks=device_peaks.PeakFlopsLookup(reached),
+        searches=record_set.searches,
+        models=models,
+        others={key: result for key, result in cases.items() if not key.case.is_step},
+        expected=[case for case in asked if not case.left_out],
+        left_out=[case for case in asked if case.left_out],
+    )
+    return inputs, [*of_verifications, *of_peaks, *of_asked]
+
+
 def grouped(source: RecordSource) -> CaseResults:
     """Return the judged cases of a set of records.
 
@@ -45,7 +73,7 @@ def grouped(source: RecordSource) -> CaseResults:
     for problem in (*record_set.problems, *problems):
         print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+        raise RecordsError(f"{source}: holds no record of a run")
     runs = (
         record_sets.runs_of_variant(record_set, source.variant)
         if source.variant

@@ -2,7 +2,7 @@
 
 Verdicts are adjusted for all ratios of a table. The sides are a case and its baseline
 (:mod:`declared.speedups`), two sets of records, or two variants of a suite. For the latter two, if
-enough repeats were measured in pairs (:mod:`pairs`), the ratios of the pairs are
+enough repeats were measured in pairs (:func:`paired_ratios`), the ratios of the pairs are
 tested; else each side is a set of repeats."""
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..records import pairs
-from ..statistics import descriptive, intervals, signed_rank, verdicts
+from ..records.run import measuring_order, paired_ratios
+from ..statistics import descriptive, intervals, verdicts
 from ..statistics.intervals import Interval
 from ..statistics.verdicts import CANNOT_TELL, SLOWER
 from .results import CaseResult
@@ -33,7 +33,7 @@ class Sides(NamedTuple):
 class Estimate:
     """Estimated ratio of two sides. ``interval`` and ``p_value`` are None with too few repeats.
     ``pairs``: number of pairs compared, 0 if each side was a set. ``order``: see
-    :func:`pairs.order`."""
+    :func:`measuring_order`."""
 
     ratio: float
     interval: Interval | None
@@ -150,15 +150,15 @@ def judge(cases: Sequence[Matched], names: Sequence[tuple[str, str]]) -> list[Ju
 
 def _estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
     """Estimate the ratio of a case with figures on both sides, one of ``cases`` compared."""
-    order = pairs.order(base.ok, candidate.ok)
+    order = measuring_order(base.ok, candidate.ok)
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
-    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
-    if len(ratios) < signed_rank.pairs_needed(cases):
+    ratios = paired_ratios(below.ok, above.ok, base.key.metric, base.key.point)
+    if len(ratios) < intervals.pairs_needed(cases):
         return set_estimate(Sides(below.values, above.values), order)
     return Estimate(
-        signed_rank.estimate(ratios),
-        signed_rank.interval(ratios),
-        signed_rank.p_value(ratios),
+        intervals.signed_rank_estimate(ratios),
+        intervals.signed_rank_interval(ratios),
+        intervals.signed_rank_test(ratios),
         len(ratios),
         order,
     )

@@ -16,7 +16,7 @@ from core.case import Case
 
 from ..cases.conditions import KEYS, OURS, Conditions, Key
 from ..config import catalog
-from ..records.fields.flags import SELF_COMPILED
+from ..records.flags import SELF_COMPILED
 from ..records.run import Run
 from ..records.verified import EXCLUDING
 from ..statistics import descriptive

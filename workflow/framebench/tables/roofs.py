@@ -19,8 +19,8 @@ import numpy as np
 from core import precisions
 
 from ..cases.conditions import OURS
-from ..machine import datasheets
 from ..machine.identities import same
+from ..records import device_peaks
 from ..records.device_peaks import KIND as PEAK
 from ..records.run import Run
 from ..statistics import descriptive
@@ -185,7 +185,7 @@ def datasheet_tflops(run: Run) -> float | None:
     if run.conditions.accelerator == "cpu":
         return None
     stated = {
-        datasheets.tflops(name.partition(" at ")[0], run.case.precision)
+        device_peaks.gpu_tflops(name.partition(" at ")[0], run.case.precision)
         for name in run.hardware.split(", ")
         if " MIG " not in name
     } - {None}

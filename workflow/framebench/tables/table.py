@@ -15,10 +15,10 @@ import pandas as pd
 from ..cases.conditions import KEYS
 from ..config.yaml_files import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
-from ..records.expected import ExpectedCase
-from ..records.fields.flags import OWN
+from ..records.flags import OWN
+from ..records.record_sets import SearchResult
 from ..records.run import Run
-from ..records.searches import Result
+from ..records.sidecars import ExpectedCase
 from ..records.verifications import VerificationResult
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .results import CaseResult, CaseResults, case_frame, with_cells
@@ -39,7 +39,7 @@ class Inputs:
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
     peaks: PeakFlopsLookup = field(default_factory=PeakFlopsLookup)
-    searches: Sequence[Result] = ()
+    searches: Sequence[SearchResult] = ()
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     others: CaseResults = field(default_factory=dict)
     expected: Sequence[ExpectedCase] = ()

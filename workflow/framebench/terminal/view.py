@@ -1,4 +1,5 @@
-"""Progress view of a call: a line for each result, and a status line.
+"""Progress view of a call: a line for each result, and a status line, which a terminal rewrites in
+place.
 
 The driver makes the view when it knows the jobs, and sends it in a log record to the logger plugin,
 which passes Snakemake's events on to it. Without the plugin the view stays silent, and Snakemake
@@ -7,6 +8,8 @@ prints its own lines.
 
 from __future__ import annotations
 
+import contextlib
+import shutil
 import threading
 import time
 from collections import Counter
@@ -18,12 +21,14 @@ from typing import Any, TextIO
 from core.text import clock, duration
 
 from ..plan.job import NOUNS, Job, count_of, name_of
-from . import status_lines
-from .screen import Screen
-from .status_lines import RunOutcome, end_of_log, figures_in, outcome_of
+from . import call_text
+from .call_text import RunOutcome, end_of_log, figures_in, outcome_of
 
 #: Kinds of jobs with a line each; others are only counted in the status line.
 _WITH_LINE = ("run", "search")
+#: Seconds after which the status line of a terminal is written anew.
+_EVERY = 10.0
+_CLEAR = "\r\033[K"
 
 
 class ProgressView:
@@ -58,7 +63,8 @@ class ProgressView:
         #: Seconds of measuring until ``_since``, and running jobs whose time does not count as
         #: measuring.
         self._counted, self._since, self._apart = 0.0, now(), set[int]()
-        self._screen: Screen | None = None
+        self._stream: TextIO | None = None
+        self._is_terminal, self._closed = False, threading.Event()
         self.add(jobs)
 
     def add(self, jobs: Iterable[Job]) -> None:
@@ -121,12 +127,15 @@ class ProgressView:
 
     def attach(self, stream: TextIO, is_terminal: bool) -> None:
         """Set the output stream."""
-        self._screen = Screen(stream, is_terminal, self.status)
+        self._stream, self._is_terminal = stream, is_terminal
+        if is_terminal:
+            threading.Thread(target=self._refresh, daemon=True).start()
 
     def say(self, text: str) -> None:
-        """Print a message of Snakemake."""
-        if self._screen and text:
-            self._screen.say(text)
+        """Print one or more lines above the status line."""
+        if text:
+            with self._lock:
+                self._write(f"{text}\n")
 
     def takes(self, event: str, record: LogRecord) -> bool:
         """Show an event of Snakemake, and return whether the view handles it."""
@@ -140,8 +149,11 @@ class ProgressView:
 
     def close(self) -> None:
         """Remove the status line for good."""
-        if self._screen:
-            self._screen.close()
+        with self._lock:
+            if not self._closed.is_set():
+                self._closed.set()
+                if self._is_terminal:
+                    self._write(_CLEAR)
 
     # Called by the driver.
 
@@ -150,8 +162,7 @@ class ProgressView:
         self.add(jobs)
         with self._lock:
             self._ahead = ahead
-        if self._screen:
-            self._screen.show_status(in_log=True)
+        self._show(in_log=True)
 
     def stop(self) -> None:
         """Expect running jobs to be interrupted."""
@@ -160,7 +171,7 @@ class ProgressView:
     def _begins(self, said: dict[str, Any], now: float) -> bool:
         job = self._jobs.get(name_of(said.get("wildcards") or {}))
         if job is None:
-            self.say(status_lines.verified(self._verified))
+            self.say(call_text.verified(self._verified))
             self._verified = []
             made = map(str, said.get("output") or ())
             return any(path.startswith(f"{self._results}/") for path in made)
@@ -213,7 +224,7 @@ class ProgressView:
     def _say_result(self, job: Job, outcome: RunOutcome, is_bad: bool) -> None:
         """Print the line of a run or search, or of another job that failed.
         Of a framework that lacks something, one line says so."""
-        if not self._screen:
+        if not self._stream:
             return
         if job.kind == "environment" and not is_bad:
             if not (line := self._environments()).endswith(")"):
@@ -226,10 +237,34 @@ class ProgressView:
         if outcome.status == "unsupported":
             self._lacking.add(framework)
         repeats = figures_in(Path(job.record).parent) if job.kind == "run" else []
-        lines = [status_lines.result(self.clock(), job.label, outcome, repeats)]
+        lines = [call_text.result(self.clock(), job.label, outcome, repeats)]
         lines += end_of_log(Path(job.log)) if is_bad and job.log else []
-        self._screen.say("\n".join(lines))
+        self.say("\n".join(lines))
 
-    def _show(self) -> None:
-        if self._screen:
-            self._screen.show_status()
+    def _show(self, in_log: bool = False) -> None:
+        """Show the status line on a terminal; in a log only if ``in_log`` is set."""
+        with self._lock:
+            if self._is_terminal:
+                self._write("")
+            elif in_log:
+                self._write(f"{self.status()}\n")
+
+    def _write(self, text: str) -> None:
+        """Write text and status line in one call, so that nothing flickers.
+        The cursor stays at the start of the status line, which other output then overwrites. It is
+        cut, as a line of the terminal's full width makes some wrap it."""
+        if not self._stream:
+            return
+        if self._is_terminal and not self._closed.is_set():
+            status, room = self.status(), shutil.get_terminal_size().columns - 1
+            status = status if len(status) <= room else f"{status[: room - 2]}.."
+            text = f"{_CLEAR}{text}{status}\r"
+        self._stream.write(text)
+        self._stream.flush()
+
+    def _refresh(self) -> None:
+        while not self._closed.wait(_EVERY):
+            # A vanished terminal stops no measurement.
+            with self._lock, contextlib.suppress(OSError, ValueError):
+                if not self._closed.is_set():
+                    self._write("")

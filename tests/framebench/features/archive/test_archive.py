@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from framebench.commands import reporting
+from framebench import cli
 from framebench.features.archive import handed_on
 from framebench.features.archive.contents import make_archive
 from framebench.records import sidecars
@@ -88,17 +88,17 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_same_tables_are_made_of_what_was_handed_on(results: Path, tmp_path: Path) -> None:
-    reporting.make_report(results / "runs", results)
+    cli.make_report(results / "runs", results)
     (results / "runs" / "truncated.json").write_text('{"format": ')
     archive = packed(results, tmp_path / "elsewhere")
     assert files(archive / "runs") == files(results / "runs"), "a record is not as it was"
     assert (archive / "calls.csv").read_bytes() == (results / "calls.csv").read_bytes()
-    reporting.make_report(archive / "runs", tmp_path / "again")
+    cli.make_report(archive / "runs", tmp_path / "again")
     made, handed_on, first = (
         files(path / "tables") for path in (tmp_path / "again", archive, results)
     )
     # the page with this name links to records
-    for name in (name for name in first if name != reporting.ARCHIVED):
+    for name in (name for name in first if name != cli.ARCHIVED):
         assert made[name] == handed_on[name] == first[name], name
     assert {*made} == {*handed_on} == {*first}
 

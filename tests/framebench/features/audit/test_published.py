@@ -11,7 +11,7 @@ import pytest
 from framebench.features.audit import published
 from framebench.features.audit.published import CELL, KEYS, compare_published, half_unit
 from framebench.records import record_sets
-from framebench.records.record_sets import RecordsError, Run
+from framebench.records.run import RecordsError, Run
 from framebench.tables import frames
 from framebench.tables.grouping import group
 from framebench.tables.results import CaseResults

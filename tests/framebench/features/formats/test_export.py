@@ -16,8 +16,7 @@ from framebench.features.formats import file_formats, names, transfer
 from framebench.features.formats.declared import superbench
 from framebench.features.formats.file_formats import ExportedFile, Results
 from framebench.records import record_sets, tidy_csv
-from framebench.records.record_sets import RecordsError
-from framebench.records.run import Flag, MetricValue, Run
+from framebench.records.run import Flag, MetricValue, RecordsError, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
 from framebench.tables import grouping

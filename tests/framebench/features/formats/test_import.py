@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.commands.reporting import make_report
-from framebench.records.record_sets import RecordsError
-from framebench.records.run import Run
+from framebench.cli import make_report
+from framebench.records.run import RecordsError, Run
 
 from . import samples
 from .samples import READ, brought, imported, values_by_case

@@ -13,7 +13,7 @@ from core import bounded
 from framebench.features.formats import file_formats, source
 from framebench.features.formats.rows import complete
 from framebench.records import tidy_csv
-from framebench.records.record_sets import RecordsError
+from framebench.records.run import RecordsError
 
 from . import samples
 from .samples import READ, brought

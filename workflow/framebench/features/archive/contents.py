@@ -15,19 +15,19 @@ from pathlib import Path
 
 from core import bounded
 
-from ...commands.reporting import make_report
+from ...cli import make_report
 from ...config.validation import ConfigError
 from ...files import json_files
-from ...files.problem import cause
-from ...files.whole_files import write_whole, write_whole_bytes
-from ...records import expected, searches, sidecars
-from ...records.read_files import READ, RUNS
-from ...records.sidecars import CallEntry, Interruption
+from ...files.json_files import cause
+from ...files.whole_files import write_whole
+from ...records import sidecars
+from ...records.record_sets import READ, RUNS, SEARCHES
+from ...records.sidecars import EXPECTED, CallEntry, Interruption
 from .handed_on import HandedOn, names_in
 
 #: Folders of records, and sidecar files that are read with them.
-RECORDS = ("runs", "verification", "peak_flops", searches.FOLDER)
-NOTES = (expected.FILE, sidecars.FILES[Interruption])
+RECORDS = ("runs", "verification", "peak_flops", SEARCHES)
+NOTES = (EXPECTED, sidecars.FILES[Interruption])
 #: Files that ``gpu-check`` writes: output of commands, and its table.
 GPU_REPORTS = {
     "nvidia-smi.txt": (
@@ -81,7 +81,7 @@ def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
                 goes = handed_on.record(json_files.decode(content))
                 content = f"{json.dumps(goes, indent=1)}\n".encode()
                 place = Path(*map(handed_on.text, place.parts))
-            write_whole_bytes(folder / place, content)
+            write_whole(folder / place, content)
         except ValueError as error:
             print(f"left out: {place}: {cause(error)}", file=sys.stderr)
     if called := sidecars.load(results, CallEntry):
@@ -116,4 +116,4 @@ def _pack(folder: Path, target: Path) -> None:
             name = path.relative_to(folder).as_posix()
             if path.is_file() and not name.startswith((".", RUNS, str(READ))):
                 archive.write(path, name)
-    write_whole_bytes(target, packed.getvalue())
+    write_whole(target, packed.getvalue())

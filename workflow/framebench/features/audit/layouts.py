@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from ...cases.conditions import KEYS
-from ...commands.reporting import inputs_of
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...records import record_sets
 from ...tables import frames, view
 from ...tables.columns import Row
 from ...tables.formatting import MISSING, escape
+from ...tables.grouping import inputs_of
 from .published import PUBLISHED_NAME, read_cells
 
 FOLDER = Path(__file__).parent / "layouts"

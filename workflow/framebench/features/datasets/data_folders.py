@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...config.validation import ConfigError
-from ...files.whole_files import write_whole, write_whole_bytes
+from ...files.whole_files import write_whole
 from . import pictures
 
 SPLITS = ("train", "val")
@@ -41,7 +41,7 @@ def make_images(folder: Path, images: int, seed: int) -> dict[str, Any]:
 
     def make_image(number: int, name: str) -> tuple[str, int]:
         content = pictures.make(seed, number)
-        write_whole_bytes(folder / name, content)
+        write_whole(folder / name, content)
         return f"{name} {hashlib.sha256(content).hexdigest()}\n", len(content)
 
     # Pillow and numpy release the interpreter lock.
@@ -77,7 +77,7 @@ def make_tokens(folder: Path, count: int, seed: int) -> dict[str, Any]:
     for number, (split, size) in enumerate(_sizes(count).items()):
         content = _draw(np.random.RandomState([seed, number]), size)
         digest.update(content)
-        write_whole_bytes(folder / f"{split}.bin", content)
+        write_whole(folder / f"{split}.bin", content)
         declared = {"dtype": "uint16", "vocabulary": len(_VOCABULARY)}
         write_whole(folder / f"{split}.json", json.dumps(declared) + "\n")
     write_whole(folder / "vocab.txt", "".join(f"{token}\n" for token in _VOCABULARY))

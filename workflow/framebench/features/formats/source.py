@@ -14,7 +14,7 @@ from core import bounded
 from core.text import printable, shorten
 
 from ...config.validation import show
-from ...files.problem import cause
+from ...files.json_files import cause
 from ...records.run import RecordsError
 
 

@@ -11,7 +11,7 @@ from core import bounded
 
 from ...files.whole_files import write_together, write_whole
 from ...records import record_sets, tidy_csv
-from ...records.record_sets import RecordsError
+from ...records.run import RecordsError
 from ...tables import formatting
 from ...tables.results import CaseResults
 from . import file_formats, rows
@@ -77,7 +77,7 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     text = tidy_csv.text_of(
         row for run in runs for row in tidy_csv.rows_of(run, [flag.name for flag in run.flags])
     )
-    target = results / "runs" / record_sets.CSV_NAME
+    target = results / "runs" / record_sets.RUNS
     _check_results(results, target, text)
     write_whole(target, text)
     counts = [(len(runs), "figure"), (len(paths) - len(refused), "file")]

@@ -1,6 +1,6 @@
 """Gate decisions: whether a candidate passes against a base, case by case and overall.
 
-1. Cases and pairs are matched as in a comparison (:func:`compare.match`). Measured pairs are
+1. Cases and pairs are matched as in a comparison (:func:`comparison.match`). Measured pairs are
    decided at fixed looks (:mod:`statistics.sequential`), by which they were measured. The number of
    pairs among given records was fixed before; with fewer than can show a single difference, each
    side is a set.
@@ -28,9 +28,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from ...comparison import compare
-from ...records import pairs
-from ...statistics import sequential, signed_rank
+from ... import comparison
+from ...records.run import measuring_order, paired_ratios
+from ...statistics import intervals, sequential
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
 from ...tables import measured
@@ -45,7 +45,7 @@ NOT_COMPARED = "not compared"
 #: Exit statuses. 2 is the status of a shell or of Snakemake for invalid arguments.
 PASSED, REGRESSED, OPEN, FAULTY = 0, 1, 3, 4
 
-TABLE = tables_in(Path(__file__).with_name("tables.yaml"), compare.TABLE.columns)["gate"]
+TABLE = tables_in(Path(__file__).with_name("tables.yaml"), comparison.TABLE.columns)["gate"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Decision:
         """Estimate of the ratio, as in a comparison; None if nothing is compared."""
         if self.bounds is None or self.matched.comparable_sides is None:
             return None
-        order = pairs.order(*(side.ok for side in self.matched.comparable_sides))
+        order = measuring_order(*(side.ok for side in self.matched.comparable_sides))
         return Estimate(self.bounds.ratio, self.bounds.interval, None, self.bounds.pairs, order)
 
 
@@ -76,7 +76,7 @@ def decide(
     ``margin``: a fraction; ``at_looks``: whether pairs were measured until they decide, instead of
     a fixed number.
     """
-    cases = [(matched, _broken(matched)) for matched in compare.match(base, candidate)]
+    cases = [(matched, _broken(matched)) for matched in comparison.match(base, candidate)]
     count = sum(matched.comparable_sides is not None and not wrong for matched, wrong in cases)
     decisions = []
     for matched, wrong in cases:
@@ -133,10 +133,10 @@ def _decision(
     at_looks: bool,
 ) -> Decision:
     below, above = (base, candidate) if base.better == "higher" else (candidate, base)
-    ratios = pairs.ratios(below.ok, above.ok, base.key.metric, base.key.point)
+    ratios = paired_ratios(below.ok, above.ok, base.key.metric, base.key.point)
     if ratios and at_looks:
         bounds = sequential.bounds(ratios, margin, cases)
-    elif len(ratios) >= signed_rank.pairs_needed(cases):
+    elif len(ratios) >= intervals.pairs_needed(cases):
         bounds = sequential.fixed_bounds(ratios, cases)
     else:
         bounds = sequential.bounds_of_sets(below.values, above.values, cases)
@@ -161,7 +161,7 @@ def _why_not(matched: Matched) -> str:
 def _row(decision: Decision, margin: float) -> Row:
     matched, bounds = decision.matched, decision.bounds
     return {
-        **compare.side_cells(matched, decision.estimate),
+        **comparison.side_cells(matched, decision.estimate),
         "parameters": measured.parameters_text(matched.either.case),
         "limit": 1 - margin,
         "ratio_upper": bounds and bounds.upper,

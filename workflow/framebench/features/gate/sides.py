@@ -15,7 +15,7 @@ from ...config import values
 from ...config.own_model import own_model
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
-from ...files.whole_files import write_whole_bytes
+from ...files.whole_files import write_whole
 
 #: Name of the variant without changes.
 DEFAULT = "default"
@@ -48,7 +48,7 @@ class MeasuredSide:
         if not self.files:
             return dict(self.settings)
         for path, content in self.files.items():
-            write_whole_bytes(folder / path, content)
+            write_whole(folder / path, content)
         return {"model": str(folder / next(iter(self.files)))}
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 from core.text import printable
 
-from ...records import pairs
+from ...records.run import ONE_AFTER_THE_OTHER
 from ...statistics import sequential
 from ...statistics.descriptive import median
 from ...statistics.verdicts import CANNOT_TELL
@@ -133,7 +133,7 @@ def _then(decisions: Sequence[Decision], status: int) -> list[str]:
             else "No case has a figure on both sides: nothing could be compared."
         )
     orders = {decision.estimate.order for decision in decisions if decision.estimate}
-    if pairs.ONE_AFTER_THE_OTHER in orders:
+    if ONE_AFTER_THE_OTHER in orders:
         lines.append("Measured one after the other: the machine's drift counts as a difference.")
     return lines
 

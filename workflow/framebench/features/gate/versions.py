@@ -18,8 +18,7 @@ from ...config.settings import Settings
 from ...config.validation import ConfigError
 from ...environments import hashes, locking, software
 from ...environments.venvs import EnvironmentFile, read_environment_file
-from ...files.locks import LockError
-from ...files.whole_files import write_whole
+from ...files.whole_files import LockError, write_whole
 from ...machine import local
 from ...records.run import RecordsError
 from ...runs import ensure_environment

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ... import comparison
 from ...cases.conditions import Key
-from ...comparison import compare
 from ...config.values import RecordSource
-from ...files.problem import Problem
+from ...files.json_files import Problem
 from ...records import record_sets
 from ...records.run import RecordsError
 from ...tables import grouping
@@ -83,7 +83,7 @@ def is_set(path: Path) -> bool:
     """Return whether a path is itself a result set: a CSV, results, or a folder of records."""
     if not path.is_dir():
         return path.suffix == ".csv" and path.is_file()
-    if (path / "runs").is_dir() or (path / record_sets.CSV_NAME).is_file():
+    if (path / "runs").is_dir() or (path / record_sets.RUNS).is_file():
         return True
     nested = any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
     return nested or any(path.glob("*.json"))
@@ -105,7 +105,7 @@ def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
             why = f"{1 + len(others)} versions, machines or environments in one set: left out"
             left_out.append(Problem(f"{name}: {case}", why))
             continue
-        facts = compare.environment_of(result.ok or result.runs)
+        facts = comparison.environment_of(result.ok or result.runs)
         runs = tuple(replace(run, step_seconds=(), waited_apart=()) for run in result.runs)
         points.append(HistoryPoint(name, key.without_versions, replace(result, runs=runs), facts))
     return points, left_out

@@ -12,10 +12,10 @@ from typing import Any
 
 import pandas as pd
 
+from ... import comparison
 from ...cases.conditions import Key
 from ...cases.names import batch_of
-from ...comparison import compare
-from ...files.problem import Problem
+from ...files.json_files import Problem
 from ...statistics import change_points, descriptive, intervals
 from ...statistics.change_points import ChangePoint
 from ...tables import measured
@@ -178,7 +178,7 @@ def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
     """Return the other differences between two sets, as text."""
     if not point.facts or not other.facts:
         return "the conditions of the measurements are unknown"
-    found = list(compare.environment_differences(point.facts, other.facts))
+    found = list(comparison.environment_differences(point.facts, other.facts))
     if point.version != other.version:
         found.insert(0, f"framework_version {point.version} -> {other.version}")
     return "; ".join(found) or "nothing that the records show"

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...files.whole_files import write_together
 from ...records import record_sets
+from ...records.run import RecordsError
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
 from ...tables.columns import Row, interval_cells
@@ -76,7 +77,7 @@ def _figures(source: Path) -> list[NodeMeasurement]:
     for problem in record_set.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
-        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+        raise RecordsError(f"{source}: holds no record of a run")
     return figures.measured(grouping.group(record_set.runs, None))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from ...records.fields.curves import KIND, NO_TARGET, LearningCurve
+from ...config import kinds
+from ...records.fields import NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive
 from ..columns import Row, interval_cells
@@ -38,7 +39,7 @@ def results(inputs: Inputs) -> list[CaseResult]:
     return [
         result
         for key, result in inputs.others.items()
-        if key.case.mode == KIND and key == result.runs[0].key
+        if key.case.mode == kinds.CONVERGE and key == result.runs[0].key
     ]
 
 

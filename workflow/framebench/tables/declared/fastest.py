@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from core.text import duration
 
-from ...records.fields.flags import DISTURBED
+from ...records.flags import DISTURBED
 from ...statistics import descriptive, intervals, repeated_intervals
 from ...statistics.repeated_intervals import Order
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE

@@ -9,7 +9,7 @@ from core.case import Case
 
 from ...cases.names import topology
 from ...config import catalog
-from ...records.fields import curves
+from ...config.kinds import CONVERGE
 from .. import contests, measured
 from ..columns import PRINTED, TEXT, Column, Row
 from ..contests import ON_MACHINE
@@ -19,7 +19,7 @@ from ..table import Inputs, declared_table
 
 DEFAULT, COMPILED = "default", "compiled"
 #: Modes with training.
-TRAINING = ("train", curves.KIND)
+TRAINING = ("train", CONVERGE)
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from ...cases.conditions import KEYS, MODES
 from ...cases.names import topology
-from ...records.fields.flags import OWN
+from ...records.flags import OWN
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
 from .. import formatting, view

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...cases.conditions import OF_VARIANT
-from ...records.fields.flags import OWN
+from ...records.flags import OWN
 from ...records.run import Run
 from .. import measured
 from ..columns import COLUMNS, OWN_OF_VARIANT, Row, interval_cells

@@ -7,8 +7,8 @@ from typing import Any
 
 from core.case import NONE
 
-from ..run import Flag
-from . import nodes
+from . import fields
+from .run import Flag
 
 #: Flag of a figure of a user's own model.
 OWN = "own"
@@ -132,7 +132,7 @@ def disturbed(record: Mapping[str, Any]) -> str:
     if settings.get("side_by_side"):
         quiet = ["foreign_load"] if settings["cores_per_device"] else []
     reasons = []
-    for node, watch in nodes.parts(record, "watch"):
+    for node, watch in fields.parts(record, "watch"):
         why = "; ".join((*_load(watch, quiet), *_host(watch), *_gpus(watch)))
         if why:
             reasons.append(f"node {node}: {why}" if node else why)
@@ -142,20 +142,16 @@ def disturbed(record: Mapping[str, Any]) -> str:
 
 def _load(watch: Mapping[str, Any], quiet: Collection[str]) -> Iterator[str]:
     """Yield the load by others. ``quiet``: kinds of foreign load that disturb the run."""
-    seconds = _seconds(watch)
+    # The counters run for the timed region, or for the longer sampling interval.
+    seconds = max(watch["window_seconds"], watch["interval_seconds"])
     if not seconds:
         return  # the load is unknown
     rounding = ROUNDING_SECONDS / seconds
-    kinds = (
-        ("foreign_load", "the run's cores", len(watch["cores"]), FOREIGN_LOAD),
-        (
-            "machine_foreign_load",
-            "the machine's cores",
-            watch["machine_cores"],
-            MACHINE_FOREIGN_LOAD,
-        ),
-    )
-    for name, whose, cores, limit in kinds:
+    own, all_cores = len(watch["cores"]), watch["machine_cores"]
+    for name, whose, cores, limit in (
+        ("foreign_load", "the run's cores", own, FOREIGN_LOAD),
+        ("machine_foreign_load", "the machine's cores", all_cores, MACHINE_FOREIGN_LOAD),
+    ):
         load = watch[name] if name in quiet else None
         if load and cores and load["mean"] > (limit + rounding) * cores:
             yield (
@@ -165,11 +161,6 @@ def _load(watch: Mapping[str, Any], quiet: Collection[str]) -> Iterator[str]:
     cores = len(watch["counted_cores"])
     if watch["steal"] is not None and cores and watch["steal"] > (STEAL + rounding) * cores:
         yield f"the hypervisor took {watch['steal'] / cores:.1%} of the run's cores"
-
-
-def _seconds(watch: Mapping[str, Any]) -> float:
-    """Return the seconds of the counters: the timed region, or the longer sampling interval."""
-    return float(max(watch["window_seconds"], watch["interval_seconds"]))
 
 
 def _host(watch: Mapping[str, Any]) -> Iterator[str]:

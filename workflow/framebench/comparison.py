@@ -2,9 +2,9 @@
 
 1. Cases with the same keys are matched; the versions of the framework and of a user's own model
    may differ if each side has one.
-2. If enough repeats were measured in pairs (:mod:`pairs`), the ratios of the pairs
-   are tested (:mod:`signed_rank`), which are free of the machine's drift. Enough means that they
-   can show a single difference among all these cases (:func:`signed_rank.pairs_needed`).
+2. If enough repeats were measured in pairs (:func:`paired_ratios`), the ratios of the pairs
+   are tested (:mod:`intervals`), which are free of the machine's drift. Enough means that they
+   can show a single difference among all these cases (:func:`intervals.pairs_needed`).
 3. Else each side is a set of repeats: the candidate's median over the base's, with an interval
    (:func:`intervals.ratio_interval`), and a rank sum test. Where less is better, it is the base's
    median over the candidate's, so that above 1 is better in every row. 4. p-values are adjusted for
@@ -23,21 +23,21 @@ from typing import Any
 
 import pandas as pd
 
-from ..cases.conditions import MODES, Key, series_of_model
-from ..cases.names import batch_of, topology_of
-from ..records import pairs, record_files
-from ..records.run import Run
-from ..statistics import descriptive
-from ..tables import contests, formatting, measured, view
-from ..tables.columns import Row, interval_cells
-from ..tables.declared import fastest
-from ..tables.ratios import Estimate, Judged, Matched, judge
-from ..tables.results import CaseResults, flags_of
-from ..tables.table import Inputs, tables_in
+from .cases.conditions import MODES, Key, series_of_model
+from .cases.names import batch_of, topology_of
+from .records import record_files
+from .records.run import ONE_AFTER_THE_OTHER, Run
+from .statistics import descriptive
+from .tables import contests, formatting, measured, view
+from .tables.columns import Row, interval_cells
+from .tables.declared import fastest
+from .tables.ratios import Estimate, Judged, Matched, judge
+from .tables.results import CaseResults, flags_of
+from .tables.table import Inputs, tables_in
 
 #: Reasons for cases that only one side has.
 ALONE = ("not in base", "not in candidate")
-TABLE = tables_in(Path(__file__).with_name("tables.yaml"))["compare"]
+TABLE = tables_in(Path(__file__).with_suffix(".yaml"))["compare"]
 
 
 def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def _name(row: Any) -> str:
 
 def notes(frame: pd.DataFrame) -> list[str]:
     """Return a note if the sides of cases with an interval were measured one after the other."""
-    after = frame[frame["ratio_ci_low"].notna() & (frame["order"] == pairs.ONE_AFTER_THE_OTHER)]
+    after = frame[frame["ratio_ci_low"].notna() & (frame["order"] == ONE_AFTER_THE_OTHER)]
     if not len(after):
         return []
     middle = descriptive.median(after["ratio"].tolist())

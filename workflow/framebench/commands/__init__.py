@@ -1,1 +1,0 @@
-"""Commands of the workflow, used by its rules and on the command line."""
