@@ -11,9 +11,8 @@ from pathlib import Path
 from . import PROJECT
 from . import feature_registry as features
 from .commands import reporting
-from .config import values
-from .config.validation import ConfigError
-from .config.values import records
+from .config import validation
+from .config.validation import ConfigError, records
 from .records.run import RecordsError
 
 SIDE = "folder of records or CSV, or FOLDER@VARIANT"
@@ -64,7 +63,7 @@ def _run(arguments: list[str]) -> int:
         command=lambda given: reporting.make_verification(given.records, given.results)
     )
     comparing = commands.add_parser("compare", help="two sets of records, case by case")
-    side = values.argument(values.side)
+    side = validation.argument(validation.side)
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
@@ -101,14 +100,14 @@ def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) 
 
     With ``pins``, write files that add them to ``names``, with their hashes, to the folder
     ``environments``."""
-    from .environments import hashes, locking
-    from .environments.venvs import files_of, read_environment_file
+    from .environments import locking
+    from .environments.venvs import exemption, files_of, read_environment_file
 
     for file in files_of(PROJECT / "envs", names):
         if pins:
             environment_file = read_environment_file(file, hashed=False)
             print(locking.lock_with(environment_file, pins, environments), flush=True)
-        elif reason := "" if names else hashes.exemption(file):
+        elif reason := "" if names else exemption(file):
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)

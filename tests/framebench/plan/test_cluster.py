@@ -17,7 +17,7 @@ from framebench.machine.local import Machine
 from framebench.plan import estimates, plan_text, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
-from framebench.runs import commands, peak_flops, slurm, verify
+from framebench.runs import checks, commands, slurm
 from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
@@ -112,13 +112,13 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
     suite = changed(batch_per_device=[2, "max"])
     loaded = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(loaded, CATALOG, Machine(64, 0), None)
-    (compared, *_) = verify.full_size(plan, CATALOG)
-    (peak, *_) = peak_flops.wanted(plan)
+    (compared, *_) = checks.full_size(plan, CATALOG)
+    (peak, *_) = checks.peak_benchmarks(plan).values()
     for words in (
         commands.arguments(plan, plan.pending[0]),
         commands.search_arguments(plan, plan.unsearched[0].case),
-        verify.arguments(plan, compared, "reference"),
-        peak_flops.arguments(plan, peak),
+        checks.verification_arguments(plan, compared, "reference"),
+        checks.peak_arguments(plan, peak),
     ):
         actual = dict(itertools.pairwise(words))
         assert actual["--memory-limit"] == "419430400KiB", words
@@ -151,8 +151,8 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
 ) -> None:
     plan = planned(tmp_path, **given)
     assert estimates.minutes(plan.settings) == minutes
-    (peak, *_) = peak_flops.wanted(plan)
-    for arguments in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
+    (peak, *_) = checks.peak_benchmarks(plan).values()
+    for arguments in (commands.arguments(plan, plan.pending[0]), checks.peak_arguments(plan, peak)):
         assert time_limit_of(arguments) == seconds < 60 * minutes
 
 

@@ -14,10 +14,9 @@ from core.case import MAX, PER_CORE, PER_GIB, Case
 from core.parallelism import DATA
 
 from ..config.catalog import Catalog
-from ..config.kinds import Measurement
+from ..config.measurements import ALL, BATCHES, Axes, Measurement
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..config.suite_axes import ALL, BATCHES, Axes
 from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 from .conditions import input_axis

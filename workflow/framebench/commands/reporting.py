@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from .. import feature_registry as features
 from ..config import catalog
-from ..config.validation import ConfigError, did_you_mean
-from ..config.values import RecordSource
+from ..config.validation import ConfigError, RecordSource, did_you_mean
 from ..files.whole_files import write_together
 from ..records import expected, read_files, record_sets, sidecars, verifications
 from ..records.sidecars import CallEntry, Interruption

@@ -1,19 +1,32 @@
-"""Faults of a configuration as text: file, key, found value and allowed values.
+"""Values that users write, in files and on command lines: their checks, and their faults as text
+with file, key, found value and allowed values.
 
 Imports no library, because commands that only read results use these errors too.
 """
 
 from __future__ import annotations
 
+import argparse
 import difflib
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from core.memory_limits import parse_limit
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
+T = TypeVar("T")
+MEMORY = (
+    "auto, a size above 0 like 16GiB (or KiB, MiB, TiB), or a share of the machine's memory like "
+    "80%, up to 100%"
+)
 
 
 class ConfigError(Exception):
@@ -125,3 +138,106 @@ def did_you_mean(value: Any, names: Iterable[Any]) -> str:
     """Return a hint for a near miss of a name, else ""."""
     close = difflib.get_close_matches(str(value), [str(name) for name in names], n=1)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+# ---- checks --------------------------------------------------------------------------------------
+
+
+def argument(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a type function for argparse, whose errors show the allowed values."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(text)
+        except NotAllowed as error:
+            shown = f"found {error.shown or show(text)}; allowed: {error.allowed}"
+            raise argparse.ArgumentTypeError(shown) from None
+
+    return parse
+
+
+def share(written: Any) -> float:
+    """Return a fraction, written as ``5%`` or ``0.05``. Raises :class:`NotAllowed`."""
+    text = str(written)
+    try:
+        part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        part = 0.0
+    if not 0 < part < 1:
+        raise NotAllowed("a percentage like 5%, or a number like 0.05, above 0 and below 100 %")
+    return part
+
+
+def memory_limit(written: Any) -> str | None:
+    """Return a size or share in the harness's form; None for ``auto``. Raises
+    :class:`NotAllowed`."""
+    if written == "auto":
+        return None
+    try:
+        parse_limit(str(written))
+    except ValueError:
+        raise NotAllowed(MEMORY) from None
+    return str(written)
+
+
+def path(written: Any) -> Path:
+    """Return a path with ``~`` expanded, existing or not. Raises :class:`NotAllowed` for none."""
+    if not isinstance(written, str) or not written:
+        raise NotAllowed("a text that is not empty")
+    return Path(os.path.expanduser(written))
+
+
+def folder(written: Any) -> Path:
+    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for the path of a
+    file, and for characters that Snakemake reads as wildcards or shells as redirections."""
+    named = path(written)
+    if re.search("[{}<>]", str(written)):
+        raise NotAllowed("a path without { } < >")
+    if any(os.path.exists(part) and not part.is_dir() for part in (named, *named.parents)):
+        raise NotAllowed("a folder")
+    return named
+
+
+def existing_folder(written: Any) -> Path:
+    """Return the path of a folder. Raises :class:`NotAllowed` if there is none."""
+    named = path(written)
+    if not os.path.isdir(named):
+        raise NotAllowed("the path of a folder that exists")
+    return named
+
+
+def records(text: str) -> Path:
+    """Return the path of records: ``runs`` in a results folder, else the path itself."""
+    named = Path(text)
+    return named / "runs" if (named / "runs").is_dir() else named
+
+
+def record_set(written: Any) -> Path:
+    """Return the path of a record set; for a results folder the path of its runs.
+
+    Raises :class:`NotAllowed` if there is none.
+    """
+    named = path(written)
+    if not os.path.exists(named):
+        raise NotAllowed("a folder of records or a CSV of runs that exists")
+    return records(str(named))
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """Record set to compare: all runs, or the runs of one variant."""
+
+    path: Path
+    variant: str
+
+    def __str__(self) -> str:
+        return f"{self.path}@{self.variant}" if self.variant else str(self.path)
+
+
+def side(text: str) -> RecordSource:
+    """Return one side of a comparison, ``PATH`` or ``PATH@VARIANT``. Raises :class:`NotAllowed` if
+    there are no records."""
+    named, separator, variant = text.rpartition("@")
+    if not separator or os.path.exists(text):
+        named, variant = text, ""
+    return RecordSource(record_set(named), variant)

@@ -15,8 +15,8 @@ from typing import Any, NoReturn, ParamSpec, Protocol
 
 from core.text import printable
 
+from ..config.keys import configuration_file, read_mapping
 from ..config.validation import ConfigError
-from ..config.yaml_files import configuration_file, read_mapping
 
 _Given = ParamSpec("_Given")
 _LOGGER = logging.getLogger("snakemake.logging")

@@ -13,14 +13,12 @@ from pathlib import Path
 import yaml
 from core import bounded, programs
 
-from ..config.keys import PIN
+from ..config.keys import PIN, read_mapping
 from ..config.settings import SOURCE
 from ..config.validation import ConfigError, show
-from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_whole
-from . import hashes, uv
-from .soundness import bare
-from .venvs import EnvironmentFile, read_environment_file
+from . import uv
+from .venvs import COMMAND, SUFFIX, EnvironmentFile, bare, digest_of, read_environment_file
 
 #: Install wheels only. An index must have wheels for Linux on x86-64 with the newest glibc that uv
 #: knows; whether a machine supports a wheel shows at installation. The hashes are of the files for
@@ -47,11 +45,11 @@ def lock(environment: Path) -> Path:
     # local versions such as +cpu
     labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)
     label = "".join(sorted({*labels}))
-    target = environment.with_name(environment.stem + label + hashes.SUFFIX)
+    target = environment.with_name(environment.stem + label + SUFFIX)
     command = " ".join((*_LOCK, "--python-version", wanted.python))
     header = (
         f"# Written by `framebench hashes`: uv {command}\n"
-        f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
+        f"# For {wanted.path.name} sha256:{digest_of(wanted.path)}\n"
     )
     write_whole(target, header + text)
     return target
@@ -66,7 +64,7 @@ def with_version(
     name, _, old = environment_file.pin(package).partition("==")
     heads = [entry.partition("==")[0] for entry in environment_file.packages]
     # Plugins are released with their framework, and neither needs the other.
-    known = _versions(environment_file)
+    known = {bare(entry): entry.partition("==")[2] for entry in environment_file.packages}
     plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
     of_release = {bare(name), *plugins}
     asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
@@ -125,7 +123,7 @@ def read_with(
         raise ConfigError(
             f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
             f"{environment_file.path.name}; "
-            f"allowed: after `{hashes.COMMAND} {added} --environments {environments}`"
+            f"allowed: after `{COMMAND} {added} --environments {environments}`"
         )
     return read_environment_file(file, hashed)
 
@@ -142,10 +140,6 @@ def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> No
         dependencies.append(entry)
     text = yaml.safe_dump({**content, "dependencies": dependencies}, sort_keys=False)
     write_whole(target, text)
-
-
-def _versions(file: EnvironmentFile) -> dict[str, str]:
-    return {bare(entry): entry.partition("==")[2] for entry in file.packages}
 
 
 def _compiled(

@@ -17,8 +17,8 @@ from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError, show
 from . import locking
-from .soundness import is_sound
-from .venvs import MARKER, EnvironmentFile, read_environment_file
+from .building import MARKER, is_sound
+from .venvs import EnvironmentFile, read_environment_file
 
 #: Method of ``--sdm`` with images that the user provides.
 APPTAINER = "apptainer"

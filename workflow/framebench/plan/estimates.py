@@ -21,7 +21,7 @@ from tasks import TaskError
 
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
-from ..config.kinds import CONVERGE, INDEPENDENT
+from ..config.measurements import CONVERGE, INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
 from ..machine import datasheets

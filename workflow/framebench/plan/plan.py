@@ -1,25 +1,89 @@
-"""The plan of a call, and the sidecar file of the cases that it expects."""
+"""The plan of a call, the searches for the largest batch that it needs, and the sidecar file of the
+cases that it expects."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from core.case import Case
+from core import bounded
+from core.case import MAX, Case
 
 from ..cases import conditions
 from ..cases.fitting import Capacity, LeftOut
 from ..config.settings import Settings
+from ..environments.building import is_sound
 from ..environments.software import Software
-from ..environments.soundness import is_sound
+from ..files.attempt_names import newest_attempt
 from ..machine.identities import Identity
-from ..records import expected
+from ..records import expected, searches
 from ..records.expected import ExpectedCase
 from ..records.run import Run
-from .batch_searches import BatchSearch
-from .case_settings import asked_conditions, software
+from .case_settings import asked_conditions, is_beside, software
+from .estimates import minutes
 from .job import Job, files_of
+
+#: Settings of a run that do not decide whether its batch fits.
+_NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "timed_seconds", "seed")
+
+
+class BatchSearch(NamedTuple):
+    """The search that a case with batch ``max`` needs. ``name``: path of its result below
+    ``results/largest_batch``, without ``.json``; ``result``: None while it is pending."""
+
+    case: Case
+    name: str
+    result: searches.Result | None
+
+    @property
+    def largest(self) -> Case | None:
+        """The case with the largest batch; None while the search is pending.
+
+        A failed search gives the case at which it ended, so that its status appears in the tables.
+        """
+        found = self.result
+        return self.case._replace(batch_per_device=found.batch) if found else None
+
+
+def batch_searches(
+    requests: Mapping[Case, Mapping[str, Any]],
+    settings: Settings,
+    memory: str,
+    retry: Collection[str],
+) -> dict[Case, BatchSearch]:
+    """Return the search of each case whose batch is ``max``.
+
+    Parameters
+    ----------
+    requests : settings of each case's runs, apart from the case
+    settings : bounds, results and memory limit
+    memory : memory of the machine
+    retry : statuses; a result with one of them, or an invalid one, is searched again
+    """
+
+    def read(path: Path) -> searches.Result | None:
+        try:
+            result = searches.parse(bounded.read_bytes(path))
+        except (OSError, ValueError):
+            return None
+        return None if result.status in retry else result
+
+    of_all = {
+        **dict(settings.suite.largest_batch),
+        "memory": memory,
+        "memory_limit": settings.memory_limit or "auto",
+    }
+    results = {}
+    for case, request in requests.items():
+        if case.batch_per_device == MAX:
+            asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
+            name = case.folder({**asked, **of_all})
+            folder = settings.results / searches.FOLDER
+            results[case] = BatchSearch(case, *newest_attempt(folder, name, read))
+    return results
 
 
 @dataclass(frozen=True)
@@ -95,6 +159,27 @@ class Plan:
     def cases(self) -> list[Case]:
         """Cases with runs, and cases with a pending batch search."""
         return [*self.folders, *(search.case for search in self.unsearched)]
+
+    def seconds_for(self, jobs: Iterable[Job]) -> float:
+        """Return the expected seconds of jobs; for jobs side by side a lower bound."""
+        jobs = list(jobs)
+        beside = [job.seconds for job in jobs if is_beside(job.case.devices, self.settings)]
+        alone = sum(job.seconds for job in jobs) - sum(beside)
+        return alone + max([sum(beside) / self.capacity.devices_per_node, *beside])
+
+    def total_seconds(self, jobs: Collection[Job]) -> float:
+        """Return the seconds until all jobs of the plan are done. A time budget replaces all of
+        them but the building of environments."""
+        budget = self.settings.budget
+        if budget is None or not jobs:
+            return self.seconds_for(jobs)
+        return budget + sum(job.seconds for job in jobs if job.kind == "environment")
+
+    def node_hours(self, jobs: Iterable[Job]) -> float:
+        """Return the node hours of jobs on a cluster, if each uses all of its time, and those of
+        rounds that a time budget decides later."""
+        hours = minutes(self.settings) / 60
+        return (self.settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
 
 
 def note_expected(plan: Plan) -> None:

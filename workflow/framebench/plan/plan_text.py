@@ -10,20 +10,18 @@ from core import precisions
 from core.case import Case
 from core.text import counted, duration, minutes
 
-from .. import PROJECT
 from ..cases import names
 from ..cases.fitting import LeftOut
-from ..config import gpu_environments
-from ..config.repeats import FIRST_LOOK
+from ..config import catalog
 from ..environments.software import unbuilt
 from ..machine import local
 from ..records.expected import TOO_SLOW
+from ..statistics.verdicts import FIRST_LOOK
 from . import costs
 from .budget import answers
 from .estimates import ENVIRONMENT_SECONDS
 from .job import NOUNS, Job, count_of
 from .plan import Plan
-from .planning import node_hours, remaining, seconds_for, total_seconds
 
 #: Bytes of shared memory below which several GPUs may fail.
 SHARED = 2**30
@@ -55,17 +53,19 @@ def describe(plan: Plan) -> str:
         if len(found) <= MOST_NAMES:
             lines += ["", "Cases, as --config cases=.. takes them:", *(f"  {n}" for n in found)]
     known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
-    pending = f"{counted(len(plan.pending), 'run')}, about {duration(remaining(plan))}"
+    pending = (
+        f"{counted(len(plan.pending), 'run')}, about {duration(plan.seconds_for(plan.pending))}"
+    )
     lines += ["", *left_out(plan), *processor(plan), "", f"To do: {pending} ({known})"]
     lines += [*(_answered(plan) if budget else ()), *most_pairs(plan)]
     if plan.reserve and not budget:
         all_runs = [*plan.pending, *plan.reserve]
-        most = duration(seconds_for(plan, all_runs))
+        most = duration(plan.seconds_for(all_runs))
         lines += [f"and at most {len(all_runs)} runs, {most}, if all cases need them"]
     files = [
         software.file.path.name
         + (" (then the driver compiles its kernels, up to 30 min, once)")
-        * bool(gpu_environments.compiling(PROJECT, software.file.path, plan.capacity.gpus))
+        * bool(catalog.compiling(software.file.path, plan.capacity.gpus))
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
         for software in unbuilt(plan.needed.values())
@@ -130,9 +130,9 @@ def total_lines(plan: Plan, jobs: Sequence[Job], reserve: Iterable[Job] = ()) ->
         asked = [job for job in (*jobs, *reserve) if job.nodes]
         most = plan.settings.cluster.most_node_hours
         ceiling = f" (most_node_hours: {most:g})" if most else ""
-        hours = f"at most {node_hours(plan, asked):.2f} node hours in all{ceiling}"
+        hours = f"at most {plan.node_hours(asked):.2f} node hours in all{ceiling}"
         lines = [f"Requested of the cluster: {counted(len(asked), 'job')}, {hours}"]
-    return [*lines, f"In all about {duration(total_seconds(plan, jobs))}"] if jobs else []
+    return [*lines, f"In all about {duration(plan.total_seconds(jobs))}"] if jobs else []
 
 
 def most_pairs(plan: Plan) -> list[str]:
@@ -144,7 +144,7 @@ def most_pairs(plan: Plan) -> list[str]:
     if repeats.at_most < FIRST_LOOK:
         return [f"{head}{repeats.at_most} pairs cannot decide; {FIRST_LOOK} or more are needed"]
     first = {run.case: run for run in plan.runs}
-    most = duration(repeats.at_most * seconds_for(plan, first.values()))
+    most = duration(repeats.at_most * plan.seconds_for(first.values()))
     return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
 
 

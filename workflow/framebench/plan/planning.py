@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,22 +15,21 @@ from core.gpus import NOT_MET
 from .. import PROJECT
 from ..cases import fitting, matrix
 from ..cases.fitting import Capacity, LeftOut
-from ..config import values
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
+from ..config.suite import Suite
 from ..environments.software import choose, misfit
 from ..files.attempt_names import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
-from ..records import verifications
+from ..records import pairs, verifications
 from ..records.record_sets import RecordSet
 from ..records.run import Run
-from ..records.searches import FOLDER as SEARCHES
 from ..records.verified import VerificationFlags, without_excluded
-from . import batch_searches, budget, case_settings, costs, estimates, repeats
+from . import budget, case_settings, costs, estimates
 from .case_settings import software
 from .job import FIRST, Job, files_of, label_cases
-from .plan import Plan
+from .plan import Plan, batch_searches
 
 
 def make_plan(
@@ -71,11 +70,7 @@ def make_plan(
     requests = {
         case: case_settings.settings_of_case(case, settings, capacity, runs_in) for case in cases
     }
-    memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
-    needs = batch_searches.needed(
-        requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
-        () if before else settings.retry,
-    )  # fmt: skip
+    needs = batch_searches(requests, settings, machine.memory, () if before else settings.retry)
     known = {case: needs[case].largest if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
     in_folders = {*folders.values()}
@@ -87,7 +82,7 @@ def make_plan(
         settings, capacity, folders, [], [], left_out, runs_in, len(latest), [*needs.values()],
         machine.identity,
         elsewhere=[run for run in measured if run.origin not in latest],
-        scripts=values.from_here(catalog.root / "scripts"),
+        scripts=_from_here(catalog.root / "scripts"),
         is_whole=len(wanted) == len(everything),
         stages={found: stages.get(case, 0) for case, found in known.items() if found},
         seconds=seconds,
@@ -127,6 +122,13 @@ def make_plan(
         elif case not in once or repeat == 1:
             reserve[case, repeat] = run
     return replace(plan, runs=[*planned.values()], reserve=[*reserve.values()], leads=leads)
+
+
+def _from_here(path: Path) -> Path:
+    """Return a path relative to the working directory if it lies below it: a command with a
+    relative path is valid on every machine."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _with_larger_batch(
@@ -181,37 +183,6 @@ def _after_a_hang(
     return dict.fromkeys(new if reason else [], reason)
 
 
-def remaining(plan: Plan) -> float:
-    """Return the expected seconds until the pending runs are done."""
-    return seconds_for(plan, plan.pending)
-
-
-def seconds_for(plan: Plan, runs: Iterable[Job]) -> float:
-    """Return the expected seconds of ``runs``; for runs side by side a lower bound."""
-    runs = list(runs)
-    beside = [
-        run.seconds for run in runs if case_settings.is_beside(run.case.devices, plan.settings)
-    ]
-    alone = sum(run.seconds for run in runs) - sum(beside)
-    return alone + max([sum(beside) / plan.capacity.devices_per_node, *beside])
-
-
-def total_seconds(plan: Plan, jobs: Sequence[Job]) -> float:
-    """Return the seconds until all ``jobs`` of a plan are done. A time budget replaces all of them
-    but the building of environments."""
-    budget = plan.settings.budget
-    if budget is None or not jobs:
-        return seconds_for(plan, jobs)
-    return budget + sum(job.seconds for job in jobs if job.kind == "environment")
-
-
-def node_hours(plan: Plan, jobs: Iterable[Job]) -> float:
-    """Return the node hours of jobs on a cluster, if each uses all of its time, and those of rounds
-    that a time budget decides later."""
-    hours = estimates.minutes(plan.settings) / 60
-    return (plan.settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
-
-
 def _needed(
     plan: Plan, runs: Sequence[Run], spent: float
 ) -> tuple[dict[Case, int], tuple[int, int]]:
@@ -222,7 +193,7 @@ def _needed(
         in_folder[os.path.dirname(run.origin)].append(run)
     present = {case: in_folder[folder] for case, folder in plan.folders.items()}
     if suite.repeats.margin is not None:
-        return repeats.wanted_pairs(present, suite), (0, 0)
+        return wanted_pairs(present, suite), (0, 0)
     if plan.settings.budget is None:
         return dict.fromkeys(present, suite.repeats.at_least), (0, 0)
     # Excluded figures do not affect the decision.
@@ -263,3 +234,52 @@ def _record_of(
     records = settings.results / "runs" / folder
     name, status = newest_attempt(records, f"r{repeat}", read_status)
     return f"{folder}/{name}", status or ""
+
+
+def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case, int]:
+    """Return the number of repeats that each case of a performance gate should have. ``runs``: all
+    earlier runs.
+
+    The two variants of a gate's suite are base and candidate, in this order. A case is measured
+    further until the group-sequential test (:mod:`statistics.sequential`) decides all its metrics.
+    A case with a run that was not ok gets no more.
+    """
+    from ..statistics import sequential  # here: most plans need no numpy
+
+    margin, at_most = suite.repeats.margin, suite.repeats.at_most
+    assert margin is not None, "called only for a suite with a rule for repeats"
+    sides: dict[Case, list[Case]] = defaultdict(list)
+    order = [*suite.variants]
+    for case in sorted(runs, key=lambda case: order.index(case.variant)):
+        sides[matrix.without_variant(case, suite.own_model)].append(case)
+    ratios = {shared: [*_ratios(*(runs[case] for case in both))] for shared, both in sides.items()}
+    count = sum(map(len, ratios.values()))
+    results = {}
+    for shared, both in sides.items():
+        some = [run for case in both for run in runs[case]]
+        there = max([suite.repeats.at_least, *(run.repeat for run in some)])
+        complete = len(some) == len(both) * there and all(run.status == "ok" for run in some)
+        few = min(map(len, ratios[shared]), default=0)
+        look = sequential.next_look(few)
+        tested = ratios[shared]
+        if suite.repeats.two_sided:
+            tested = [*tested, *([1 / ratio for ratio in entry] for entry in tested)]
+        is_open = any(
+            not sequential.bounds(entry, margin, count).decides(margin) for entry in tested
+        )
+        # Repeats without a pair are made up for.
+        then = there + look - few if complete and is_open and look else there
+        results.update(dict.fromkeys(both, then if then <= at_most else there))
+    return results
+
+
+def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list[float]]:
+    """Yield the ratios of the pairs for each metric that has pairs; above 1 is better."""
+    one, other = ([run for run in side if run.status == "ok"] for side in (base, candidate))
+    for metric in one[0].metrics if one else ():
+        below, above = (one, other) if metric.better == "higher" else (other, one)
+        values = [run.value(metric.name, metric.point) for run in (*one, *other)]
+        if all(value is None or value > 0 for value in values) and (
+            found := pairs.ratios(below, above, metric.name, metric.point)
+        ):
+            yield found

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from core import precisions
 
 from ..config.catalog import Catalog
-from ..config.kinds import CONVERGE
+from ..config.measurements import CONVERGE
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError
 from . import estimates
 from .case_settings import variables
 from .job import Job
 from .plan import Plan
-from .planning import node_hours
 
 
 def check_measurement(plan: Plan) -> None:
@@ -102,7 +101,7 @@ def check_node_hours(plan: Plan, jobs: Iterable[Job]) -> None:
     """Raise :class:`ConfigError` if jobs may use more node hours than ``most_node_hours``."""
     cluster = plan.settings.cluster
     most = cluster.most_node_hours if cluster else None
-    if most is not None and (hours := node_hours(plan, jobs)) > most:
+    if most is not None and (hours := plan.node_hours(jobs)) > most:
         raise ConfigError(
             f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
             f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "

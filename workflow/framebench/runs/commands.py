@@ -9,13 +9,16 @@ from core.case import Case
 from core.memory_limits import parse_limit
 
 from ..config.catalog import Catalog
-from ..plan import batch_searches
 from ..plan.case_settings import data_of, is_beside, steps_of
 from ..plan.case_settings import variables as variables_of
 from ..plan.estimates import run_limit
 from ..plan.job import Job
 from ..plan.plan import Plan
 from ..records.searches import KIND
+
+#: Warm-up and timed steps of a run that tries a batch. From the second step on, the optimizer state
+#: is in memory.
+SEARCH_STEPS = 1, 2
 
 
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
@@ -47,8 +50,8 @@ def search_arguments(plan: Plan, case: Case) -> list[str]:
     own = {
         "kind": KIND,
         "batch_per_device": None,
-        "warmup_steps": batch_searches.WARMUP_STEPS,
-        "timed_steps": batch_searches.TIMED_STEPS,
+        "warmup_steps": SEARCH_STEPS[0],
+        "timed_steps": SEARCH_STEPS[1],
     }
     return harness_options(plan, case, parameters, own)
 

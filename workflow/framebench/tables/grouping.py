@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..cases.conditions import Key
 from ..config import catalog
 from ..config.statuses import FAILURES
-from ..config.values import RecordSource
+from ..config.validation import RecordSource
 from ..records import record_sets, verifications
 from ..records.run import Flag, Run, order
 from ..records.verified import VerificationFlags, can_be_verified, why_excluded

@@ -21,8 +21,8 @@ from typing import Any
 
 from ...cases.conditions import KEYS
 from ...commands.reporting import inputs_of
+from ...config.keys import read_mapping
 from ...config.validation import ConfigError
-from ...config.yaml_files import read_mapping
 from ...records import record_sets
 from ...tables import frames, view
 from ...tables.columns import Row

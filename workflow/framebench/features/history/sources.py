@@ -11,7 +11,7 @@ from typing import Any
 
 from ...cases.conditions import Key
 from ...comparison import compare
-from ...config.values import RecordSource
+from ...config.validation import RecordSource
 from ...files.problem import Problem
 from ...records import record_sets
 from ...records.run import RecordsError

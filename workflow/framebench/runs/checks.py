@@ -1,4 +1,4 @@
-"""Verifications that a suite needs, and the command of each."""
+"""Checks that a suite needs, verifications and peak-FLOPS benchmarks, and the command of each."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from core.case import Case
 from core.declarations import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
 
-from ..config import own_model
-from ..config.catalog import Catalog
-from ..config.kinds import CONVERGE
+from ..config.catalog import SCALE, Catalog
+from ..config.measurements import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.attempt_names import newest_attempt
 from ..machine.identities import identity, is_here
 from ..plan.case_settings import request, software, variables
 from ..plan.plan import Plan
-from ..records import verifications
+from ..records import device_peaks, verifications
 from ..records.record_files import read
 from ..records.verifications import FULL, SMALL
 from .commands import harness_options, model_of
@@ -73,7 +72,7 @@ class Verification(NamedTuple):
     @property
     def is_short(self) -> bool:
         """Return whether the verification is short enough to run in every measuring call."""
-        return self.scale in (SMALL, own_model.SCALE)
+        return self.scale in (SMALL, SCALE)
 
 
 def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
@@ -108,7 +107,7 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
         scale = scale_of(model)
         verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
-            if scale == own_model.SCALE:
+            if scale == SCALE:
                 add(verification)  # on several devices the optimizer step is not compared
             if case.devices > 1:  # two devices, or the fewest that a combined parallelism needs
                 few = smallest(case.parallelism)
@@ -134,7 +133,7 @@ def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verif
     shows in no precision."""
     case, baseline = verification.case, precisions.baseline(verification.case.precision)
     is_known = case.precision in catalog.frameworks[case.framework]["precisions"]
-    if baseline and is_known and verification.scale != own_model.SCALE:
+    if baseline and is_known and verification.scale != SCALE:
         case = case._replace(precision=baseline)
         yield verification._replace(
             case=case, variables=precisions.accepted(baseline, verification.variables)
@@ -144,7 +143,7 @@ def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verif
 def scale_of(model_config: Mapping[str, Any]) -> str:
     """Return the largest scale at which a model is compared with its reference."""
     if "own" in model_config:
-        return own_model.SCALE
+        return SCALE
     reduced = model_config.get("verification", {}).get(REDUCED, {}).get("hyperparameters", {})
     return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
@@ -166,7 +165,7 @@ def small(
     reduced = {
         name: verification for name, verification in lacking.items() if verification.is_short
     }
-    return {**names(plan, catalog, made_small), **reduced}
+    return {**verification_names(plan, catalog, made_small), **reduced}
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
@@ -174,7 +173,9 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     return digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
 
 
-def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
+def verification_names(
+    plan: Plan, catalog: Catalog, wanted: Iterable[Verification]
+) -> dict[str, Verification]:
     """Return verifications by name, which is their record's path in ``results/verification``
     without ``.json``.
 
@@ -197,7 +198,8 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         parts += [axis.label(getattr(case, axis.name)) for axis in case.differing()]
         kind = "-".join(filter(None, [*parts, case.variant, digest(about)]))
         name = f"{case.framework}/{verification.reference}/{kind}"
-        results[free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)] = verification
+        free = _free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)
+        results[free] = verification
     return results
 
 
@@ -217,7 +219,7 @@ def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
     return [*arguments, "--sequence-length", str(length)] if length else arguments
 
 
-def arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:
+def verification_arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:
     """Return the arguments of the harness for a verification.
 
     ``reference``: folder of the reference, "" for the user's own model.
@@ -242,7 +244,40 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
     return harness_options(plan, case, parameters, own, verification.variables)
 
 
-def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
+def peak_benchmarks(plan: Plan) -> dict[str, Case]:
+    """Return a peak-FLOPS benchmark for each framework, precision and number of devices of a node:
+    large matmuls on all of these devices at once. The name is the path of its record in
+    ``results/peak_flops`` without ``.json``.
+
+    The name ends in a digest of accelerator, cores and environment, which decide the result. The
+    model is any that the framework runs in the suite; the harness needs one. With a time budget,
+    CPUs have no such benchmarks."""
+    if plan.settings.budget and plan.capacity.accelerator == "cpu":
+        return {}
+    found: dict[tuple[str, str, int], Case] = {}
+    for case in filter(lambda case: case.is_step, plan.computed):
+        what = (case.framework, case.precision, case.devices_per_node)
+        if what not in found:
+            found[what] = Case(
+                case.framework, case.model, device_peaks.KIND, 1, case.devices_per_node, 0,
+                case.precision, "", case.sequence_length,
+            )  # fmt: skip
+    results = {}
+    for case in found.values():
+        asked = request(case.framework, case.devices, plan.settings, plan.capacity, plan.software)
+        about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        together = f"-{case.devices}d" if case.devices > 1 else ""
+        name = f"{case.framework}/{case.precision}{together}-{digest(about)}"
+        results[_free_name(plan, "peak_flops", name, device_peaks.KIND)] = case
+    return results
+
+
+def peak_arguments(plan: Plan, case: Case) -> list[str]:
+    """Return the arguments of the harness for a peak-FLOPS benchmark."""
+    return harness_options(plan, case, {}, {"kinds": None, "nodes": None}, ())
+
+
+def _free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
     """Return the name of the newest attempt with a valid record, or the first free one.
 
     A valid record has this ``kind``, this machine, and a status that is neither in ``retry`` nor
