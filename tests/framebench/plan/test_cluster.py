@@ -14,7 +14,7 @@ from framebench.config.cluster import Cluster
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import estimates, plan_text, targets
+from framebench.plan import plan_text, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.runs import checks, commands, slurm
@@ -150,7 +150,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     given: dict[str, Any], minutes: int, seconds: float, tmp_path: Path
 ) -> None:
     plan = planned(tmp_path, **given)
-    assert estimates.minutes(plan.settings) == minutes
+    assert plan.node_hours(plan.pending[:1]) == pytest.approx(minutes / 60)
     (peak, *_) = checks.peak_benchmarks(plan).values()
     for arguments in (commands.arguments(plan, plan.pending[0]), checks.peak_arguments(plan, peak)):
         assert time_limit_of(arguments) == seconds < 60 * minutes
@@ -183,7 +183,8 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     jobs = JobTable(plan, CATALOG).to_do
     asked = [job for job in jobs if job.nodes]
     assert sum(job.kind == "run" for job in asked) == len(plan.pending) < len(plan.reserve)
-    hours = len(asked) * estimates.minutes(plan.settings) / 60 + 600 / 3600
+    minutes = plan.settings.cluster.minutes(plan.settings.seconds_per_run)
+    hours = len(asked) * minutes / 60 + 600 / 3600
     assert f"at most {hours:.2f} node hours in all" in "\n".join(plan_text.total_lines(plan, jobs))
 
 

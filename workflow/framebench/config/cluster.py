@@ -83,13 +83,10 @@ class Cluster(KeysFromTexts):
     ) -> dict[str, Any]:
         """Return Snakemake's resources of a job, by name; None for unset ones.
 
-        The job has ``nodes`` with ``devices`` each for so many ``minutes``, on this ``node`` or,
-        for "", on any. ``extra``: options of ``sbatch`` for all jobs, to which options for the node
-        and its GPUs are added.
+        The job has ``nodes`` with ``devices`` each, or this ``node``. ``extra``: options of
+        ``sbatch`` for all jobs, to which options for the node and its GPUs are added.
         """
-        options = [extra] if extra else []
-        if node:
-            options.append(f"--nodelist={node}")
+        options = [*filter(None, [extra, node and f"--nodelist={node}"])]
         gres = f"{self.gres or 'gpu'}:{devices}" if cuda else None
         if gres and {*gres} & {*_NOT_IN_GRES}:
             options.append(f"--gpus-per-node={gres.partition(':')[2]}")
@@ -123,13 +120,10 @@ class Cluster(KeysFromTexts):
         return math.floor(self.memory_gib * 1024)
 
     def minutes(self, seconds: float) -> int:
-        """Return the minutes to request for a run of ``seconds``, at most the partition's
-        ``time_limit``."""
+        """Return the minutes to request for a run of ``seconds``."""
         return min(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.time_limit or _YEAR)
 
-    def run_limit(self, minutes: int) -> float:
-        """Return the seconds after which a run in a job of so many ``minutes`` ends by itself.
-
-        The run leaves a record before the job is killed.
-        """
-        return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
+    def run_limit(self, seconds: float) -> float:
+        """Return the seconds after which a run that may take ``seconds`` ends by itself, so that it
+        leaves a record before the partition's ``time_limit`` kills its job."""
+        return min(seconds, max(60 * self.minutes(seconds) - _RESERVE_SECONDS / 2, 30.0))

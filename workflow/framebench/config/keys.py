@@ -54,7 +54,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Parse a YAML file with keys and validation. Raises :class:`ConfigError` for another file."""
+    """Parse a YAML file with keys and values. Raises :class:`ConfigError` for another file."""
     data = read_yaml(path)
     if not isinstance(data, dict):
         kind = "nothing" if data is None else type(data).__name__
@@ -80,22 +80,17 @@ class _Loader(yaml.SafeLoader):
 
 
 class KeyContext(NamedTuple):
-    """Known frameworks, models and compilers, and the user's folders, for the check of validation.
-
-    ``folders``: folders of the configuration by key: ``kinds`` of the user's benchmarks,
-    ``storage`` and ``data`` for parameters that name none, ``results``.
-    """
+    """Catalog and the user's folders, for the check of values. ``folders``: by key of the
+    configuration: ``kinds`` of the user's benchmarks, ``storage`` and ``data`` for parameters that
+    name none, ``results``."""
 
     catalog: Catalog
     folders: Mapping[str, Path] = {}
 
 
 class Keys(BaseModel):
-    """Mapping with these keys and no others.
-
-    Types are strict: 2.0 and true are not whole numbers. Defaults are validated like written
-    validation.
-    """
+    """Mapping with these keys and no others. Types are strict: 2.0 and true are not whole numbers.
+    Defaults are validated like written values."""
 
     model_config = ConfigDict(
         strict=True, frozen=True, extra="forbid", validate_default=True, allow_inf_nan=False
@@ -104,10 +99,10 @@ class Keys(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _known(cls, data: Any) -> Any:
-        is_checked = isinstance(data, dict) and cls.model_config["extra"] == "forbid"
-        for name in data if is_checked else ():
-            if name not in cls.model_fields:
-                raise NotAmong(name, [*cls.model_fields], "unknown key ")
+        if isinstance(data, dict) and cls.model_config["extra"] == "forbid":
+            for name in data:
+                if name not in cls.model_fields:
+                    raise NotAmong(name, [*cls.model_fields], "unknown key ")
         return data
 
 
@@ -134,8 +129,7 @@ def validated(
     catalog: Catalog | None = None,
     folders: Mapping[str, Path] = {},
 ) -> M:
-    """Return the data as a model. Raises :class:`ConfigError`, which names the ``source``, with a
-    line for each fault."""
+    """Return the data as a model. Raises :class:`ConfigError`, with a line for each fault."""
     try:
         return model.model_validate(data, context=catalog and KeyContext(catalog, folders))
     except ValidationError as error:
@@ -143,8 +137,7 @@ def validated(
 
 
 def matching(pattern: str, allowed: str) -> AfterValidator:
-    """Return a check that a whole text matches a regular expression; ``allowed``: the expression in
-    words."""
+    """Return a check that a text matches a regular expression, which ``allowed`` has in words."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -240,7 +233,6 @@ def _interpreter(written: Any) -> str:
 
 Interpreter = Annotated[str, BeforeValidator(_interpreter)]
 ImageEntry = Annotated[
-    Image,
-    BeforeValidator(lambda some: {"image": some} if isinstance(some, str) else some),
+    Image, BeforeValidator(lambda some: {"image": some} if isinstance(some, str) else some)
 ]
 Pin = Annotated[str, matching(PIN, "NAME==VERSION")]

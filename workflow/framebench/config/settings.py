@@ -118,13 +118,9 @@ class Configuration(KeysFromTexts):
 
 
 class Settings(Configuration):
-    """The checked configuration.
-
-    ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``memory_limit`` is in the
-    harness's form, None without one. ``deployment``: method of ``--sdm``, "" without one.
-    ``environments``: folder of environments; ``require_hashes``: install only packages whose hashes
-    are listed. ``measures_again``: run finished runs once more.
-    """
+    """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``.
+    ``deployment``: method of ``--sdm``, "" without one; ``measures_again``: run finished runs once
+    more."""
 
     deployment: str
     measures_again: bool = False
@@ -140,13 +136,19 @@ class Settings(Configuration):
         return self.time_limit or min(self.suite.time_limit, self.budget or self.suite.time_limit)
 
     @property
+    def run_limit(self) -> float:
+        """Seconds after which a run ends by itself."""
+        seconds = self.seconds_per_run
+        return self.cluster.run_limit(seconds) if self.cluster else seconds
+
+    @property
     def each_node(self) -> list[str] | None:
         """Nodes that are measured one by one: ``["all"]``, names, or None for any node."""
         return self.nodes_named or self.suite.nodes_named
 
     @property
     def own_models(self) -> list[OwnModel]:
-        """The user's own models: that of the configuration, or those of the suite's variants."""
+        """The user's own model of the configuration, or those of the suite's variants."""
         return [self.model] if self.model else self.suite.own_models
 
 

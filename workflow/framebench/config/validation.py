@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 T = TypeVar("T")
-MEMORY = (
-    "auto, a size above 0 like 16GiB (or KiB, MiB, TiB), or a share of the machine's memory like "
-    "80%, up to 100%"
-)
 
 
 class ConfigError(Exception):
@@ -43,7 +39,7 @@ class NotAllowed(ValueError):
 
     def line(self, key: str, value: Any) -> str:
         """Return ``key: found X; allowed: Y``."""
-        key = join(key, self.key) if self.key else key
+        key = ".".join(filter(None, (key, self.key)))
         return f"{key or 'the file'}: found {self.shown or show(value)}; allowed: {self.allowed}"
 
 
@@ -58,8 +54,8 @@ class NotAmong(NotAllowed):
 def explain(invalid: ValidationError, data: Any, source: str) -> str:
     """Return a line for each fault that pydantic found in ``data``, read from ``source``.
 
-    Where a value fits no branch of a union, the line has the allowed values of all branches, or, if
-    some branch got deeper into the data, the fault there.
+    A value that fits no branch of a union has one line with the allowed values of all branches, or,
+    if some branch got deeper into the data, the fault there.
     """
     faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
     for error in invalid.errors(include_url=False):
@@ -117,15 +113,8 @@ def _allowed_by_pydantic(error: ErrorDetails) -> NotAllowed:
 
 
 def _key(path: Iterable[Any]) -> str:
-    key = ""
-    for part in path:
-        key = f"{key}[{part}]" if isinstance(part, int) else join(key, str(part)[:80])
-    return key
-
-
-def join(key: str, name: Any) -> str:
-    """Return the key ``name`` of the mapping at ``key``."""
-    return f"{key}.{name}" if key else str(name)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{str(part)[:80]}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 def show(value: Any) -> str:
@@ -140,7 +129,7 @@ def did_you_mean(value: Any, names: Iterable[Any]) -> str:
     return f" (did you mean {close[0]}?)" if close else ""
 
 
-# ---- checks --------------------------------------------------------------------------------------
+# ---- checks, which raise NotAllowed --------------------------------------------------------------
 
 
 def argument(read: Callable[[str], T]) -> Callable[[str], T]:
@@ -157,7 +146,7 @@ def argument(read: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def share(written: Any) -> float:
-    """Return a fraction, written as ``5%`` or ``0.05``. Raises :class:`NotAllowed`."""
+    """Return a fraction, written as ``5%`` or ``0.05``."""
     text = str(written)
     try:
         part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
@@ -169,28 +158,30 @@ def share(written: Any) -> float:
 
 
 def memory_limit(written: Any) -> str | None:
-    """Return a size or share in the harness's form; None for ``auto``. Raises
-    :class:`NotAllowed`."""
+    """Return a size or share in the harness's form; None for ``auto``."""
     if written == "auto":
         return None
     try:
         parse_limit(str(written))
     except ValueError:
-        raise NotAllowed(MEMORY) from None
+        raise NotAllowed(
+            "auto, a size above 0 like 16GiB (or KiB, MiB, TiB), or a share of the machine's "
+            "memory like 80%, up to 100%"
+        ) from None
     return str(written)
 
 
 def path(written: Any) -> Path:
-    """Return a path with ``~`` expanded, existing or not. Raises :class:`NotAllowed` for none."""
+    """Return a path with ``~`` expanded, existing or not."""
     if not isinstance(written, str) or not written:
         raise NotAllowed("a text that is not empty")
     return Path(os.path.expanduser(written))
 
 
 def folder(written: Any) -> Path:
-    """Return the path of a folder, existing or not. Raises :class:`NotAllowed` for the path of a
-    file, and for characters that Snakemake reads as wildcards or shells as redirections."""
+    """Return the path of a folder, existing or not."""
     named = path(written)
+    # Snakemake reads these characters as wildcards, shells as redirections.
     if re.search("[{}<>]", str(written)):
         raise NotAllowed("a path without { } < >")
     if any(os.path.exists(part) and not part.is_dir() for part in (named, *named.parents)):
@@ -199,7 +190,6 @@ def folder(written: Any) -> Path:
 
 
 def existing_folder(written: Any) -> Path:
-    """Return the path of a folder. Raises :class:`NotAllowed` if there is none."""
     named = path(written)
     if not os.path.isdir(named):
         raise NotAllowed("the path of a folder that exists")
@@ -213,10 +203,7 @@ def records(text: str) -> Path:
 
 
 def record_set(written: Any) -> Path:
-    """Return the path of a record set; for a results folder the path of its runs.
-
-    Raises :class:`NotAllowed` if there is none.
-    """
+    """Return the path of records that exist."""
     named = path(written)
     if not os.path.exists(named):
         raise NotAllowed("a folder of records or a CSV of runs that exists")
@@ -235,8 +222,7 @@ class RecordSource:
 
 
 def side(text: str) -> RecordSource:
-    """Return one side of a comparison, ``PATH`` or ``PATH@VARIANT``. Raises :class:`NotAllowed` if
-    there are no records."""
+    """Return one side of a comparison, ``PATH`` or ``PATH@VARIANT``."""
     named, separator, variant = text.rpartition("@")
     if not separator or os.path.exists(text):
         named, variant = text, ""

@@ -35,10 +35,8 @@ _PIN = re.compile(r"^[^\s#]+==[^\s;]+", re.MULTILINE)
 
 
 def lock(environment: Path) -> Path:
-    """Write the hashes of all packages of ``environment``, from the indexes in pip's settings.
-
-    Returns the file. Raises :class:`ConfigError` with uv's message if it finds no such builds.
-    """
+    """Write the hashes of all packages of ``environment``, from the indexes in pip's settings, and
+    return their file. Raises :class:`ConfigError` with uv's message if it finds no such builds."""
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
     text = _compiled(wanted, wanted.packages, (*_LOCK, "--quiet"), failed)
@@ -82,13 +80,10 @@ def with_version(
 
 
 def file_with(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
-    """Return the path of an environment file with ``pins`` added.
-
-    It is in the folder of ``environments``. Its name depends on the content of
-    ``environment_file``."""
-    digest = hashlib.sha256(
-        f"{environment_file.digest} {' '.join(sorted(pins))}".encode()
-    ).hexdigest()
+    """Return the path of an environment file with ``pins`` added, in the folder of
+    ``environments``. Its name depends on the content of ``environment_file``."""
+    content = f"{environment_file.digest} {' '.join(sorted(pins))}"
+    digest = hashlib.sha256(content.encode()).hexdigest()
     return environments / f"{environment_file.path.stem}-with-{digest[:8]}.yaml"
 
 
@@ -114,9 +109,8 @@ def read_with(
     environments: Path,
     hashed: bool,
 ) -> EnvironmentFile:
-    """Return the locked environment file with ``pins`` added.
-
-    Raises :class:`ConfigError` with the command that locks it if there is no lock."""
+    """Return the locked environment file with ``pins`` added. Raises :class:`ConfigError` with the
+    command that locks it if there is no lock."""
     file = file_with(environment_file, pins, environments)
     if not file.is_file():
         added = f"{environment_file.path.stem} --with {' '.join(pins)}"
@@ -145,9 +139,8 @@ def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> No
 def _compiled(
     wanted: EnvironmentFile, packages: Sequence[str], arguments: Sequence[str], what: str
 ) -> str:
-    """Return uv's output for these ``arguments`` and ``packages``.
-    Uses the Python and indexes of the environment ``wanted``. Raises :class:`ConfigError` with
-    ``what`` and uv's message."""
+    """Return uv's output for these ``arguments`` and ``packages``, with the Python and indexes of
+    the environment ``wanted``. Raises :class:`ConfigError` with ``what`` and uv's message."""
     settings = uv.pip_settings()
     # Wheels need no interpreter of that version, which uv would look for and download.
     python = [] if wanted.sources else ["--python", sys.executable]

@@ -49,10 +49,9 @@ class Hashes:
 
 @dataclass(frozen=True)
 class EnvironmentFile:
-    """Content of an environment file.
-    ``python``: major.minor; ``packages``: pip requirements pinned with ``==``; ``indexes``:
-    addresses of additional package indexes, such as a vendor's; ``sources``: packages without a
-    wheel, which are built; ``hashes``: None if not required."""
+    """Content of an environment file. ``python``: major.minor; ``packages``: pip requirements
+    pinned with ``==``; ``indexes``: addresses of further package indexes, such as a vendor's;
+    ``sources``: packages without a wheel, which are built; ``hashes``: None if not required."""
 
     path: Path
     python: str
@@ -73,9 +72,8 @@ class EnvironmentFile:
 
     @property
     def name(self) -> str:
-        """Name of the venv's folder, from the file's content and the hashes.
-        Thus other pins, other hashes or missing hashes give another folder. Cases are identified by
-        pins alone, so new hashes of the same versions do not repeat measurements."""
+        """Name of the venv's folder, another for other pins, other hashes and missing hashes. Cases
+        are identified by pins alone, so new hashes of the same versions repeat no measurement."""
         if self.hashes is None or not self.is_hashed:
             return f"{self.path.stem}-{self.digest}"
         both = f"{self.digest} {self.hashes.digest}"
@@ -141,9 +139,9 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
 
 
 def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:
-    """Return the values of one of pip's options."""
-    generator = (entry.removeprefix(option) for entry in entries if entry.startswith(option))
-    return tuple(value.strip() for value in generator)
+    return tuple(
+        entry.removeprefix(option).strip() for entry in entries if entry.startswith(option)
+    )
 
 
 def bare(pin: str) -> str:

@@ -23,7 +23,6 @@ from ..records import expected, searches
 from ..records.expected import ExpectedCase
 from ..records.run import Run
 from .case_settings import asked_conditions, is_beside, software
-from .estimates import minutes
 from .job import Job, files_of
 
 #: Settings of a run that do not decide whether its batch fits.
@@ -40,10 +39,8 @@ class BatchSearch(NamedTuple):
 
     @property
     def largest(self) -> Case | None:
-        """The case with the largest batch; None while the search is pending.
-
-        A failed search gives the case at which it ended, so that its status appears in the tables.
-        """
+        """The case with the largest batch, or at which a failed search ended, so that its status
+        appears in the tables; None while the search is pending."""
         found = self.result
         return self.case._replace(batch_per_device=found.batch) if found else None
 
@@ -54,15 +51,9 @@ def batch_searches(
     memory: str,
     retry: Collection[str],
 ) -> dict[Case, BatchSearch]:
-    """Return the search of each case whose batch is ``max``.
-
-    Parameters
-    ----------
-    requests : settings of each case's runs, apart from the case
-    settings : bounds, results and memory limit
-    memory : memory of the machine
-    retry : statuses; a result with one of them, or an invalid one, is searched again
-    """
+    """Return the search of each case whose batch is ``max``. ``requests``: settings of each case's
+    runs, apart from the case; ``memory``: memory of the machine; ``retry``: statuses; a result with
+    one of them, or an invalid one, is searched again."""
 
     def read(path: Path) -> searches.Result | None:
         try:
@@ -71,18 +62,14 @@ def batch_searches(
             return None
         return None if result.status in retry else result
 
-    of_all = {
-        **dict(settings.suite.largest_batch),
-        "memory": memory,
-        "memory_limit": settings.memory_limit or "auto",
-    }
-    results = {}
+    folder, results = settings.results / searches.FOLDER, {}
     for case, request in requests.items():
         if case.batch_per_device == MAX:
             asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
-            name = case.folder({**asked, **of_all})
-            folder = settings.results / searches.FOLDER
-            results[case] = BatchSearch(case, *newest_attempt(folder, name, read))
+            asked |= dict(settings.suite.largest_batch)
+            asked |= {"memory": memory, "memory_limit": settings.memory_limit or "auto"}
+            found = newest_attempt(folder, case.folder(asked), read)
+            results[case] = BatchSearch(case, *found)
     return results
 
 
@@ -178,15 +165,16 @@ class Plan:
     def node_hours(self, jobs: Iterable[Job]) -> float:
         """Return the node hours of jobs on a cluster, if each uses all of its time, and those of
         rounds that a time budget decides later."""
-        hours = minutes(self.settings) / 60
-        return (self.settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
+        settings, cluster = self.settings, self.settings.cluster
+        assert cluster is not None, "node hours are those of a cluster"
+        hours = cluster.minutes(settings.seconds_per_run) / 60
+        return (settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
 
 
 def note_expected(plan: Plan) -> None:
     """Write the expected cases of the plan next to the records, and those left out at a setting
-    at which others are measured. Raises OSError.
-
-    Cases that check another batch are not expected: only those of the leaders are measured."""
+    at which others are measured. Cases that check another batch are not expected: only those of the
+    leaders are measured. Raises OSError."""
     competing = {case.setting for case in plan.folders}
     noted = [(case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger]
     noted += [(search.case, "", "") for search in plan.unsearched]

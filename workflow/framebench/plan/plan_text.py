@@ -78,37 +78,30 @@ def describe(plan: Plan) -> str:
 
 
 def _machine(plan: Plan) -> list[str]:
-    """Return lines on devices and cores."""
+    """Return lines on devices, cores and GPUs."""
     capacity = plan.capacity
     count = capacity.devices_per_node
     devices = counted(count, "GPU" if capacity.accelerator == "cuda" else "device")
     if capacity.cores_per_device:
         devices += f" of {counted(capacity.cores_per_device, 'core')}, no GPU"
-    lines = [f"on {devices}", *_gpus(plan)]
-    if most := capacity.machine.most_cores:
-        lines += [f"at most {counted(most, 'core')}, by --cores or by a CPU quota"]
-    if plan.settings.side_by_side:
-        lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
-    return lines
-
-
-def _gpus(plan: Plan) -> list[str]:
-    """Return lines on the GPUs: models, driver, and unknown properties."""
-    capacity = plan.capacity
-    if capacity.accelerator == "cpu":
-        return []
+    lines = [f"on {devices}"]
     kinds = Counter(
         f"{gpu.kind}, driver {gpu.driver or 'unknown'}, compute capability "
         f"{gpu.capability or 'unknown'}"
         for gpu in capacity.gpus
     )
-    lines = [f"{count} x {kind}" for kind, count in kinds.items()]
+    lines += [f"{number} x {kind}" for kind, number in kinds.items()]
+    is_here = capacity.accelerator == "cuda" and not plan.settings.cluster
     room = local.shared_memory()
-    if not plan.settings.cluster and room < SHARED and any(case.devices > 1 for case in plan.cases):
+    if is_here and room < SHARED and any(case.devices > 1 for case in plan.cases):
         lines.append(
             f"{local.SHARED} has {room >> 20} MiB: NCCL and loaders of several GPUs may fail below "
             f"{SHARED >> 20} MiB (docker run --shm-size=8g, or --ipc=host)"
         )
+    if most := capacity.machine.most_cores:
+        lines += [f"at most {counted(most, 'core')}, by --cores or by a CPU quota"]
+    if plan.settings.side_by_side:
+        lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
     return lines
 
 
@@ -273,15 +266,11 @@ def ahead(plan: Plan, runs: Sequence[Job]) -> list[str]:
     first, last = (limit(run.repeat for run in runs) for limit in (min, max))
     if last == 1:
         return [*head, f"next: first runs of {who}"]
-    return [
-        *head,
-        f"next: repeats of {who} ({first} of {max(last, repeated_intervals.FIRST_LOOK)})",
-    ]
+    looks = max(last, repeated_intervals.FIRST_LOOK)
+    return [*head, f"next: repeats of {who} ({first} of {looks})"]
 
 
 # ---- table of cases: a row per framework and workload ------------------------------------------
-
-_HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -301,7 +290,8 @@ def _rows(plan: Plan) -> list[list[str]]:
     order = {case: number for number, case in enumerate(plan.folders)}
     for run in sorted(plan.runs, key=lambda run: order[run.case]):
         grouped[run.case.framework, run.case.model].append(run)
-    return [_HEADER, *([*names, *_row(runs)] for names, runs in grouped.items())]
+    header = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
+    return [header, *([*names, *_row(runs)] for names, runs in grouped.items())]
 
 
 def _row(runs: Sequence[Job]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The plan of a call: finished and pending runs, expected times and progress."""
+"""Planning of a call: finished and pending runs, and the repeats that each case should have."""
 
 from __future__ import annotations
 
@@ -44,10 +44,8 @@ def make_plan(
 
     A record that is truncated, foreign or of another machine is kept, and its run is planned under
     the name of the next retry. A run is also repeated if the call measures again, or if its status
-    is in ``retry``.
-
-    ``before``: the plan of this call so far, whose runs and searches are done. ``spent``: seconds
-    of the time budget.
+    is in ``retry``. ``before``: the plan of this call so far, whose runs and searches are done;
+    ``spent``: seconds of the time budget.
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
@@ -215,10 +213,8 @@ def _record_of(
     folder: str, repeat: int, latest: dict[str, Run], settings: Settings, is_done: bool
 ) -> tuple[str, str]:
     """Return path and status of a repeat's valid record; else the first free path and "".
-
     ``is_done``: this call has measured the repeat. Then an unreadable record is a failure, which
-    the next call measures again.
-    """
+    the next call measures again."""
     is_outdated = False
 
     def read_status(path: Path) -> str | None:

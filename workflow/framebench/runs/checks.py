@@ -151,20 +151,16 @@ def scale_of(model_config: Mapping[str, Any]) -> str:
 def small(
     plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
 ) -> dict[str, Verification]:
-    """Return verifications of small models for those of ``full`` without a record, by name.
-
-    Models whose config has a small version get one. A user's own model stands for itself.
-    """
+    """Return verifications of small models for those of ``full`` without a record, by name. Models
+    whose config has a small version get one. A user's own model stands for itself."""
     folder = plan.settings.results / "verification"
     lacking = {name: each for name, each in full.items() if not (folder / f"{name}.json").exists()}
     made_small = [
-        verification._replace(scale=SMALL)
-        for verification in lacking.values()
-        if SMALL in catalog.models[verification.case.model]["verification"]
+        each._replace(scale=SMALL)
+        for each in lacking.values()
+        if SMALL in catalog.models[each.case.model]["verification"]
     ]
-    reduced = {
-        name: verification for name, verification in lacking.items() if verification.is_short
-    }
+    reduced = {name: each for name, each in lacking.items() if each.is_short}
     return {**verification_names(plan, catalog, made_small), **reduced}
 
 
@@ -177,12 +173,9 @@ def verification_names(
     plan: Plan, catalog: Catalog, wanted: Iterable[Verification]
 ) -> dict[str, Verification]:
     """Return verifications by name, which is their record's path in ``results/verification``
-    without ``.json``.
-
-    The name ends in a digest of environment, harness, adapter and reference, so that a record is
-    never reused after a change of these. A name is replaced by the next attempt's if its record is
-    of another kind, of another machine, or ended neither ok nor unsupported.
-    """
+    without ``.json``. It ends in a digest of environment, harness, adapter and reference, so that a
+    record is never reused after a change of these. The name is the next attempt's if the record is
+    of another kind, of another machine, or ended neither ok nor unsupported."""
     results = {}
     for verification in wanted:
         case = verification.case
@@ -209,21 +202,18 @@ def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
     arguments += ["--seed", str(plan.settings.seed)]
     if verification.scale != FULL:
         arguments += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
-    arguments += ["--generate"] if verification.case.mode == axes.GENERATE else []
-    arguments += ["--soft-labels"] if verification.soft_labels else []
-    arguments += ["--micro-steps"] if verification.drops_in_micro_steps else []
-    arguments += (
-        ["--parts", str(verification.case.parts)] if verification.case.parts > FEWEST_PARTS else []
-    )
-    length = verification.case.sequence_length
+    case = verification.case
+    arguments += ["--generate"] * (case.mode == axes.GENERATE)
+    arguments += ["--soft-labels"] * verification.soft_labels
+    arguments += ["--micro-steps"] * verification.drops_in_micro_steps
+    arguments += ["--parts", str(case.parts)] if case.parts > FEWEST_PARTS else []
+    length = case.sequence_length
     return [*arguments, "--sequence-length", str(length)] if length else arguments
 
 
 def verification_arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:
-    """Return the arguments of the harness for a verification.
-
-    ``reference``: folder of the reference, "" for the user's own model.
-    """
+    """Return the arguments of the harness for a verification. ``reference``: folder of the
+    reference, "" for the user's own model."""
     case = verification.case
     configs = {model.name: model.model_config for model in plan.settings.own_models}
     if case.model in configs:
@@ -278,11 +268,9 @@ def peak_arguments(plan: Plan, case: Case) -> list[str]:
 
 
 def _free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
-    """Return the name of the newest attempt with a valid record, or the first free one.
-
-    A valid record has this ``kind``, this machine, and a status that is neither in ``retry`` nor
-    ``repeated``. ``where``: folder in the results.
-    """
+    """Return the name of the newest attempt with a valid record, or the first free one. A valid
+    record in the folder ``where`` of the results has this ``kind``, this machine, and a status that
+    is neither in ``retry`` nor ``repeated``."""
     retried = (*plan.settings.retry, *repeated)
 
     def read_status(path: Path) -> str | None:

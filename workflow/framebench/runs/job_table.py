@@ -26,10 +26,8 @@ MOST_CHECKS = 50
 
 class JobTable:
     """Jobs of a call by name. The table grows with its plan; a row stays as it was made.
-
     ``checks``: small verifications and peak-FLOPS benchmarks, which every call makes; ``full``:
-    verifications that the target of that name makes.
-    """
+    verifications that the target of that name makes."""
 
     def __init__(self, plan: Plan, catalog: Catalog) -> None:
         self.plan, self._catalog = plan, catalog
@@ -80,8 +78,7 @@ class JobTable:
         return [self._rows[run.name] for run in runs]
 
     def made_by(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that make these jobs' outputs; checks that share a process have one
-        job."""
+        """Return the jobs that make these jobs' outputs; checks in one process have one job."""
         return [*dict.fromkeys(self._shared.get(job.name, job) for job in jobs)]
 
     def jobs_of_kind(self, kind: str) -> list[Job]:

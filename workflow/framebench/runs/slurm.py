@@ -17,7 +17,6 @@ from ..config.validation import ConfigError
 _SECONDS = 60  # time limit of a SLURM command
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _POLL_SECONDS = 5.0
-
 #: File in the results: names of jobs that may be in the queue.
 FILE = ".slurm-jobs"
 _NAME = re.compile(r"SLURM run ID: (\S+)")
@@ -39,10 +38,8 @@ class SlurmError(RuntimeError):
 
 
 def note(log: str, results: Path) -> None:
-    """Store the common name of this call's jobs, found in Snakemake's log.
-
-    The next call finds the jobs by it if this call is killed.
-    """
+    """Store the common name of this call's jobs, found in Snakemake's log. The next call finds the
+    jobs by it if this call is killed."""
     with (results / FILE).open("a", encoding="utf-8") as file:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
@@ -61,9 +58,7 @@ def jobs(results: Path) -> dict[str, str]:
 
 def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
     """Cancel waiting jobs of a killed call and wait for its running jobs, whose records count.
-
-    Returns the number of jobs. Raises SlurmError.
-    """
+    Returns the number of jobs. Raises SlurmError."""
     found = jobs(results)
     waiting = [job for job, state in found.items() if state in _WAITING]
     if waiting:
@@ -100,11 +95,9 @@ def output_of(*command: str) -> str:
 
 
 def nodes(cluster: Cluster) -> dict[str, str]:
-    """Return the nodes of the cluster's or the default partition, in SLURM's order.
-
-    The value is the reason why a node cannot be measured now, "" if it can. Raises ConfigError if
-    SLURM does not answer or has no node there.
-    """
+    """Return the nodes of the cluster's or the default partition, in SLURM's order, with the reason
+    why each cannot be measured now, "" if it can. Raises ConfigError if SLURM does not answer or
+    has no node there."""
     try:
         listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
     except SlurmError as error:
@@ -116,15 +109,10 @@ def nodes(cluster: Cluster) -> dict[str, str]:
         name, partition, state, why = (*line.split("|", 3), *[""] * 3)[:4]
         is_ours = partition.rstrip("*") == cluster.partition
         if is_ours if cluster.partition else partition.endswith("*"):
-            results[name] = _against(state, why)
+            is_out = state.rstrip("*~#!%$@^-+") in _OUT_OF_SERVICE or _SILENT in state
+            reason = f", {why}" if why not in ("", "none") else ""
+            results[name] = f"SLURM says {state}{reason}" if is_out else ""
     if not results:
         where = f"partition {cluster.partition}" if cluster.partition else "the usual partition"
         raise ConfigError(f"config: nodes_named: SLURM has no node in {where}")
     return results
-
-
-def _against(state: str, why: str) -> str:
-    if state.rstrip("*~#!%$@^-+") not in _OUT_OF_SERVICE and _SILENT not in state:
-        return ""
-    reason = f", {why}" if why not in ("", "none") else ""
-    return f"SLURM says {state}{reason}"
