@@ -56,10 +56,8 @@ class Catalog:
         return ["none", *WORDS, *sorted(named - {"none"})]
 
     def compiler(self, framework: str, word: str) -> str:
-        """Return the compiler that a name, or one of WORDS, stands for.
-
-        ``native`` stays for a framework without one, so that the run reports it.
-        """
+        """Return the compiler that a name, or one of WORDS, stands for. ``native`` stays for a
+        framework without one, so that the run reports it."""
         if word not in WORDS:
             return word
         declared = self.frameworks[framework].get(WORDS[word])
@@ -97,10 +95,8 @@ class Catalog:
 
 
 def load_catalog(root: Path) -> Catalog:
-    """Read every ``scripts/frameworks/*/framework.json`` and ``scripts/models/*.json``.
-
-    Raises :class:`ConfigError` for an invalid framework.json.
-    """
+    """Read every ``scripts/frameworks/*/framework.json`` and ``scripts/models/*.json``. Raises
+    :class:`ConfigError` for an invalid framework.json."""
     declared = sorted(root.glob("scripts/frameworks/[!_.]*/framework.json"))
     configs = sorted(root.glob("scripts/models/*.json"))
     try:
@@ -139,9 +135,7 @@ def forward_multiply_adds(
     model_config: dict[str, Any], sequence_length: int | None, training: bool = False
 ) -> float:
     """Return the multiply-adds of one sample's forward pass, by the model config's polynomial.
-
-    ``training``: include auxiliary heads.
-    """
+    ``training``: include auxiliary heads."""
     terms = model_config["forward_multiply_adds"]
     tokens = sequence_length or 0
     return float(
@@ -157,12 +151,9 @@ def forward_multiply_adds(
 
 
 class GpuEnvironment(NamedTuple):
-    """Environment for CUDA.
-
-    ``environment``: name of its file in ``envs``; ``minimum_driver``: oldest driver that CUDA's
-    libraries in it work with; ``machine_code``, ``ptx``: compute capabilities that the framework's
-    build has kernels for, as binaries and as PTX; both empty if unknown.
-    """
+    """Environment for CUDA. ``environment``: name of its file in ``envs``; ``minimum_driver``: oldest
+    driver that CUDA's libraries in it work with; ``machine_code``, ``ptx``: compute capabilities
+    that the framework's build has kernels for, as binaries and as PTX; both empty if unknown."""
 
     environment: str
     framework: str
@@ -262,10 +253,8 @@ class OwnModel:
 
 
 def own_model(source: Any) -> OwnModel:
-    """Return the user's own model as described by the harness.
-
-    Raises :class:`NotAllowed` for an invalid model.
-    """
+    """Return the user's own model as described by the harness. Raises :class:`NotAllowed` for an
+    invalid one."""
     if not isinstance(source, str) or {*source} & {*"{}"}:
         raise NotAllowed(f"{own_model_declaration.ALLOWED}, without {{ and }}")
     try:

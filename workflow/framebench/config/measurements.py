@@ -192,28 +192,16 @@ class Measurement:
     parameters: Mapping[str, tuple[Any, ...]]
 
 
-def measurement(
-    kind: str,
-    chosen: Mapping[str, list[Any]],
-    usual: Mapping[str, list[Any]],
-    written: Mapping[str, Any],
-    context: KeyContext,
-) -> Measurement:
-    """Return a benchmark as the harness declares it.
-
-    Parameters
-    ----------
-    kind : name of the benchmark
-    chosen : values of axes
-    usual : values of axes that are not in ``chosen``
-    written : values of parameters
-    context : models, and default folders of parameters
-
-    Raises :class:`NotAllowed` for unknown or missing axes and parameters.
-    """
+def measurement(kind: str, given: Axes, usual: Axes, context: KeyContext) -> Measurement:
+    """Return a benchmark as the harness declares it. ``given``: its axes and parameters as written;
+    ``usual``: values of axes that are not among them. Raises :class:`NotAllowed` for unknown or
+    missing ones."""
     catalog, folders = context
     results = folders.get("results", Path("results"))
-    texts = {name: _texts(name, value, results) for name, value in written.items()}
+    chosen = {name: values for name, values in given.items() if name in AxesKeys.model_fields}
+    texts = {
+        name: _texts(name, value, results) for name, value in given.items() if name not in chosen
+    }
     if kind == STORAGE and "storage" in folders:
         texts.setdefault("folder", [str(folders["storage"])])
     models = chosen.get("model", ())

@@ -53,12 +53,9 @@ _Number = Annotated[int, Field(ge=1, le=1000)]
 
 @dataclass(frozen=True)
 class Repeats:
-    """Number of repeats of a case.
-
-    ``margin``: margin of a performance gate, whose two variants are measured until each case is
-    decided, with ``two_sided`` also whether it is faster by more than the margin. Without it, and
-    without a time budget, the number is fixed, and ``at_most`` equals ``at_least``.
-    """
+    """Number of repeats of a case. ``margin``: margin of a performance gate, whose two variants are
+    measured until each case is decided, with ``two_sided`` also whether it is faster by more than
+    the margin. Without it, and without a time budget, ``at_most`` equals ``at_least``."""
 
     at_least: int
     at_most: int
@@ -66,9 +63,8 @@ class Repeats:
     two_sided: bool = False
 
     def __str__(self) -> str:
-        if self.at_least == self.at_most:
-            return str(self.at_least)
-        return f"{self.at_least} to {self.at_most}"
+        least, most = self.at_least, self.at_most
+        return str(least) if least == most else f"{least} to {most}"
 
 
 class Warmup(Keys):
@@ -225,10 +221,8 @@ def _declared(
     usual = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
     results = {}
     for kind, given in written.items():
-        axes = {name: values for name, values in given.items() if name in AxesKeys.model_fields}
-        others = {name: value for name, value in given.items() if name not in axes}
         try:
-            results[kind] = measurements.measurement(kind, axes, usual, others, info.context)
+            results[kind] = measurements.measurement(kind, given, usual, info.context)
         except NotAllowed as error:
             key = f"{kind}.{error.key}" if error.key else kind
             raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
@@ -332,11 +326,8 @@ class Suite(SuiteFile):
 
 
 def load_suite(name: str, catalog: Catalog, folders: Mapping[str, Path] = {}) -> Suite:
-    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
-    ``folders``: see :class:`keys.KeyContext`.
-
-    Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
-    """
+    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file. Raises
+    :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one."""
     folder = catalog.root / "config" / "suites"
     by_path = name.endswith((".yaml", ".yml"))
     path = validation.path(name if by_path else str(folder / f"{name}.yaml"))

@@ -69,10 +69,8 @@ def explain(invalid: ValidationError, data: Any, source: str) -> str:
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """Return the keys and positions that lead to an error's value, and to a missing key.
-
-    Pydantic's location also has the names of union branches.
-    """
+    """Return the keys and positions that lead to an error's value, and to a missing key. Pydantic's
+    location also has the names of union branches."""
     path = []
     for part in error["loc"]:
         if isinstance(data, Mapping) and part in data:

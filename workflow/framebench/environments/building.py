@@ -61,11 +61,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _end_with_parent() -> None:
-    """Request SIGTERM for this process when its parent ends, if the workflow asks for that.
-
-    The variable holds the parent's process id, because the parent may have ended before the
-    request.
-    """
+    """Request SIGTERM for this process when its parent ends, if the workflow asks for that by a
+    variable with the parent's process id: the parent may have ended before the request."""
     parent = os.environ.get(PARENT_VARIABLE)
     if parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)

@@ -17,7 +17,7 @@ from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError, show
 from . import locking
-from .building import MARKER, is_sound
+from .building import MARKER
 from .venvs import EnvironmentFile, read_environment_file
 
 #: Method of ``--sdm`` with images that the user provides.
@@ -72,11 +72,6 @@ def _from_image(entry: keys.Image) -> Software:
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     identity = {"name": entry.image, "digest": digest, "python": entry.python}
     return Software("container", (entry.python,), identity, image=entry.image, image_digest=digest)
-
-
-def unbuilt(needed: Iterable[Software]) -> list[Software]:
-    """Return the software whose environment is to be built: missing ones, and damaged ones."""
-    return [some for some in needed if some.file and some.marker and not is_sound(some.marker)]
 
 
 def misfit(

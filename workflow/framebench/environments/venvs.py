@@ -104,11 +104,9 @@ def files_of(envs: Path, names: Sequence[str]) -> list[Path]:
 
 
 def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
-    """Read a conda environment file with a pip section, and its hashes if ``hashed``.
-
-    Raises :class:`ConfigError` for content that a venv cannot reproduce exactly, and for hashes
-    that are missing or of other pins.
-    """
+    """Read a conda environment file with a pip section, and its hashes if ``hashed``. Raises
+    :class:`ConfigError` for content that a venv cannot reproduce exactly, and for hashes that are
+    missing or of other pins."""
     if not path.is_file():
         raise ConfigError(
             f"{path.name}: there is no such file in envs/: this framework has no environment; "
@@ -158,10 +156,8 @@ def digest_of(environment: Path) -> str:
 
 
 def _read_hashes(environment: Path) -> Hashes:
-    """Return the hashes next to an environment file.
-
-    Raises :class:`ConfigError` if there are no hashes, or if they are for other pins.
-    """
+    """Return the hashes next to an environment file. Raises :class:`ConfigError` if there are none,
+    or if they are for other pins."""
     files = hash_files(environment)
     if not files:
         missing = environment.with_name(environment.stem + SUFFIX)

@@ -81,11 +81,9 @@ def expected_seconds(
 def corrected(
     estimated: Mapping[Case, float], measured: Mapping[Case, Sequence[float]]
 ) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a run of each case: the median of its runs, else the estimate
-    times the median ratio of seconds taken to seconds estimated; and this ratio.
-
-    ``measured``: seconds of the runs so far.
-    """
+    """Return the expected seconds of a run of each case: the median of its runs, which ``measured``
+    has, else the estimate times the median ratio of seconds taken to seconds estimated; and this
+    ratio."""
     took = {case: statistics.median(seconds) for case, seconds in measured.items() if seconds}
     ratios = [seconds / estimated[case] for case, seconds in took.items()]
     ratio = statistics.median(ratios) if ratios else 1.0
@@ -214,16 +212,12 @@ def _sample_seconds(case: Case, capacity: Capacity, catalog: Catalog, trains: bo
 def _gpu_rate(case: Case, capacity: Capacity) -> float:
     """Return the floating-point operations per second of the slowest GPU on a node."""
     is_full = case.precision == precisions.default()
-    rates = [
-        1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
-        for gpu in capacity.gpus
-        if (peak := datasheets.tflops(gpu.name.partition(" MIG ")[0], case.precision))
-    ]
+    rates = []
+    for gpu in capacity.gpus:
+        kind, _, profile = gpu.name.partition(" MIG ")
+        if peak := datasheets.tflops(kind, case.precision):
+            # The profile of an instance of MIG, such as 1g.10gb, begins with its slices.
+            slices = int(profile.partition("g")[0]) if profile else SLICES
+            part = FULL_PART if is_full else TENSOR_PART
+            rates.append(1e12 * peak * part * slices / SLICES)
     return min(rates, default=GPU_RATE * (1 if is_full else OTHER_PRECISIONS))
-
-
-def _slices(name: str) -> int:
-    """Return the slices of a GPU's compute that a device has: for an instance of MIG from its
-    profile, such as ``1g.10gb``, else all."""
-    profile = name.partition(" MIG ")[2]
-    return int(profile.partition("g")[0]) if profile else SLICES

@@ -13,7 +13,7 @@ from core.text import counted, duration, minutes
 from ..cases import names
 from ..cases.fitting import LeftOut
 from ..config import catalog
-from ..environments.software import unbuilt
+from ..environments.building import is_sound
 from ..machine import local
 from ..records.expected import TOO_SLOW
 from ..statistics.verdicts import FIRST_LOOK
@@ -68,8 +68,8 @@ def describe(plan: Plan) -> str:
         * bool(catalog.compiling(software.file.path, plan.capacity.gpus))
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
-        for software in unbuilt(plan.needed.values())
-        if software.file and software.marker
+        for software in plan.needed.values()
+        if software.file and software.marker and not is_sound(software.marker)
     ]
     if files:
         time_for_it = duration(ENVIRONMENT_SECONDS * len(files))

@@ -237,11 +237,9 @@ def verification_arguments(plan: Plan, verification: Verification, reference: st
 def peak_benchmarks(plan: Plan) -> dict[str, Case]:
     """Return a peak-FLOPS benchmark for each framework, precision and number of devices of a node:
     large matmuls on all of these devices at once. The name is the path of its record in
-    ``results/peak_flops`` without ``.json``.
-
-    The name ends in a digest of accelerator, cores and environment, which decide the result. The
-    model is any that the framework runs in the suite; the harness needs one. With a time budget,
-    CPUs have no such benchmarks."""
+    ``results/peak_flops`` without ``.json``; it ends in a digest of accelerator, cores and
+    environment, which decide the result. The model is any that the framework runs in the suite; the
+    harness needs one. With a time budget, CPUs have no such benchmarks."""
     if plan.settings.budget and plan.capacity.accelerator == "cpu":
         return {}
     found: dict[tuple[str, str, int], Case] = {}
