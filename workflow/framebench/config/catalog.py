@@ -151,9 +151,10 @@ def forward_multiply_adds(
 
 
 class GpuEnvironment(NamedTuple):
-    """Environment for CUDA. ``environment``: name of its file in ``envs``; ``minimum_driver``: oldest
-    driver that CUDA's libraries in it work with; ``machine_code``, ``ptx``: compute capabilities
-    that the framework's build has kernels for, as binaries and as PTX; both empty if unknown."""
+    """Environment for CUDA. ``environment``: name of its file in ``envs``; ``minimum_driver``:
+    oldest driver that CUDA's libraries in it work with; ``machine_code``, ``ptx``: compute
+    capabilities that the framework's build has kernels for, as binaries and as PTX; both empty if
+    unknown."""
 
     environment: str
     framework: str

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.gpus import Gpu
-
+from ..cases.fitting import Capacity
 from ..config import keys
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
@@ -74,33 +72,19 @@ def _from_image(entry: keys.Image) -> Software:
     return Software("container", (entry.python,), identity, image=entry.image, image_digest=digest)
 
 
-def misfit(
-    name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
-) -> str:
-    """Return why no environment of a name's framework works on these GPUs; "" if one does, and for
-    software that the user provides."""
+def misfit(name: str, settings: Settings, catalog: Catalog, capacity: Capacity) -> str:
+    """Return why no environment of a name's framework works on this machine's GPUs; "" if one does,
+    and for software that the user provides."""
     framework, _, variant = name.partition("@")
     is_provided = variant or settings.deployment == APPTAINER or framework in settings.interpreters
     if not framework or is_provided:
         return ""
-    return catalog.environment_file(framework, accelerator, gpus)[1]
+    return catalog.environment_file(framework, capacity.accelerator, capacity.gpus)[1]
 
 
-def choose(
-    names: Iterable[str],
-    settings: Settings,
-    catalog: Catalog,
-    accelerator: str,
-    gpus: Sequence[Gpu] = (),
-) -> dict[str, Software]:
-    """Return the software of each name, see :func:`plan.case_settings.software`. Raises
+def find_software(name: str, settings: Settings, catalog: Catalog, capacity: Capacity) -> Software:
+    """Return the software of a name, see :func:`plan.case_settings.software`. Raises
     :class:`ConfigError` for a framework whose required software is missing."""
-    return {name: _software(name, settings, catalog, accelerator, gpus) for name in names}
-
-
-def _software(
-    name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
-) -> Software:
     framework, _, variant = name.partition("@")
     if not framework:  # the driver's own Python, for benchmarks without a framework
         return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
@@ -127,7 +111,8 @@ def _software(
             f"like {framework}: /images/{framework}.sif for each framework that runs, or a Python "
             "of its own (interpreters)"
         )
-    file, reason = catalog.environment_file(framework, accelerator, gpus)
+    accelerator = capacity.accelerator
+    file, reason = catalog.environment_file(framework, accelerator, capacity.gpus)
     if file is None:
         raise ConfigError(f"{SOURCE}: accelerator: found {accelerator!r}, but {reason}")
     if not pins:

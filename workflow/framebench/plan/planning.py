@@ -18,7 +18,7 @@ from ..cases.fitting import Capacity, LeftOut
 from ..config.catalog import Catalog, load_catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..environments.software import choose, misfit
+from ..environments.software import find_software, misfit
 from ..files.attempt_names import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
@@ -64,7 +64,9 @@ def make_plan(
     stages |= dict.fromkeys(larger, max(stages.values()) + 1)
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
-    runs_in = choose(dict.fromkeys(names), settings, catalog, capacity.accelerator, capacity.gpus)
+    runs_in = {
+        name: find_software(name, settings, catalog, capacity) for name in dict.fromkeys(names)
+    }
     requests = {
         case: case_settings.settings_of_case(case, settings, capacity, runs_in) for case in cases
     }
@@ -151,7 +153,7 @@ def _unusable(
 
     @functools.cache
     def reason(name: str) -> str:
-        return misfit(name, settings, catalog, capacity.accelerator, capacity.gpus)
+        return misfit(name, settings, catalog, capacity)
 
     found = {
         case: reason(case.framework)
