@@ -62,7 +62,7 @@ class Cluster(KeysFromTexts):
 
     @property
     def _gpus(self) -> tuple[Gpu, ...]:
-        """Return the GPUs of a node as far as they are described; () without a description."""
+        """GPUs of a node as far as they are described; () without a description."""
         kind = (self.gres or "").partition(":")[2] or "GPU"
         nominal = profile_bytes(kind)
         if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):

@@ -233,8 +233,7 @@ def _listed(declared: Kind, parameters: Iterable[str]) -> str:
 
 
 def _declaration(kind: str, folder: Path | None) -> Kind:
-    """Return the declaration of a benchmark. Raises NotAllowed if there is none, or if the module
-    of a user's own cannot be imported."""
+    """Return the declaration of a benchmark. Raises NotAllowed if it cannot be imported."""
     where = str(folder) if folder else None
     names = [name for name in harness.kinds.names(where) if name not in OTHERWISE]
     if kind not in names:

@@ -145,8 +145,7 @@ class TunedFile(Keys):
     frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
 
     def variables(self, case: Case, accelerator: str) -> dict[str, str]:
-        """Return the variables for a case; its framework's values replace those for all
-        frameworks."""
+        """Return the variables for a case; those of its framework replace those of all."""
         return {
             name: value
             for setting in (*self.all, *self.frameworks.get(case.framework, ()))
@@ -203,9 +202,8 @@ def _number_of_repeats(
     """Return the number of repeats; a time budget decides it, up to the written number."""
     if info.data.get("time_budget") is not None:
         if isinstance(written, GateRepeats):
-            raise NotAllowed(
-                "a whole number together with time_budget: the most repeats", "a margin"
-            )
+            allowed = "a whole number together with time_budget: the most repeats"
+            raise NotAllowed(allowed, "a margin")
         return Repeats(1, written or MOST_WITHIN_BUDGET)
     if isinstance(written, GateRepeats):
         first = min(written.at_most, FIRST_LOOK)
@@ -216,8 +214,7 @@ def _number_of_repeats(
 def _declared(
     written: Mapping[str, Axes], info: ValidationInfo[KeyContext]
 ) -> dict[str, Measurement]:
-    """Return the benchmarks of a suite; axes that a benchmark leaves out have the suite's
-    values."""
+    """Return the benchmarks of a suite, which supplies the axes that they leave out."""
     usual = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
     results = {}
     for kind, given in written.items():

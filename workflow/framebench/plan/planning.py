@@ -78,11 +78,13 @@ def make_plan(
     runs = [run for run in measured if is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
     seconds, slower = estimates.expected_seconds(folders, settings, capacity, catalog, latest)
+    # A command with a relative path is valid on every machine.
+    here, scripts = Path.cwd(), catalog.root / "scripts"
     plan = Plan(
         settings, capacity, folders, [], [], left_out, runs_in, len(latest), [*needs.values()],
         machine.identity,
         elsewhere=[run for run in measured if run.origin not in latest],
-        scripts=_from_here(catalog.root / "scripts"),
+        scripts=scripts.relative_to(here) if scripts.is_relative_to(here) else scripts,
         is_whole=len(wanted) == len(everything),
         stages={found: stages.get(case, 0) for case, found in known.items() if found},
         seconds=seconds,
@@ -122,13 +124,6 @@ def make_plan(
         elif case not in once or repeat == 1:
             reserve[case, repeat] = run
     return replace(plan, runs=[*planned.values()], reserve=[*reserve.values()], leads=leads)
-
-
-def _from_here(path: Path) -> Path:
-    """Return a path relative to the working directory if it lies below it: a command with a
-    relative path is valid on every machine."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _with_larger_batch(

@@ -104,7 +104,10 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             case.framework, case.model, case.mode, 1, 1, 0, case.precision, case.compiler,
             case.sequence_length, "" if is_usual else case.variant,
         )  # fmt: skip
-        scale = scale_of(model)
+        # The largest scale at which the model is compared with its reference.
+        reduced = model["verification"].get(REDUCED, {}).get("hyperparameters", {})
+        scale = " ".join(f"{key}={value}" for key, value in reduced.items()) or FULL
+        scale = SCALE if "own" in model else scale
         verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
             if scale == SCALE:
@@ -138,14 +141,6 @@ def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verif
         yield verification._replace(
             case=case, variables=precisions.accepted(baseline, verification.variables)
         )
-
-
-def scale_of(model_config: Mapping[str, Any]) -> str:
-    """Return the largest scale at which a model is compared with its reference."""
-    if "own" in model_config:
-        return SCALE
-    reduced = model_config.get("verification", {}).get(REDUCED, {}).get("hyperparameters", {})
-    return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
 
 
 def small(

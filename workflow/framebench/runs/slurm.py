@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from core import bounded, programs
@@ -33,9 +33,6 @@ _SILENT = "*"
 class SlurmError(RuntimeError):
     """A failed SLURM command; the message names it and the reason."""
 
-    def __init__(self, command: Sequence[str], text: str) -> None:
-        super().__init__(f"{' '.join(command)}: {text}")
-
 
 def note(log: str, results: Path) -> None:
     """Store the common name of this call's jobs, found in Snakemake's log. The next call finds the
@@ -56,9 +53,9 @@ def jobs(results: Path) -> dict[str, str]:
     return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
 
 
-def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
+def settle(results: Path, say: Callable[[str], None]) -> None:
     """Cancel waiting jobs of a killed call and wait for its running jobs, whose records count.
-    Returns the number of jobs. Raises SlurmError."""
+    Raises SlurmError."""
     found = jobs(results)
     waiting = [job for job, state in found.items() if state in _WAITING]
     if waiting:
@@ -71,9 +68,8 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
             f"({', '.join(running)}). To end them: scancel {' '.join(running)}"
         )
     while jobs(results):
-        time.sleep(poll)
+        time.sleep(_POLL_SECONDS)
     (results / FILE).unlink(missing_ok=True)
-    return len(found)
 
 
 def cancel(results: Path) -> None:
@@ -88,9 +84,10 @@ def output_of(*command: str) -> str:
     try:
         done = programs.run(command, timeout=_SECONDS)
     except (OSError, subprocess.SubprocessError) as error:
-        raise SlurmError(command[:1], str(error)) from error
+        raise SlurmError(f"{command[0]}: {error}") from error
     if done.returncode:
-        raise SlurmError(command, done.stderr.strip() or f"ended with {done.returncode}")
+        reason = done.stderr.strip() or f"ended with {done.returncode}"
+        raise SlurmError(f"{' '.join(command)}: {reason}")
     return done.stdout
 
 
