@@ -254,8 +254,7 @@ class OwnModel:
 
 
 def own_model(source: Any) -> OwnModel:
-    """Return the user's own model as described by the harness. Raises :class:`NotAllowed` for an
-    invalid one."""
+    """Return the user's own model as described by the harness. Raises :class:`NotAllowed`."""
     if not isinstance(source, str) or {*source} & {*"{}"}:
         raise NotAllowed(f"{own_model_declaration.ALLOWED}, without {{ and }}")
     try:

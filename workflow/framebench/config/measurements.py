@@ -183,8 +183,7 @@ class MeasurementKeys(PatternKeys):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A benchmark of a suite. ``axes``: values of the axes of a case; ``parameters``: values of
-    each parameter, as in records."""
+    """A benchmark of a suite: values of the axes of a case, and of each parameter as in records."""
 
     kind: str
     axes: Mapping[str, list[Any]]

@@ -84,8 +84,7 @@ class Warmup(Keys):
 
 
 class Timed(Keys):
-    """Timed steps: ``at_least``, and as many as take about ``seconds``. Without ``seconds``:
-    ``at_least`` steps."""
+    """Timed steps: ``at_least``, and as many as take about ``seconds``, if given."""
 
     at_least: Count
     seconds: Count | None = None
@@ -121,8 +120,7 @@ class BatchBounds(Keys):
 
 
 class TunedSetting(Keys):
-    """Setting by environment variables. ``effect``: a sentence on what it changes; ``source``:
-    where it is from."""
+    """Setting by environment variables. ``effect``: a sentence on what it changes."""
 
     variables: Variables
     cases: PatternKeys | None = None

@@ -77,8 +77,7 @@ def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> cond
 
 
 def _measuring(devices: int, settings: Settings, capacity: Capacity) -> dict[str, Any]:
-    """Return the settings of a request that also appear in records, without the numbers of
-    steps."""
+    """Return the settings of a request that also appear in records, without numbers of steps."""
     return {
         "accelerator": capacity.accelerator,
         "cores_per_device": capacity.cores_per_device,
@@ -87,8 +86,7 @@ def _measuring(devices: int, settings: Settings, capacity: Capacity) -> dict[str
 
 
 def steps_of(case: Case, suite: Suite) -> dict[str, Any]:
-    """Return the numbers of steps of a case, as in a record's settings; {} for a benchmark that
-    counts none."""
+    """Return the numbers of steps of a case, as in a record's settings; {} if it counts none."""
     if not (case.is_step or suite.measurements[case.mode].counts_steps):
         return {}
     warmup, timed = suite.steps.warmup, suite.steps.timed

@@ -120,8 +120,7 @@ def _check_seconds(
 
 
 def _verification(case: Case) -> Case:
-    """Return the key that cases with a common verification share, see
-    :func:`runs.checks.full_size`."""
+    """Return the key of cases with a common verification, see :func:`runs.checks.full_size`."""
     return case._replace(
         nodes=1,
         devices_per_node=2 if case.devices > 1 and case.mode == "train" else 1,

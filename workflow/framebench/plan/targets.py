@@ -28,8 +28,7 @@ def check_measurement(plan: Plan) -> None:
 
 
 def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
-    """Raise :class:`ConfigError` for a variable, of the environment or of a variant, that changes
-    the arithmetic of a pending case."""
+    """Raise :class:`ConfigError` for a variable that changes the arithmetic of a pending case."""
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
         own = variables(case, plan.settings.suite, plan.capacity.accelerator)
