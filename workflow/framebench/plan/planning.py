@@ -12,10 +12,9 @@ from pathlib import Path
 from core.case import Case
 from core.gpus import NOT_MET
 
-from .. import PROJECT
 from ..cases import fitting, matrix
 from ..cases.fitting import Capacity, LeftOut
-from ..config.catalog import Catalog, load_catalog
+from ..config.catalog import Catalog, project_catalog
 from ..config.settings import Settings
 from ..config.suite import Suite
 from ..environments.software import find_software, misfit
@@ -193,7 +192,7 @@ def _needed(
         return dict.fromkeys(present, suite.repeats.at_least), (0, 0)
     # Excluded figures do not affect the decision.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
-    flags = VerificationFlags(results, load_catalog(PROJECT).models)
+    flags = VerificationFlags(results, project_catalog().models)
     compared: dict[Case, Sequence[Run]] = {
         case: without_excluded(some, flags) for case, some in present.items()
     }
