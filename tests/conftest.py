@@ -101,7 +101,8 @@ def build_environment(framework: str) -> str:
     commas, such as ``pytorch-cuda``, whose packages run on CPUs, too.
     """
     from framebench.config.catalog import load_catalog
-    from framebench.environments.venvs import MARKER, read_environment_file
+    from framebench.environments.building import MARKER
+    from framebench.environments.venvs import read_environment_file
 
     path, _ = load_catalog(ROOT).environment_file(framework, "cpu")
     for name in filter(None, os.environ.get("FRAMEBENCH_TEST_ENVIRONMENTS", "").split(",")):

@@ -63,7 +63,7 @@ ROOMS = {
     "reference": {"autograd", "core", "harness", "networks", "numpy"},
 }
 #: Modules that run next to a benchmark, perhaps in a container with nothing but Python.
-ALONE = ("runs.ensure_environment", "environments.uv")
+ALONE = ("environments.building", "environments.uv")
 
 
 def imported(path: Path) -> set[str]:

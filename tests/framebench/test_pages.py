@@ -15,7 +15,7 @@ import pytest
 import snakemake.cli
 from framebench import cli, comparison, feature_registry
 from framebench.config.settings import load_settings
-from framebench.runs import ensure_environment
+from framebench.environments import building
 from framebench.tables import columns, frames, measured
 
 from .settings import CATALOG, CONFIG, ROOT
@@ -115,8 +115,8 @@ def accepted_by_snakemake(words: list[str]) -> None:
 def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail if a command fails, or if the arguments of one that cannot run here are refused."""
     if words[0] == "environment":
-        monkeypatch.setattr(ensure_environment, "ensure", lambda *given: None)
-        assert ensure_environment.main(words[1:]) == 0
+        monkeypatch.setattr(building, "ensure", lambda *given: None)
+        assert building.main(words[1:]) == 0
         return
     if words[0] not in RUN:
         parse = argparse.ArgumentParser.parse_args

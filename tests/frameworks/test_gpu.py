@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from core.case import Case
 from framebench.config.catalog import load_catalog
-from framebench.config.tuned import load_tuned
+from framebench.config.suite import load_tuned
 from harness.communication import ALL_REDUCE
 
 from ..conftest import ROOT

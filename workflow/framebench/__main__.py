@@ -26,9 +26,9 @@ def main(arguments: list[str]) -> int:
     accept_any_text()
     # This command runs during benchmarks, so it does not import other commands' libraries.
     if arguments[:1] == ["environment"]:
-        from framebench.runs import ensure_environment
+        from framebench.environments import building
 
-        return ensure_environment.main(arguments[1:])
+        return building.main(arguments[1:])
     from core import surroundings
 
     surroundings.protect()

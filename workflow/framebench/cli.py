@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import PROJECT
 from . import feature_registry as features
-from .config import values
-from .config.validation import ConfigError, did_you_mean
-from .config.values import RecordSource
+from .config import validation
+from .config.validation import ConfigError, RecordSource, did_you_mean
 from .files.whole_files import write_together
 from .records import record_sets, sidecars, verifications
 from .records.run import RecordsError
@@ -85,7 +84,7 @@ def main(arguments: list[str]) -> int:
         "two sets of records, case by case",
         lambda asked: make_comparison(asked.base, asked.candidate, asked.results),
     )
-    side = values.argument(values.side)
+    side = validation.argument(validation.side)
     comparing.add_argument("--base", type=side, required=True, help=SIDE)
     comparing.add_argument("--candidate", type=side, required=True, help=SIDE)
     comparing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
@@ -245,14 +244,14 @@ def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) 
 
     With ``pins``, write files that add them to ``names``, with their hashes, to the folder
     ``environments``."""
-    from .environments import hashes, locking
-    from .environments.venvs import files_of, read_environment_file
+    from .environments import locking
+    from .environments.venvs import exemption, files_of, read_environment_file
 
     for file in files_of(PROJECT / "envs", names):
         if pins:
             environment_file = read_environment_file(file, hashed=False)
             print(locking.lock_with(environment_file, pins, environments), flush=True)
-        elif reason := "" if names else hashes.exemption(file):
+        elif reason := "" if names else exemption(file):
             print(f"{file.name} is exempt: {reason}")
         else:
             print(locking.lock(file), flush=True)

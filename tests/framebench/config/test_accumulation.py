@@ -12,7 +12,7 @@ from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
 from framebench.records.run import Run
-from framebench.runs import verify
+from framebench.runs import checks
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
@@ -104,11 +104,11 @@ def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
 def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
-    named = verify.names(plan, catalog, verify.full_size(plan, catalog))
+    named = checks.verification_names(plan, catalog, checks.full_size(plan, catalog))
     assert [verification.case.accumulation for verification in named.values()] == [1, 2]
     name, other = named
     assert "-a2-" in other
     assert "-a" not in name.rpartition("/")[2].rpartition("-")[0], "before its digest"
-    arguments = verify.arguments(plan, named[other], "/reference")
+    arguments = checks.verification_arguments(plan, named[other], "/reference")
     assert arguments[arguments.index("--accumulation") + 1] == "2"
-    assert "--accumulation" not in verify.arguments(plan, named[name], "/reference")
+    assert "--accumulation" not in checks.verification_arguments(plan, named[name], "/reference")

@@ -6,13 +6,12 @@ import csv
 
 import pytest
 from core import precisions
+from framebench.config.catalog import PTX_DRIVERS
 from framebench.config.cluster import Cluster
-from framebench.config.gpu_environments import PTX_DRIVERS
 from framebench.config.keys import Keys
+from framebench.config.measurements import MatrixKeys
 from framebench.config.settings import Configuration
-from framebench.config.suite import SuiteFile
-from framebench.config.suite_axes import MatrixKeys
-from framebench.config.tuned import TunedFile, TunedSetting
+from framebench.config.suite import SuiteFile, TunedFile, TunedSetting
 from framebench.tables import legend
 
 from ..settings import CONFIG, ROOT

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from framebench.config.catalog import load_catalog
-from framebench.config.own_model import SCALE
+from framebench.config.catalog import SCALE, load_catalog
 from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
@@ -18,7 +17,7 @@ from framebench.plan import costs, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records import flags
-from framebench.runs import commands, peak_flops, verify
+from framebench.runs import checks, commands
 from harness.request import own_model
 
 from ...conftest import ROOT
@@ -210,8 +209,8 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     plan = planned(tmp_path, source)
     assert plan.settings.model
     catalog = plan.settings.model.among(CATALOG)
-    full = verify.names(plan, catalog, verify.full_size(plan, catalog))
-    behind = verify.small(plan, catalog, full)
+    full = checks.verification_names(plan, catalog, checks.full_size(plan, catalog))
+    behind = checks.small(plan, catalog, full)
     assert behind == full, "they are made whenever something is measured"
     assert {
         (verification.case.mode, verification.case.devices, verification.scale)
@@ -222,8 +221,8 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
         ("inference", 1, SCALE),
     }
     lines = [commands.arguments(plan, run) for run in plan.pending if run.case.model]
-    lines += [verify.arguments(plan, verification, "") for verification in full.values()]
-    lines += [peak_flops.arguments(plan, benchmark) for benchmark in peak_flops.wanted(plan)]
+    lines += [checks.verification_arguments(plan, each, "") for each in full.values()]
+    lines += [checks.peak_arguments(plan, each) for each in checks.peak_benchmarks(plan).values()]
     for words in lines:
         assert words[words.index("--model") + 1] == source
         assert not any(word.startswith("reference=") for word in words)
@@ -239,7 +238,7 @@ def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
         assert checked.model
         catalog = checked.model.among(CATALOG)
         made = make_plan(checked, catalog, Machine(2, 0), None)
-        verified = {verification.case.precision for verification in verify.full_size(made, catalog)}
+        verified = {verification.case.precision for verification in checks.full_size(made, catalog)}
         assert verified == {precision}
         seconds.append(sum(case.checks for case in costs.measured_cases(made, {}, 0.0)))
     assert seconds[0] == pytest.approx(seconds[1])

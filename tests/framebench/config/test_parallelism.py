@@ -10,7 +10,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
-from framebench.runs import verify
+from framebench.runs import checks
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
@@ -114,7 +114,7 @@ def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
     catalog = load_catalog(ROOT)
     ways = ["data", "tensor", "fsdp4xtensor2", "pipeline"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
-    named = verify.names(plan, catalog, verify.full_size(plan, catalog))
+    named = checks.verification_names(plan, catalog, checks.full_size(plan, catalog))
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "pipeline")]
     for dropout in (False, True):
         several = [
@@ -127,7 +127,7 @@ def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
         name for name, verification in named.items() if verification.case.parallelism == "tensor"
     )
     assert "-2d-tensor-" in tensor
-    arguments = verify.arguments(plan, named[tensor], "/reference")
+    arguments = checks.verification_arguments(plan, named[tensor], "/reference")
     assert arguments[arguments.index("--parallelism") + 1] == "tensor"
 
 
@@ -136,12 +136,12 @@ def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
     actual = {
         verification.case.parallelism: verification
-        for verification in verify.full_size(plan, load_catalog(ROOT))
+        for verification in checks.full_size(plan, load_catalog(ROOT))
         if not verification.dropout
     }
     named = {parallelism: verification.reference for parallelism, verification in actual.items()}
     assert named["data2xfsdp2"] == "gpt2_small-s128-4parts"
     assert named["data"] == named["data2xtensor2"] == "gpt2_small-s128"
-    arguments = verify.reference_arguments(plan, actual["data2xfsdp2"])
+    arguments = checks.reference_arguments(plan, actual["data2xfsdp2"])
     assert arguments[arguments.index("--parts") + 1] == "4"
-    assert "--parts" not in verify.reference_arguments(plan, actual["data"])
+    assert "--parts" not in checks.reference_arguments(plan, actual["data"])

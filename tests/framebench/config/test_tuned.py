@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from framebench.config import tuned
+from framebench.config import suite as suites
 from framebench.config.validation import ConfigError
 from framebench.plan.case_settings import variables
-from framebench.runs import verify
+from framebench.runs import checks
 
 from ..settings import CATALOG, SUITE, plan
 
@@ -28,7 +28,7 @@ SIDES = {"a": None, "b": {"tuned": True}}
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "tuned.yaml"
     path.write_text(FILE)
-    monkeypatch.setattr(tuned, "FOLDER", tmp_path)  # absolute: the project's root does not matter
+    monkeypatch.setattr(suites, "TUNED", tmp_path)  # absolute: the project's root does not matter
     return path
 
 
@@ -63,7 +63,7 @@ def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
 ) -> None:
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
     assert len(set(made.folders.values())) == 2
-    asked = verify.full_size(made, CATALOG)
+    asked = checks.full_size(made, CATALOG)
     assert {verification.variables for verification in asked} == {
         (),
         (("EVERYWHERE", "3"), ("OWN", "2")),

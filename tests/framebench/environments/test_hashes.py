@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
-from framebench.environments import locking, uv, venvs
-from framebench.environments.venvs import MARKER, EnvironmentFile, read_environment_file
+from framebench.environments import building, locking, uv
+from framebench.environments.building import MARKER
+from framebench.environments.venvs import EnvironmentFile, read_environment_file
 from framebench.plan import plan_text
 from framebench.runs.job_table import JobTable
 
@@ -47,8 +48,9 @@ class Place:
     def build(self, hashed: bool = True) -> dict[str, object]:
         """Build the environment, and return the content of its marker."""
         marker = self.envs.parent / "venvs" / "toy" / MARKER
+        marker.unlink(missing_ok=True)
         try:
-            venvs.build(self.file, marker, hashed=hashed)
+            building.ensure(self.file, marker, hashed)
         except ConfigError:
             assert not marker.exists()
             assert not list(marker.parent.glob("lib/python*/site-packages/toy*"))
@@ -114,7 +116,7 @@ def test_added_packages_are_locked_installed_and_imported(
     assert read_environment_file(file).packages == pins
     match = r"cannot be imported: .*extra.*division by zero"
     with pytest.raises(ConfigError, match=match) as refused:
-        venvs.build(file, venvs_of / "toy" / MARKER)
+        building.ensure(file, venvs_of / "toy" / MARKER)
     assert "libcuda" not in str(refused.value)
     assert cli.main(["hashes", str(place.file), "--with", "toy==2.0", *arguments[2:]]) != 0
     assert "toy==1.0 and toy==2.0" in capfd.readouterr().err

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from framebench.config.validation import ConfigError
-from framebench.environments.venvs import MARKER
+from framebench.environments.building import MARKER
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.runs import commands

@@ -145,7 +145,7 @@ def test_a_suite_ends_within_its_limits(
     settings = load_settings({**CONFIG, "suite": name, **folders}, CATALOG)
     plan = make_plan(settings, CATALOG, local.detect(), None)
     targets.check_runs(plan)
-    limit = estimates.run_limit(settings)
+    limit = settings.run_limit
     assert {run.case: run.seconds for run in plan.runs if run.seconds > limit} == {}
     if name.endswith("_short"):
         assert sum(run.seconds for run in plan.runs) < HOUR

@@ -14,10 +14,10 @@ from framebench.config.cluster import Cluster
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
-from framebench.plan import estimates, plan_text, targets
+from framebench.plan import plan_text, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
-from framebench.runs import commands, peak_flops, slurm, verify
+from framebench.runs import checks, commands, slurm
 from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
@@ -112,13 +112,13 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
     suite = changed(batch_per_device=[2, "max"])
     loaded = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
     plan = make_plan(loaded, CATALOG, Machine(64, 0), None)
-    (compared, *_) = verify.full_size(plan, CATALOG)
-    (peak, *_) = peak_flops.wanted(plan)
+    (compared, *_) = checks.full_size(plan, CATALOG)
+    (peak, *_) = checks.peak_benchmarks(plan).values()
     for words in (
         commands.arguments(plan, plan.pending[0]),
         commands.search_arguments(plan, plan.unsearched[0].case),
-        verify.arguments(plan, compared, "reference"),
-        peak_flops.arguments(plan, peak),
+        checks.verification_arguments(plan, compared, "reference"),
+        checks.peak_arguments(plan, peak),
     ):
         actual = dict(itertools.pairwise(words))
         assert actual["--memory-limit"] == "419430400KiB", words
@@ -150,9 +150,9 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     given: dict[str, Any], minutes: int, seconds: float, tmp_path: Path
 ) -> None:
     plan = planned(tmp_path, **given)
-    assert estimates.minutes(plan.settings) == minutes
-    (peak, *_) = peak_flops.wanted(plan)
-    for arguments in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
+    assert plan.node_hours(plan.pending[:1]) == pytest.approx(minutes / 60)
+    (peak, *_) = checks.peak_benchmarks(plan).values()
+    for arguments in (commands.arguments(plan, plan.pending[0]), checks.peak_arguments(plan, peak)):
         assert time_limit_of(arguments) == seconds < 60 * minutes
 
 
@@ -183,7 +183,8 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     jobs = JobTable(plan, CATALOG).to_do
     asked = [job for job in jobs if job.nodes]
     assert sum(job.kind == "run" for job in asked) == len(plan.pending) < len(plan.reserve)
-    hours = len(asked) * estimates.minutes(plan.settings) / 60 + 600 / 3600
+    minutes = plan.settings.cluster.minutes(plan.settings.seconds_per_run)
+    hours = len(asked) * minutes / 60 + 600 / 3600
     assert f"at most {hours:.2f} node hours in all" in "\n".join(plan_text.total_lines(plan, jobs))
 
 
@@ -197,7 +198,7 @@ def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert slurm.settle(tmp_path, print) == 0, "SLURM is not even asked"
+    slurm.settle(tmp_path, print)  # SLURM is not even asked
     slurm.note("SLURM run ID: 57-cd\n", tmp_path)
     with pytest.raises(slurm.SlurmError, match="squeue"):
         slurm.settle(tmp_path, print)

@@ -85,7 +85,7 @@ def test_the_nodes_of_a_partition_and_what_speaks_against_each(
 
 def test_without_an_answer_of_slurm_there_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(*_: str) -> str:
-        raise SlurmError(["sinfo"], "no such host")
+        raise SlurmError("sinfo: no such host")
 
     monkeypatch.setattr(slurm, "output_of", silent)
     with pytest.raises(

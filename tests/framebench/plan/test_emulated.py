@@ -12,7 +12,7 @@ from framebench.plan import plan_text
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
-from framebench.runs import peak_flops, verify
+from framebench.runs import checks
 
 from ..settings import CATALOG, CONFIG, changed, settings
 
@@ -52,8 +52,8 @@ def test_a_gpu_emulates_nothing_for_want_of_instructions_of_the_cpu(tmp_path: Pa
 
 def test_neither_verification_nor_peak_is_made_of_what_is_left_out(tmp_path: Path) -> None:
     plan = planned(tmp_path)
-    assert {each.case.precision for each in verify.full_size(plan, CATALOG)} == {"fp32"}
-    assert {benchmark.precision for benchmark in peak_flops.wanted(plan)} == {"fp32"}
+    assert {each.case.precision for each in checks.full_size(plan, CATALOG)} == {"fp32"}
+    assert {benchmark.precision for benchmark in checks.peak_benchmarks(plan).values()} == {"fp32"}
 
 
 def test_the_plan_says_it_once(tmp_path: Path) -> None:

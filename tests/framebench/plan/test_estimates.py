@@ -15,7 +15,7 @@ from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import costs, estimates
 from framebench.plan.plan import Plan, note_expected
-from framebench.plan.planning import make_plan, total_seconds
+from framebench.plan.planning import make_plan
 from framebench.records.sidecars import load_expected
 from framebench.runs.job_table import JobTable
 
@@ -44,7 +44,7 @@ def test_a_time_budget_is_what_a_call_takes_besides_environments(
     plan = planned("quick", tmp_path, sets)
     pending = JobTable(plan, CATALOG).to_do
     other = sum(job.seconds for job in pending if job.kind == "environment")
-    assert total_seconds(plan, pending) == pytest.approx(600 + other)
+    assert plan.total_seconds(pending) == pytest.approx(600 + other)
     measuring = sum(job.seconds for job in pending if job.kind != "environment")
     assert measuring < 600, "the first round"
 

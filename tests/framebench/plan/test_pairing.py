@@ -12,7 +12,7 @@ import yaml
 from core.case import Case
 from framebench.config.suite import Suite, load_suite
 from framebench.config.validation import ConfigError
-from framebench.plan.repeats import wanted_pairs
+from framebench.plan.planning import wanted_pairs
 from framebench.records.run import Run
 
 from ..made_up_runs import run

@@ -17,7 +17,7 @@ from framebench.plan import plan_text
 from framebench.plan.job import Job, label_cases
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import make_plan, total_seconds
+from framebench.plan.planning import make_plan
 from framebench.records.sidecars import TOO_SLOW
 from framebench.runs.job_table import JobTable
 
@@ -133,5 +133,5 @@ def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     assert {job.kind for job in rest} == kinds, "the environment is still to be built"
     assert all(job.seconds > 0 for job in rest)
     seconds = runs + sum(job.seconds for job in rest)
-    assert total_seconds(plan, jobs) == pytest.approx(seconds)
+    assert plan.total_seconds(jobs) == pytest.approx(seconds)
     assert f"In all about {duration(seconds)}" in plan_text.total_lines(plan, jobs)

@@ -12,7 +12,7 @@ from framebench.machine.local import Machine
 from framebench.plan.case_settings import asked_conditions
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import make_plan, remaining
+from framebench.plan.planning import make_plan
 from framebench.records.flags import disturbed
 from framebench.runs import commands
 
@@ -33,12 +33,13 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
     batches = [1, 2, 3, 4]
     alone, beside = (made(tmp_path, mode, batch_per_device=batches) for mode in (False, True))
     serial = sum(run.seconds for run in alone.pending)
-    assert remaining(alone) == pytest.approx(serial)
-    assert serial / 8 <= remaining(beside) < serial / 2
+    assert alone.seconds_for(alone.pending) == pytest.approx(serial)
+    assert serial / 8 <= beside.seconds_for(beside.pending) < serial / 2
     assert "side by side: up to 8 runs of one GPU" in describe(beside)
     assert "side by side" not in describe(alone)
     every = made(tmp_path, True, devices_per_node=[2])
-    assert remaining(every) == pytest.approx(sum(run.seconds for run in every.pending))
+    serial = sum(run.seconds for run in every.pending)
+    assert every.seconds_for(every.pending) == pytest.approx(serial)
 
 
 def test_runs_of_one_gpu_go_side_by_side_and_others_alone(tmp_path: Path) -> None:

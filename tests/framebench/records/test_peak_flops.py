@@ -14,7 +14,7 @@ from framebench.files.json_files import Problem
 from framebench.machine.local import Machine
 from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
-from framebench.runs import peak_flops
+from framebench.runs import checks
 
 from ...conftest import ROOT
 from ..made_up_runs import run
@@ -129,7 +129,7 @@ def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
     config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
     config |= {"suite": str(suite)}
     plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
-    named = peak_flops.names(plan)
+    named = checks.peak_benchmarks(plan)
     asked = {(benchmark.precision, benchmark.devices) for benchmark in named.values()}
     assert asked == {("fp32", 1), ("fp32", 2)}, "a mixed precision has no peak of its own on CPUs"
     assert len(named) == 2

@@ -21,7 +21,7 @@ from framebench.machine.local import Machine
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records import verifications, verified
-from framebench.runs import verify
+from framebench.runs import checks
 from framebench.runs.job_table import JobTable
 
 from ...conftest import ROOT
@@ -83,12 +83,12 @@ def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
 
 def planned(
     suite: str, results: Path
-) -> tuple[catalog.Catalog, Plan, dict[str, verify.Verification]]:
+) -> tuple[catalog.Catalog, Plan, dict[str, checks.Verification]]:
     """Return the catalog, PyTorch's plan of a suite, and its full-size verifications by name."""
     known = catalog.load_catalog(ROOT)
     axes = {"suite": suite, "frameworks": "pytorch", "results": str(results)}
     plan = make_plan(load_settings(axes, known), known, Machine(2, 0), None)
-    return known, plan, verify.names(plan, known, verify.full_size(plan, known))
+    return known, plan, checks.verification_names(plan, known, checks.full_size(plan, known))
 
 
 @pytest.mark.parametrize("scale", ["small", "layers=4"])
@@ -121,7 +121,7 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
 ) -> None:
     monkeypatch.chdir(ROOT)
     known, plan, full = planned("dlperf", tmp_path)
-    small = verify.small(plan, known, full)
+    small = checks.small(plan, known, full)
     assert list(small.values()) == [
         verification._replace(scale="small") for verification in full.values()
     ]
@@ -132,9 +132,9 @@ def test_small_models_are_compared_where_the_models_themselves_were_not(
     made = next(iter(full))
     (tmp_path / "verification" / f"{made}.json").parent.mkdir(parents=True)
     (tmp_path / "verification" / f"{made}.json").write_text("{}")
-    left = verify.small(plan, known, full)
+    left = checks.small(plan, known, full)
     assert list(left.values()) == list(small.values())[1:]
-    arguments = verify.arguments(plan, next(iter(left.values())), "reference")
+    arguments = checks.verification_arguments(plan, next(iter(left.values())), "reference")
     assert "scale=small" in arguments
 
 
@@ -143,7 +143,7 @@ def test_a_verification_that_could_not_be_made_is_made_again(
 ) -> None:
     monkeypatch.chdir(ROOT)
     known, plan, full = planned("dlperf", tmp_path)
-    wanted, table = verify.full_size(plan, known), JobTable(plan, known)
+    wanted, table = checks.full_size(plan, known), JobTable(plan, known)
     statuses = dict(zip(full, ("ok", "unsupported", "oom", "timeout", "failed"), strict=False))
     for name, status in statuses.items():
         record = {**record_of(random.Random(1), CASE, 1), **compared(CASE), "ranks": []}
@@ -155,7 +155,7 @@ def test_a_verification_that_could_not_be_made_is_made_again(
         f"{name}-retry1" if statuses.get(name) in ("oom", "timeout", "failed") else name
         for name in full
     ]
-    assert [*verify.names(plan, known, wanted)] == expected
+    assert [*checks.verification_names(plan, known, wanted)] == expected
     assert not table.grow(plan), "once in a call"
 
 
@@ -196,14 +196,14 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
     options = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(options, known), known, Machine(2, 0), None)
-    compared = verify.names(plan, known, verify.full_size(plan, known))
+    compared = checks.verification_names(plan, known, checks.full_size(plan, known))
     scales = {verification.case.model: verification.scale for verification in compared.values()}
     assert scales["gpt2_small"] == "full"
     assert scales["gpt2_medium"] == "layers=4"
     name, one = next(item for item in compared.items() if item[1].case.model == "gpt2_medium")
-    assert "scale=layers=4" in verify.arguments(plan, one, "reference")
-    assert name not in verify.small(plan, known, compared)
-    small = verify.small(plan, known, compared).values()
+    assert "scale=layers=4" in checks.verification_arguments(plan, one, "reference")
+    assert name not in checks.small(plan, known, compared)
+    small = checks.small(plan, known, compared).values()
     assert {verification.scale for verification in small} == {"small"}
     # Inference is compared with the model's own dropout, which must be off then.
     configs = {
@@ -212,7 +212,7 @@ def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
         ).stem
         for verification in small
         if verification.case.model == "gpt2_small"
-        for arguments in [verify.arguments(plan, verification, "reference")]
+        for arguments in [checks.verification_arguments(plan, verification, "reference")]
     }
     assert configs == {
         ("train", False): "model_config",
@@ -351,7 +351,7 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     config |= {"suite": str(tmp_path / "suite.yaml"), "results": str(tmp_path)}
     monkeypatch.chdir(ROOT)
     plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
-    wanted = verify.full_size(plan, known)
+    wanted = checks.full_size(plan, known)
     assert [
         (verification.case.variant, verification.software, dict(verification.variables))
         for verification in wanted
@@ -360,9 +360,9 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
         ("own", "pytorch", OWN),
         ("mine", "pytorch@mine", {}),
     ]
-    names = list(verify.names(plan, known, wanted))
+    names = list(checks.verification_names(plan, known, wanted))
     assert len(names) == 3
-    arguments = verify.arguments(plan, wanted[1], "reference")
+    arguments = checks.verification_arguments(plan, wanted[1], "reference")
     assert arguments[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
     assert arguments[arguments.index("--variant") + 1] == "own"
     # A verification of another machine is kept: that machine's figures need it.
@@ -371,5 +371,5 @@ def test_every_variant_with_variables_or_software_of_its_own_is_compared(
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({**elsewhere, **compared(CASE)}))
     here = replace(plan, here=Identity(host="here"))
-    assert [*verify.names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
-    assert [*verify.names(plan, known, wanted)] == names
+    assert [*checks.verification_names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
+    assert [*checks.verification_names(plan, known, wanted)] == names

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from framebench.plan import costs
 from framebench.plan.plan import Plan
-from framebench.runs import verify
+from framebench.runs import checks
 from framebench.runs.job_table import JobTable
 
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
@@ -19,11 +19,11 @@ OWN = {"MKL_CBWR": "COMPATIBLE"}
 AMP = {**CASE, "precision": "amp"}
 
 
-def of_suite(tmp_path: Path, **axes: Any) -> tuple[Plan, list[verify.Verification]]:
+def of_suite(tmp_path: Path, **axes: Any) -> tuple[Plan, list[checks.Verification]]:
     """Return a plan of BERT, or of other axes, on four cores, and its verifications."""
     suite = changed(model=["bert_base"], sequence_length=[128], **axes)
     made = plan(tmp_path, suite, results=str(tmp_path))
-    return made, verify.full_size(made, CATALOG)
+    return made, checks.full_size(made, CATALOG)
 
 
 AXES: dict[str, Any] = {
@@ -75,7 +75,7 @@ def test_variables_that_fp32_refuses_are_left_out_of_its_verification(tmp_path: 
     made = plan(tmp_path, suite)
     actual = {
         (verification.case.variant, verification.case.precision): dict(verification.variables)
-        for verification in verify.full_size(made, CATALOG)
+        for verification in checks.full_size(made, CATALOG)
     }
     assert actual == {
         ("", "tf32"): {}, ("", "fp32"): {}, ("own", "tf32"): variables, ("own", "fp32"): OWN,
@@ -88,8 +88,8 @@ def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> N
         "variants": {"default": {}, "own": {"variables": OWN}},
     }
     made = plan(tmp_path, suite)
-    full = verify.names(made, CATALOG, verify.full_size(made, CATALOG))
-    small = verify.small(made, CATALOG, full)
+    full = checks.verification_names(made, CATALOG, checks.full_size(made, CATALOG))
+    small = checks.small(made, CATALOG, full)
     table = JobTable(made, CATALOG)
     jobs = table.made_by(table.checks)
     together = [job for job in jobs if job.parts]
@@ -97,9 +97,9 @@ def test_small_verifications_of_a_framework_share_a_process(tmp_path: Path) -> N
     alone = [small[job.path] for job in jobs if job.kind == "verification"]
     assert all(verification.case.devices == 2 or verification.variables for verification in alone)
     for job in together:
-        checks = [small[part.path] for part in job.parts if part.kind == "verification"]
-        assert {check.case.precision for check in checks} == {"fp32", "amp"}
-        assert len({(check.software, check.variables) for check in checks}) == 1
+        compared = [small[part.path] for part in job.parts if part.kind == "verification"]
+        assert {check.case.precision for check in compared} == {"fp32", "amp"}
+        assert len({(check.software, check.variables) for check in compared}) == 1
     assert not table.grow(made), "each is made once"
 
 
@@ -170,10 +170,10 @@ def test_a_training_with_soft_labels_is_verified_with_some(tmp_path: Path) -> No
         "measurements": {"converge": {**converge, "label_smoothing": [0.0, 0.1]}},
     }
     made = plan(tmp_path, suite)
-    (soft,) = (one for one in verify.full_size(made, CATALOG) if one.soft_labels)
+    (soft,) = (one for one in checks.full_size(made, CATALOG) if one.soft_labels)
     assert (soft.case.model, soft.case.mode, soft.case.devices) == ("digits_resnet", "train", 2)
-    assert "--soft-labels" in verify.reference_arguments(made, soft)
-    assert "labels=soft" in verify.arguments(made, soft, "/reference")
+    assert "--soft-labels" in checks.reference_arguments(made, soft)
+    assert "labels=soft" in checks.verification_arguments(made, soft, "/reference")
 
 
 @pytest.mark.parametrize(("chosen", "labels"), [({"label_smoothing": 0.1}, "soft"), ({}, "hard")])

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from framebench.config.repeats import PAIRS
 from framebench.statistics import sequential
+from framebench.statistics.verdicts import PAIRS
 
 from .distributions import machine
 

@@ -38,9 +38,8 @@ _Values: Any = make_dataclass(
 
 
 class Conditions(_Values):  # type: ignore[misc]
-    """Conditions of a measurement that are not part of its case, see :mod:`core.observed`.
-
-    None and "" mean unknown or not applicable."""
+    """Conditions of a measurement that are not part of its case, see :mod:`core.observed`. None and
+    "" mean unknown or not applicable."""
 
     __slots__ = ()
 
@@ -57,18 +56,9 @@ class Conditions(_Values):  # type: ignore[misc]
         return replace(self, machine="", environment="")
 
 
-def _input(source: str, identity: str) -> str:
-    """Return the input of a case; ``identity``: identity of its data set, "" if it read none."""
-    if identity:
-        name = source if source in inputs.READING else inputs.DATA
-        return inputs.told_apart(name, identity)
-    return NATIVE if source == inputs.SYNTHETIC else source
-
-
 def input_axis(mode: str, condition: str) -> str:
-    """Return the input of a case as a suite names it; ``condition``: the input of its figure.
-
-    A benchmark that reads images by itself counts as synthetic."""
+    """Return the input of a case as a suite names it; ``condition``: the input of its figure. A
+    benchmark that reads images by itself counts as synthetic."""
     name = inputs.without_identity(condition)
     if name not in inputs.NAMES or (mode == INPUT and name == inputs.DATA):
         return inputs.SYNTHETIC
@@ -103,16 +93,12 @@ _OF_VARIANT = {
 KEYS = (*CASE, *CONDITIONS)
 
 
-def path_of(name: str) -> str:
-    """Return the dotted path of the attribute of :class:`Key` that holds the column ``name`` of
-    KEYS, for example ``case.batch_per_device``."""
-    if name in CASE:
-        return f"case.{name}"
-    field = observed.IN_CASE.get(name)
-    return f"case.{field}" if field else f"conditions.{name}"
-
-
-_values_of = attrgetter(*map(path_of, CONDITIONS))
+_values_of = attrgetter(
+    *(
+        f"case.{observed.IN_CASE[name]}" if name in observed.IN_CASE else f"conditions.{name}"
+        for name in CONDITIONS
+    )
+)
 
 
 def _ordered(named: Parameters) -> tuple[Any, ...]:
@@ -186,7 +172,11 @@ def conditions_from_settings(
     if not settings.get("variant"):  # older records may have a condition for the allocator
         pages = "huge pages" if settings.get("huge_pages") else ""
         found["source_variant"] = settings.get("preload") or pages
-    found["input"] = _input(source, settings.get("data", {}).get("identity", ""))
+    if identity := settings.get("data", {}).get("identity", ""):  # of the data set that it read
+        name = source if source in inputs.READING else inputs.DATA
+        found["input"] = inputs.told_apart(name, identity)
+    else:
+        found["input"] = NATIVE if source == inputs.SYNTHETIC else source
     if found["accelerator"] != "cpu":  # on GPUs, the cores of the process are not a condition
         found["cores_per_device"] = None
     return Conditions(**found)

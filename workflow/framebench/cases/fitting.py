@@ -35,11 +35,8 @@ class LeftOut(NamedTuple):
 
 @dataclass(frozen=True)
 class Capacity:
-    """Capacity of a machine that executes runs.
-
-    ``cores_per_device`` is None on GPUs. ``memory``: bytes that a run may use per node; 0 on GPUs
-    and if unknown.
-    """
+    """Capacity of a machine that executes runs. ``cores_per_device`` is None on GPUs. ``memory``:
+    bytes that a run may use per node; 0 on GPUs and if unknown."""
 
     accelerator: str
     machine: Machine
@@ -59,9 +56,8 @@ class Capacity:
 
 
 def why_lacking(case: Case, capacity: Capacity, catalog: Catalog) -> str:
-    """Return why a case is known to lack its precision here; "" if it may have it.
-
-    The CPU emulates it, or the framework says that it lacks it."""
+    """Return why a case is known to lack its precision here, because the CPU emulates it or by the
+    framework's declaration; "" if it may have it."""
     sets = capacity.instruction_sets
     is_known = sets and case.precision in precisions.known()
     if is_known and (why := precisions.emulated(case.precision, sets)):
@@ -82,10 +78,8 @@ def why_lacking(case: Case, capacity: Capacity, catalog: Catalog) -> str:
 
 
 def accelerator_of(settings: Settings, machine: Machine) -> str:
-    """Return the accelerator that the configuration asks for, or that the machine has.
-
-    Raises ConfigError if there may be GPUs that cannot be used, so that no CPU is measured for
-    them."""
+    """Return the accelerator that the configuration asks for, or that the machine has. Raises
+    ConfigError if there may be GPUs that cannot be used, so that no CPU is measured for them."""
     if machine.fault and settings.accelerator != "cpu":
         raise ConfigError(
             f"{SOURCE}: accelerator: found {settings.accelerator!r}, but {machine.fault}, or cpu"

@@ -14,10 +14,9 @@ from core.case import MAX, PER_CORE, PER_GIB, Case
 from core.parallelism import DATA
 
 from ..config.catalog import Catalog
-from ..config.kinds import Measurement
+from ..config.measurements import ALL, BATCHES, Axes, Measurement
 from ..config.settings import Settings
 from ..config.suite import Suite
-from ..config.suite_axes import ALL, BATCHES, Axes
 from ..config.validation import ConfigError, did_you_mean
 from ..machine.local import Machine
 from .conditions import input_axis
@@ -42,7 +41,9 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     results: dict[Case, int] = {}
     for case, stage in ((case, stage) for stage, part in parts for case in part):
         for variant in suite.variants or [""]:
-            results.setdefault(_in_variant(case, variant, suite), stage)
+            own = suite.variants[variant].model if variant else None
+            named = case._replace(variant=variant, model=own.name if own else case.model)
+            results.setdefault(named, stage)
     for number, pattern in enumerate(suite.exclude):
         matched = [case for case in results if _matches(case, pattern, catalog)]
         if not matched and not suite.own_model:  # a user's own model replaces the suite's models
@@ -58,11 +59,9 @@ def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
 
 
 def narrow(cases: Iterable[Case], settings: Settings) -> list[Case]:
-    """Return the cases of the configured frameworks, models and case names.
-
-    Cases without a framework or model pass that filter. Raises ConfigError for an unknown case
-    name, and if no case is left.
-    """
+    """Return the cases of the configured frameworks, models and case names. Cases without a
+    framework or model pass that filter. Raises ConfigError for an unknown case name, and if no case
+    is left."""
     frameworks, models = {*settings.frameworks, ""}, {*settings.models, ""}
     kept = [c for c in cases if c.framework in frameworks and c.model in models]
     if not kept:
@@ -70,29 +69,23 @@ def narrow(cases: Iterable[Case], settings: Settings) -> list[Case]:
             f"config: frameworks={','.join(settings.frameworks)} models="
             f"{','.join(settings.models)} leaves no case of suite {settings.suite.name}"
         )
-    return _named(kept, settings) if settings.cases else kept
-
-
-def _named(cases: list[Case], settings: Settings) -> list[Case]:
-    """Return the cases that the key ``cases`` lists by their names in a plan."""
-    names = {str(case): case for case in cases}
+    if not settings.cases:
+        return kept
+    names = {str(case): case for case in kept}
     for name in settings.cases:
         if name not in names:
             raise ConfigError(
                 f"config: cases: found {name!r}{did_you_mean(name, list(names))}; allowed: cases "
                 f"of suite {settings.suite.name} as snakemake --cores all plan names them, such as "
-                f"{str(cases[0])!r}"
+                f"{str(kept[0])!r}"
             )
-    return [names[name] for name in dict.fromkeys(settings.cases)]
+    return [names[name] for name in settings.cases]
 
 
 def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> list[Case]:
-    """Return each case once per node that is measured by name.
-
-    By default nodes with the same hardware count as one machine, and a case belongs to any of them.
-    Returns the cases unchanged if the suite names no nodes or the machine's nodes are unknown.
-    Raises ConfigError for an unknown node.
-    """
+    """Return each case once per node that is measured by name. Without such nodes, a case belongs
+    to any of them: nodes with the same hardware count as one machine. Raises ConfigError for an
+    unknown node."""
     asked, known = settings.each_node, machine.named
     if asked is None or not known:
         return cases
@@ -107,11 +100,8 @@ def on_each_node(cases: list[Case], settings: Settings, machine: Machine) -> lis
 
 
 def without_variant(case: Case, own_model: str) -> Case:
-    """Return the part of a case that all its variants share.
-
-    ``own_model``: name that stands for the user's own models, which may differ between variants; ""
-    without any.
-    """
+    """Return the part of a case that all its variants share. ``own_model``: name that stands for
+    the user's own models, which may differ between variants; "" without any."""
     return case._replace(variant="", model=own_model or case.model)
 
 
@@ -135,11 +125,6 @@ def rounds(
         for some in order:
             shuffled.shuffle(some)
             yield from ((case, repeat) for case in some)
-
-
-def _in_variant(case: Case, name: str, suite: Suite) -> Case:
-    own = suite.variants[name].model if name else None
-    return case._replace(variant=name, model=own.name if own else case.model)
 
 
 def _replaced(axes: Axes, block: Axes) -> Axes:
@@ -181,7 +166,9 @@ def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
             if case.devices == 1:
                 case = case._replace(parallelism=DATA)
             if axis == "batch_total":
-                case = case._replace(batch_per_device=_each(batch, case.parts))
+                whole, rest = divmod(batch, case.parts)
+                each = f"{batch}/{case.parts}" if rest else whole
+                case = case._replace(batch_per_device=each)
             yield case
 
 
@@ -234,11 +221,6 @@ def _batches(suite: Suite, block: Axes, model: str) -> tuple[str, list[Any]]:
         batches = batches[model]
     later = (MAX, PER_CORE, PER_GIB)
     return axis, [batch if str(batch).endswith(later) else int(batch) for batch in batches]
-
-
-def _each(total: int, parts: int) -> int | str:
-    """Return the share of each part in a total batch, or TOTAL/PARTS if it is not whole."""
-    return f"{total}/{parts}" if total % parts else total // parts
 
 
 def _matches(case: Case, pattern: Axes, catalog: Catalog) -> bool:

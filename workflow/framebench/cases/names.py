@@ -39,8 +39,7 @@ def devices(case: Case, noun: str = "device") -> str:
 
 
 def setting(case: Case, accelerator: str) -> str:
-    """Return the workload that frameworks compete in, such as ``ResNet-50 training, mixed, 8
-    GPUs``."""
+    """Return the workload that frameworks compete in: ``ResNet-50 training, mixed, 8 GPUs``."""
     parts = [workload(case), in_words(case.precision)]
     if accelerator == "cuda" or case.devices > 1:
         parts.append(devices(case, "GPU" if accelerator == "cuda" else "device"))

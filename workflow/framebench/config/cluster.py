@@ -62,7 +62,7 @@ class Cluster(KeysFromTexts):
 
     @property
     def _gpus(self) -> tuple[Gpu, ...]:
-        """Return the GPUs of a node as far as they are described; () without a description."""
+        """GPUs of a node as far as they are described; () without a description."""
         kind = (self.gres or "").partition(":")[2] or "GPU"
         nominal = profile_bytes(kind)
         if not (self.gpu_driver or self.gpu_capability or self.gpu_memory_gib or nominal):
@@ -83,13 +83,10 @@ class Cluster(KeysFromTexts):
     ) -> dict[str, Any]:
         """Return Snakemake's resources of a job, by name; None for unset ones.
 
-        The job has ``nodes`` with ``devices`` each for so many ``minutes``, on this ``node`` or,
-        for "", on any. ``extra``: options of ``sbatch`` for all jobs, to which options for the node
-        and its GPUs are added.
+        The job has ``nodes`` with ``devices`` each, or this ``node``. ``extra``: options of
+        ``sbatch`` for all jobs, to which options for the node and its GPUs are added.
         """
-        options = [extra] if extra else []
-        if node:
-            options.append(f"--nodelist={node}")
+        options = [*filter(None, [extra, node and f"--nodelist={node}"])]
         gres = f"{self.gres or 'gpu'}:{devices}" if cuda else None
         if gres and {*gres} & {*_NOT_IN_GRES}:
             options.append(f"--gpus-per-node={gres.partition(':')[2]}")
@@ -109,11 +106,8 @@ class Cluster(KeysFromTexts):
         }
 
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
-        """Return the names of resources that some job sets.
-
-        The others are left to Snakemake's ``--default-resources``, because a rule that names a
-        resource overrides it even with None.
-        """
+        """Return the names of resources that some job sets. The others are left to Snakemake's
+        ``--default-resources``, which a rule that names them overrides even with None."""
         resources = self.resources(2, 1, 1, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 
@@ -123,13 +117,10 @@ class Cluster(KeysFromTexts):
         return math.floor(self.memory_gib * 1024)
 
     def minutes(self, seconds: float) -> int:
-        """Return the minutes to request for a run of ``seconds``, at most the partition's
-        ``time_limit``."""
+        """Return the minutes to request for a run of ``seconds``."""
         return min(math.ceil((seconds + _RESERVE_SECONDS) / 60), self.time_limit or _YEAR)
 
-    def run_limit(self, minutes: int) -> float:
-        """Return the seconds after which a run in a job of so many ``minutes`` ends by itself.
-
-        The run leaves a record before the job is killed.
-        """
-        return max(60 * minutes - _RESERVE_SECONDS / 2, 30.0)
+    def run_limit(self, seconds: float) -> float:
+        """Return the seconds after which a run that may take ``seconds`` ends by itself, so that it
+        leaves a record before the partition's ``time_limit`` kills its job."""
+        return min(seconds, max(60 * self.minutes(seconds) - _RESERVE_SECONDS / 2, 30.0))

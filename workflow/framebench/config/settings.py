@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
-from . import values
-from .catalog import Catalog
+from . import validation
+from .catalog import Catalog, OwnModel
 from .cluster import Cluster
 from .keys import (
     MILLION,
@@ -24,6 +24,7 @@ from .keys import (
     KeysFromTexts,
     Models,
     NodesNamed,
+    OwnModelKey,
     Pin,
     Seconds,
     Text,
@@ -32,11 +33,9 @@ from .keys import (
     each_once,
     validated,
 )
-from .kinds import BANDWIDTHS, INDEPENDENT
-from .own_model import OwnModel, OwnModelKey
+from .measurements import BANDWIDTHS, INDEPENDENT, Axes
 from .statuses import FAILURES
 from .suite import Suite, load_suite
-from .suite_axes import Axes
 from .validation import ConfigError, NotAllowed, show
 
 #: Source of the configuration, for messages.
@@ -58,12 +57,12 @@ else:
 class Configuration(KeysFromTexts):
     """Keys of the configuration."""
 
-    kinds: Annotated[Path, BeforeValidator(values.existing_folder)] | None = None
-    storage: Annotated[Path, BeforeValidator(values.existing_folder)] | None = None
+    kinds: Annotated[Path, BeforeValidator(validation.existing_folder)] | None = None
+    storage: Annotated[Path, BeforeValidator(validation.existing_folder)] | None = None
     data: Folder | None = None
     results: Folder = default("results")
     suite: Annotated[Suite, BeforeValidator(_suite)] = default("quick")
-    records: Annotated[Path, BeforeValidator(values.record_set)] | None = None
+    records: Annotated[Path, BeforeValidator(validation.record_set)] | None = None
     nodes_named: NodesNamed | None = None
     frameworks: Frameworks = default("all")
     models: Models = default("all")
@@ -75,7 +74,7 @@ class Configuration(KeysFromTexts):
     cores_per_device: Count | Literal["auto"] = "auto"
     time_budget: Seconds | None = None
     time_limit: Seconds | None = None
-    memory_limit: Annotated[str | None, BeforeValidator(values.memory_limit)] = "auto"
+    memory_limit: Annotated[str | None, BeforeValidator(validation.memory_limit)] = "auto"
     seed: Annotated[int, Field(ge=0, le=MILLION)] = 0
     interpreters: dict[FrameworkName, Interpreter] = default({})
     cluster: Cluster | None = None
@@ -119,13 +118,9 @@ class Configuration(KeysFromTexts):
 
 
 class Settings(Configuration):
-    """The checked configuration.
-
-    ``accelerator`` and ``cores_per_device`` may still be ``auto``; ``memory_limit`` is in the
-    harness's form, None without one. ``deployment``: method of ``--sdm``, "" without one.
-    ``environments``: folder of environments; ``require_hashes``: install only packages whose hashes
-    are listed. ``measures_again``: run finished runs once more.
-    """
+    """The checked configuration. ``accelerator`` and ``cores_per_device`` may still be ``auto``.
+    ``deployment``: method of ``--sdm``, "" without one; ``measures_again``: run finished runs once
+    more."""
 
     deployment: str
     measures_again: bool = False
@@ -141,13 +136,19 @@ class Settings(Configuration):
         return self.time_limit or min(self.suite.time_limit, self.budget or self.suite.time_limit)
 
     @property
+    def run_limit(self) -> float:
+        """Seconds after which a run ends by itself."""
+        seconds = self.seconds_per_run
+        return self.cluster.run_limit(seconds) if self.cluster else seconds
+
+    @property
     def each_node(self) -> list[str] | None:
         """Nodes that are measured one by one: ``["all"]``, names, or None for any node."""
         return self.nodes_named or self.suite.nodes_named
 
     @property
     def own_models(self) -> list[OwnModel]:
-        """The user's own models: that of the configuration, or those of the suite's variants."""
+        """The user's own model of the configuration, or those of the suite's variants."""
         return [self.model] if self.model else self.suite.own_models
 
 

@@ -1,16 +1,20 @@
-"""Suites, read from ``config/suites/NAME.yaml`` and checked."""
+"""Suites, read from ``config/suites/NAME.yaml`` and checked; tuned settings of their variants."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+from core.case import Case
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 
 from .. import PROJECT
-from . import kinds
-from .catalog import Catalog
+from ..statistics.verdicts import FIRST_LOOK, PAIRS
+from . import measurements, validation
+from .catalog import Catalog, OwnModel
 from .keys import (
     Count,
     FrameworkName,
@@ -18,23 +22,49 @@ from .keys import (
     KeyContext,
     Keys,
     NodesNamed,
+    OwnModelKey,
     Seconds,
     Share,
+    Text,
     Variables,
     default,
     matching,
+    read_yaml,
     validated,
 )
-from .kinds import Measurement
-from .own_model import OwnModel, OwnModelKey
-from .repeats import FIRST_LOOK, MOST_WITHIN_BUDGET, PAIRS, USUAL, Repeats
-from .suite_axes import BATCHES, Axes, AxesKeys, MatrixKeys, MeasurementKeys, PatternKeys
-from .tuned import TunedKey
-from .validation import NotAllowed, show
-from .values import environment_file
-from .yaml_files import find_suite, read_yaml
+from .measurements import (
+    BATCHES,
+    Axes,
+    AxesKeys,
+    MatrixKeys,
+    Measurement,
+    MeasurementKeys,
+    PatternKeys,
+)
+from .validation import NotAllowed, did_you_mean, show
+
+#: Repeats of a case in a suite that names no number; most of them in one with a time budget.
+USUAL, MOST_WITHIN_BUDGET = 7, 30
+#: Folder of tuned settings, and files of published ones in it.
+TUNED, _PUBLISHED = Path("config"), ("nvidia", "dlperf")
 
 _Number = Annotated[int, Field(ge=1, le=1000)]
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Number of repeats of a case. ``margin``: margin of a performance gate, whose two variants are
+    measured until each case is decided, with ``two_sided`` also whether it is faster by more than
+    the margin. Without it, and without a time budget, ``at_most`` equals ``at_least``."""
+
+    at_least: int
+    at_most: int
+    margin: float | None = None
+    two_sided: bool = False
+
+    def __str__(self) -> str:
+        least, most = self.at_least, self.at_most
+        return str(least) if least == most else f"{least} to {most}"
 
 
 class Warmup(Keys):
@@ -54,8 +84,7 @@ class Warmup(Keys):
 
 
 class Timed(Keys):
-    """Timed steps: ``at_least``, and as many as take about ``seconds``. Without ``seconds``:
-    ``at_least`` steps."""
+    """Timed steps: ``at_least``, and as many as take about ``seconds``, if given."""
 
     at_least: Count
     seconds: Count | None = None
@@ -90,16 +119,72 @@ class BatchBounds(Keys):
     at_most: Count = 4096
 
 
-_EnvironmentFile = Annotated[Path, BeforeValidator(environment_file)]
+class TunedSetting(Keys):
+    """Setting by environment variables. ``effect``: a sentence on what it changes."""
+
+    variables: Variables
+    cases: PatternKeys | None = None
+    accelerators: list[Literal["cpu", "cuda"]] = default(["cpu", "cuda"])
+    effect: Text
+    source: Text
+
+    def is_for(self, case: Case, accelerator: str) -> bool:
+        """Return whether a case has one of the values of each axis in ``cases``."""
+        given = self.cases.named_axes if self.cases else {}
+        has_all = all(getattr(case, axis) in values for axis, values in given.items())
+        return has_all and accelerator in self.accelerators
+
+
+class TunedFile(Keys):
+    """Settings by framework, of which ``all`` are for every framework: ``config/tuned.yaml`` makes
+    frameworks faster, ``config/tuned_NAME.yaml`` has those of published benchmarks."""
+
+    all: list[TunedSetting] = default([])
+    frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
+
+    def variables(self, case: Case, accelerator: str) -> dict[str, str]:
+        """Return the variables for a case; those of its framework replace those of all."""
+        return {
+            name: value
+            for setting in (*self.all, *self.frameworks.get(case.framework, ()))
+            if setting.is_for(case, accelerator)
+            for name, value in setting.variables.items()
+        }
+
+
+def load_tuned(catalog: Catalog, name: str) -> TunedFile:
+    """Return a file of tuned settings. Raises ConfigError for a missing or invalid file."""
+    file = TUNED / f"{name}.yaml"
+    return validated(TunedFile, read_yaml(catalog.root / file), str(file), catalog)
+
+
+def _tuned(written: Any, info: ValidationInfo[KeyContext]) -> TunedFile | None:
+    if written is False:
+        return None
+    if written is not True and written not in _PUBLISHED:
+        raise NotAllowed(f"true, false, {', '.join(_PUBLISHED)}")
+    return load_tuned(info.context.catalog, "tuned" if written is True else f"tuned_{written}")
+
+
+def _environment_file(written: Any) -> Path:
+    """Return the path of an environment file, or of the one with this name in ``envs``."""
+    named, ours = validation.path(written), PROJECT / "envs" / str(written)
+    if os.path.isfile(named):
+        return named
+    if "/" in written or not ours.is_file():
+        raise NotAllowed("the path of an environment file, or the name of one in envs/")
+    return ours
 
 
 class Variant(Keys):
     """Side of an A/B test: settings that replace the defaults."""
 
-    environments: dict[FrameworkName, _EnvironmentFile] = default({})
+    environments: dict[FrameworkName, Annotated[Path, BeforeValidator(_environment_file)]] = (
+        default({})
+    )
     interpreters: dict[FrameworkName, Interpreter] = default({})
     variables: Variables = default({})
-    tuned: TunedKey | None = None
+    tuned: Annotated[TunedFile | None, BeforeValidator(_tuned)] | None = None
     model: OwnModelKey | None = None
 
 
@@ -115,9 +200,8 @@ def _number_of_repeats(
     """Return the number of repeats; a time budget decides it, up to the written number."""
     if info.data.get("time_budget") is not None:
         if isinstance(written, GateRepeats):
-            raise NotAllowed(
-                "a whole number together with time_budget: the most repeats", "a margin"
-            )
+            allowed = "a whole number together with time_budget: the most repeats"
+            raise NotAllowed(allowed, "a margin")
         return Repeats(1, written or MOST_WITHIN_BUDGET)
     if isinstance(written, GateRepeats):
         first = min(written.at_most, FIRST_LOOK)
@@ -128,15 +212,12 @@ def _number_of_repeats(
 def _declared(
     written: Mapping[str, Axes], info: ValidationInfo[KeyContext]
 ) -> dict[str, Measurement]:
-    """Return the benchmarks of a suite; axes that a benchmark leaves out have the suite's
-    values."""
+    """Return the benchmarks of a suite, which supplies the axes that they leave out."""
     usual = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
     results = {}
     for kind, given in written.items():
-        axes = {name: values for name, values in given.items() if name in AxesKeys.model_fields}
-        others = {name: value for name, value in given.items() if name not in axes}
         try:
-            results[kind] = kinds.measurement(kind, axes, usual, others, info.context)
+            results[kind] = measurements.measurement(kind, given, usual, info.context)
         except NotAllowed as error:
             key = f"{kind}.{error.key}" if error.key else kind
             raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
@@ -240,11 +321,15 @@ class Suite(SuiteFile):
 
 
 def load_suite(name: str, catalog: Catalog, folders: Mapping[str, Path] = {}) -> Suite:
-    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file.
-    ``folders``: see :class:`keys.KeyContext`.
-
-    Raises :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one.
-    """
-    suite = Suite.model_construct(file=find_suite(name, catalog.root))
+    """Read and check a suite: a name in ``config/suites/``, or the path of a YAML file. Raises
+    :class:`NotAllowed` for an unknown suite, ConfigError for an invalid one."""
+    folder = catalog.root / "config" / "suites"
+    by_path = name.endswith((".yaml", ".yml"))
+    path = validation.path(name if by_path else str(folder / f"{name}.yaml"))
+    if not path.is_file():
+        known = sorted(file.stem for file in folder.glob("*.yaml"))
+        shown = show(name) + did_you_mean(name, known)
+        raise NotAllowed(f"{', '.join(known)}, or the path of a YAML file", shown)
+    suite = Suite.model_construct(file=path)
     written = validated(SuiteFile, read_yaml(suite.file), str(suite.path), catalog, folders=folders)
     return suite.model_copy(update=dict(written))

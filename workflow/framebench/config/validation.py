@@ -1,19 +1,28 @@
-"""Faults of a configuration as text: file, key, found value and allowed values.
+"""Values that users write, in files and on command lines: their checks, and their faults as text
+with file, key, found value and allowed values.
 
 Imports no library, because commands that only read results use these errors too.
 """
 
 from __future__ import annotations
 
+import argparse
 import difflib
+import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from core.memory_limits import parse_limit
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
+T = TypeVar("T")
 
 
 class ConfigError(Exception):
@@ -30,7 +39,7 @@ class NotAllowed(ValueError):
 
     def line(self, key: str, value: Any) -> str:
         """Return ``key: found X; allowed: Y``."""
-        key = join(key, self.key) if self.key else key
+        key = ".".join(filter(None, (key, self.key)))
         return f"{key or 'the file'}: found {self.shown or show(value)}; allowed: {self.allowed}"
 
 
@@ -45,8 +54,8 @@ class NotAmong(NotAllowed):
 def explain(invalid: ValidationError, data: Any, source: str) -> str:
     """Return a line for each fault that pydantic found in ``data``, read from ``source``.
 
-    Where a value fits no branch of a union, the line has the allowed values of all branches, or, if
-    some branch got deeper into the data, the fault there.
+    A value that fits no branch of a union has one line with the allowed values of all branches, or,
+    if some branch got deeper into the data, the fault there.
     """
     faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
     for error in invalid.errors(include_url=False):
@@ -60,10 +69,8 @@ def explain(invalid: ValidationError, data: Any, source: str) -> str:
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """Return the keys and positions that lead to an error's value, and to a missing key.
-
-    Pydantic's location also has the names of union branches.
-    """
+    """Return the keys and positions that lead to an error's value, and to a missing key. Pydantic's
+    location also has the names of union branches."""
     path = []
     for part in error["loc"]:
         if isinstance(data, Mapping) and part in data:
@@ -104,15 +111,8 @@ def _allowed_by_pydantic(error: ErrorDetails) -> NotAllowed:
 
 
 def _key(path: Iterable[Any]) -> str:
-    key = ""
-    for part in path:
-        key = f"{key}[{part}]" if isinstance(part, int) else join(key, str(part)[:80])
-    return key
-
-
-def join(key: str, name: Any) -> str:
-    """Return the key ``name`` of the mapping at ``key``."""
-    return f"{key}.{name}" if key else str(name)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{str(part)[:80]}" for part in path)
+    return "".join(parts).removeprefix(".")
 
 
 def show(value: Any) -> str:
@@ -125,3 +125,103 @@ def did_you_mean(value: Any, names: Iterable[Any]) -> str:
     """Return a hint for a near miss of a name, else ""."""
     close = difflib.get_close_matches(str(value), [str(name) for name in names], n=1)
     return f" (did you mean {close[0]}?)" if close else ""
+
+
+# ---- checks, which raise NotAllowed --------------------------------------------------------------
+
+
+def argument(read: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a type function for argparse, whose errors show the allowed values."""
+
+    def parse(text: str) -> T:
+        try:
+            return read(text)
+        except NotAllowed as error:
+            shown = f"found {error.shown or show(text)}; allowed: {error.allowed}"
+            raise argparse.ArgumentTypeError(shown) from None
+
+    return parse
+
+
+def share(written: Any) -> float:
+    """Return a fraction, written as ``5%`` or ``0.05``."""
+    text = str(written)
+    try:
+        part = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        part = 0.0
+    if not 0 < part < 1:
+        raise NotAllowed("a percentage like 5%, or a number like 0.05, above 0 and below 100 %")
+    return part
+
+
+def memory_limit(written: Any) -> str | None:
+    """Return a size or share in the harness's form; None for ``auto``."""
+    if written == "auto":
+        return None
+    try:
+        parse_limit(str(written))
+    except ValueError:
+        raise NotAllowed(
+            "auto, a size above 0 like 16GiB (or KiB, MiB, TiB), or a share of the machine's "
+            "memory like 80%, up to 100%"
+        ) from None
+    return str(written)
+
+
+def path(written: Any) -> Path:
+    """Return a path with ``~`` expanded, existing or not."""
+    if not isinstance(written, str) or not written:
+        raise NotAllowed("a text that is not empty")
+    return Path(os.path.expanduser(written))
+
+
+def folder(written: Any) -> Path:
+    """Return the path of a folder, existing or not."""
+    named = path(written)
+    # Snakemake reads these characters as wildcards, shells as redirections.
+    if re.search("[{}<>]", str(written)):
+        raise NotAllowed("a path without { } < >")
+    if any(os.path.exists(part) and not part.is_dir() for part in (named, *named.parents)):
+        raise NotAllowed("a folder")
+    return named
+
+
+def existing_folder(written: Any) -> Path:
+    named = path(written)
+    if not os.path.isdir(named):
+        raise NotAllowed("the path of a folder that exists")
+    return named
+
+
+def records(text: str) -> Path:
+    """Return the path of records: ``runs`` in a results folder, else the path itself."""
+    named = Path(text)
+    return named / "runs" if (named / "runs").is_dir() else named
+
+
+def record_set(written: Any) -> Path:
+    """Return the path of records that exist."""
+    named = path(written)
+    if not os.path.exists(named):
+        raise NotAllowed("a folder of records or a CSV of runs that exists")
+    return records(str(named))
+
+
+@dataclass(frozen=True)
+class RecordSource:
+    """Record set to compare: all runs, or the runs of one variant."""
+
+    path: Path
+    variant: str
+
+    def __str__(self) -> str:
+        return f"{self.path}@{self.variant}" if self.variant else str(self.path)
+
+
+def side(text: str) -> RecordSource:
+    """Return one side of a comparison, ``PATH`` or ``PATH@VARIANT``."""
+    named, separator, variant = text.rpartition("@")
+    if not separator or os.path.exists(text):
+        named, variant = text, ""
+    return RecordSource(record_set(named), variant)

@@ -19,7 +19,7 @@ from core.text import accept_any_text
 
 from .. import PROJECT
 from ..cases import fitting
-from ..config import catalog, values
+from ..config import catalog, validation
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError, NotAllowed
 from ..plan import plan_text, targets
@@ -39,7 +39,7 @@ def results_folder(config: Mapping[str, Any]) -> str:
     """Return the results folder, before the configuration is checked."""
     default = str(Settings.model_fields["results"].default)
     try:
-        return str(values.folder(config.get("results", default)))
+        return str(validation.folder(config.get("results", default)))
     except NotAllowed:  # checking the configuration reports this error
         return default
 

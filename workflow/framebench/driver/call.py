@@ -14,8 +14,8 @@ from typing import Any, NoReturn, ParamSpec, Protocol
 
 from core.text import printable
 
+from ..config.keys import configuration_file, read_mapping
 from ..config.validation import ConfigError
-from ..config.yaml_files import configuration_file, read_mapping
 
 _Given = ParamSpec("_Given")
 #: Program at the start of a command line.

@@ -13,14 +13,12 @@ from pathlib import Path
 import yaml
 from core import bounded, programs
 
-from ..config.keys import PIN
+from ..config.keys import PIN, read_mapping
 from ..config.settings import SOURCE
 from ..config.validation import ConfigError, show
-from ..config.yaml_files import read_mapping
 from ..files.whole_files import write_whole
-from . import hashes, uv
-from .soundness import bare
-from .venvs import EnvironmentFile, read_environment_file
+from . import uv
+from .venvs import COMMAND, SUFFIX, EnvironmentFile, bare, digest_of, read_environment_file
 
 #: Install wheels only. An index must have wheels for Linux on x86-64 with the newest glibc that uv
 #: knows; whether a machine supports a wheel shows at installation. The hashes are of the files for
@@ -37,21 +35,19 @@ _PIN = re.compile(r"^[^\s#]+==[^\s;]+", re.MULTILINE)
 
 
 def lock(environment: Path) -> Path:
-    """Write the hashes of all packages of ``environment``, from the indexes in pip's settings.
-
-    Returns the file. Raises :class:`ConfigError` with uv's message if it finds no such builds.
-    """
+    """Write the hashes of all packages of ``environment``, from the indexes in pip's settings, and
+    return their file. Raises :class:`ConfigError` with uv's message if it finds no such builds."""
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
     text = _compiled(wanted, wanted.packages, (*_LOCK, "--quiet"), failed)
     # local versions such as +cpu
     labels = re.findall(r"^[^\s#]+==[^\s+]+(\+\S+)", text, re.MULTILINE)
     label = "".join(sorted({*labels}))
-    target = environment.with_name(environment.stem + label + hashes.SUFFIX)
+    target = environment.with_name(environment.stem + label + SUFFIX)
     command = " ".join((*_LOCK, "--python-version", wanted.python))
     header = (
         f"# Written by `framebench hashes`: uv {command}\n"
-        f"# For {wanted.path.name} sha256:{hashes.digest_of(wanted.path)}\n"
+        f"# For {wanted.path.name} sha256:{digest_of(wanted.path)}\n"
     )
     write_whole(target, header + text)
     return target
@@ -66,7 +62,7 @@ def with_version(
     name, _, old = environment_file.pin(package).partition("==")
     heads = [entry.partition("==")[0] for entry in environment_file.packages]
     # Plugins are released with their framework, and neither needs the other.
-    known = _versions(environment_file)
+    known = {bare(entry): entry.partition("==")[2] for entry in environment_file.packages}
     plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
     of_release = {bare(name), *plugins}
     asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
@@ -84,13 +80,10 @@ def with_version(
 
 
 def file_with(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
-    """Return the path of an environment file with ``pins`` added.
-
-    It is in the folder of ``environments``. Its name depends on the content of
-    ``environment_file``."""
-    digest = hashlib.sha256(
-        f"{environment_file.digest} {' '.join(sorted(pins))}".encode()
-    ).hexdigest()
+    """Return the path of an environment file with ``pins`` added, in the folder of
+    ``environments``. Its name depends on the content of ``environment_file``."""
+    content = f"{environment_file.digest} {' '.join(sorted(pins))}"
+    digest = hashlib.sha256(content.encode()).hexdigest()
     return environments / f"{environment_file.path.stem}-with-{digest[:8]}.yaml"
 
 
@@ -116,16 +109,15 @@ def read_with(
     environments: Path,
     hashed: bool,
 ) -> EnvironmentFile:
-    """Return the locked environment file with ``pins`` added.
-
-    Raises :class:`ConfigError` with the command that locks it if there is no lock."""
+    """Return the locked environment file with ``pins`` added. Raises :class:`ConfigError` with the
+    command that locks it if there is no lock."""
     file = file_with(environment_file, pins, environments)
     if not file.is_file():
         added = f"{environment_file.path.stem} --with {' '.join(pins)}"
         raise ConfigError(
             f"{SOURCE}: packages.{framework}: found {show(list(pins))}, which are not locked for "
             f"{environment_file.path.name}; "
-            f"allowed: after `{hashes.COMMAND} {added} --environments {environments}`"
+            f"allowed: after `{COMMAND} {added} --environments {environments}`"
         )
     return read_environment_file(file, hashed)
 
@@ -144,16 +136,11 @@ def _write(environment_file: EnvironmentFile, compiled: str, target: Path) -> No
     write_whole(target, text)
 
 
-def _versions(file: EnvironmentFile) -> dict[str, str]:
-    return {bare(entry): entry.partition("==")[2] for entry in file.packages}
-
-
 def _compiled(
     wanted: EnvironmentFile, packages: Sequence[str], arguments: Sequence[str], what: str
 ) -> str:
-    """Return uv's output for these ``arguments`` and ``packages``.
-    Uses the Python and indexes of the environment ``wanted``. Raises :class:`ConfigError` with
-    ``what`` and uv's message."""
+    """Return uv's output for these ``arguments`` and ``packages``, with the Python and indexes of
+    the environment ``wanted``. Raises :class:`ConfigError` with ``what`` and uv's message."""
     settings = uv.pip_settings()
     # Wheels need no interpreter of that version, which uv would look for and download.
     python = [] if wanted.sources else ["--python", sys.executable]

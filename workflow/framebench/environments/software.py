@@ -5,20 +5,18 @@ from __future__ import annotations
 import hashlib
 import platform
 import sys
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core.gpus import Gpu
-
+from ..cases.fitting import Capacity
 from ..config import keys
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings
 from ..config.validation import ConfigError, show
 from . import locking
-from .soundness import is_sound
-from .venvs import MARKER, EnvironmentFile, read_environment_file
+from .building import MARKER
+from .venvs import EnvironmentFile, read_environment_file
 
 #: Method of ``--sdm`` with images that the user provides.
 APPTAINER = "apptainer"
@@ -26,11 +24,10 @@ APPTAINER = "apptainer"
 
 @dataclass(frozen=True)
 class Software:
-    """Software that a framework runs in.
-    ``install_method``: as in the record; ``python``: command that starts its Python;
-    ``identity``: JSON value for the digests of cases; ``file``: environment file, built in
-    ``folder`` unless conda builds it; ``image``: URI, or absolute path without links, of the
-    user's container image; ``image_digest``: digest of a file, else None."""
+    """Software that a framework runs in. ``install_method``: as in the record; ``python``: command
+    that starts its Python; ``identity``: JSON value for the digests of cases; ``file``: environment
+    file, built in ``folder`` unless conda builds it; ``image``: URI or path of the user's container
+    image; ``image_digest``: digest of a file, else None."""
 
     install_method: str
     python: tuple[str, ...]
@@ -60,70 +57,44 @@ def from_file(file: EnvironmentFile, settings: Settings) -> Software:
     return Software("venv", (f"{folder}/bin/python",), file.digest, file=file, folder=folder)
 
 
-def from_interpreter(path: str) -> Software:
-    """Return an existing Python, identified by its path."""
+def _from_interpreter(path: str) -> Software:
     return Software("interpreter", (path,), path)
 
 
-def from_image(entry: keys.Image) -> Software:
-    """Return an image, in which Snakemake starts a container."""
-    path = Path(entry.image)
-    digest = _digest(path) if path.is_file() else None
+def _from_image(entry: keys.Image) -> Software:
+    """Return an image, in which Snakemake starts a container. An image file is identified by its
+    size and the time of its last change: to read it whole would take half a minute."""
+    path, digest = Path(entry.image), None
+    if path.is_file():
+        text = f"{path.stat().st_size} {path.stat().st_mtime_ns}"
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     identity = {"name": entry.image, "digest": digest, "python": entry.python}
     return Software("container", (entry.python,), identity, image=entry.image, image_digest=digest)
 
 
-def _digest(path: Path) -> str:
-    """Return twelve hexadecimal digits that identify the build of an image file, by its size and
-    the time of its last change: to read it whole would take half a minute."""
-    status = path.stat()
-    text = f"{status.st_size} {status.st_mtime_ns}"
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def unbuilt(needed: Iterable[Software]) -> list[Software]:
-    """Return the software whose environment is to be built: missing ones, and damaged ones."""
-    return [some for some in needed if some.file and some.marker and not is_sound(some.marker)]
-
-
-def misfit(
-    name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
-) -> str:
-    """Return why no environment of a name's framework works on these GPUs.
-
-    Returns "" if one does, and for software that the user provides.
-    """
+def misfit(name: str, settings: Settings, catalog: Catalog, capacity: Capacity) -> str:
+    """Return why no environment of a name's framework works on this machine's GPUs; "" if one does,
+    and for software that the user provides."""
     framework, _, variant = name.partition("@")
     is_provided = variant or settings.deployment == APPTAINER or framework in settings.interpreters
     if not framework or is_provided:
         return ""
-    return catalog.environment_file(framework, accelerator, gpus)[1]
+    return catalog.environment_file(framework, capacity.accelerator, capacity.gpus)[1]
 
 
-def choose(
-    names: Iterable[str],
-    settings: Settings,
-    catalog: Catalog,
-    accelerator: str,
-    gpus: Sequence[Gpu] = (),
-) -> dict[str, Software]:
-    """Return the software of each name (see :func:`plan.software`), for these GPUs.
-    Raises :class:`ConfigError` for a framework whose required software is missing."""
-    return {name: _software(name, settings, catalog, accelerator, gpus) for name in names}
-
-
-def _software(
-    name: str, settings: Settings, catalog: Catalog, accelerator: str, gpus: Sequence[Gpu]
-) -> Software:
-    """Return the software that a name stands for."""
+def find_software(name: str, settings: Settings, catalog: Catalog, capacity: Capacity) -> Software:
+    """Return the software of a name, see :func:`plan.case_settings.software`. Raises
+    :class:`ConfigError` for a framework whose required software is missing."""
     framework, _, variant = name.partition("@")
     if not framework:  # the driver's own Python, for benchmarks without a framework
         return Software("interpreter", (sys.executable,), f"Python {platform.python_version()}")
+    # Conda installs by pins, without hashes.
+    hashed = settings.require_hashes and settings.deployment != "conda"
     own = settings.suite.variants.get(variant)
     if own and framework in own.interpreters:
-        return from_interpreter(own.interpreters[framework])
+        return _from_interpreter(own.interpreters[framework])
     if own and framework in own.environments:
-        return from_file(_read(own.environments[framework], settings), settings)
+        return from_file(read_environment_file(own.environments[framework], hashed), settings)
     pins = settings.packages.get(framework)
     if pins and (framework in settings.interpreters or settings.deployment == APPTAINER):
         raise ConfigError(
@@ -131,31 +102,21 @@ def _software(
             f"and without interpreters.{framework}, which have packages of their own"
         )
     if settings.deployment == APPTAINER and framework in settings.images:
-        return from_image(settings.images[framework])
+        return _from_image(settings.images[framework])
     if framework in settings.interpreters:
-        return from_interpreter(settings.interpreters[framework])
+        return _from_interpreter(settings.interpreters[framework])
     if settings.deployment == APPTAINER:
         raise ConfigError(
             f"{SOURCE}: images: found none for {framework}; allowed with --sdm apptainer: an entry "
             f"like {framework}: /images/{framework}.sif for each framework that runs, or a Python "
             "of its own (interpreters)"
         )
-    file, reason = catalog.environment_file(framework, accelerator, gpus)
+    accelerator = capacity.accelerator
+    file, reason = catalog.environment_file(framework, accelerator, capacity.gpus)
     if file is None:
         raise ConfigError(f"{SOURCE}: accelerator: found {accelerator!r}, but {reason}")
     if not pins:
-        return from_file(_read(file, settings), settings)
+        return from_file(read_environment_file(file, hashed), settings)
     base = read_environment_file(file, hashed=False)
-    environment_file = locking.read_with(
-        base, framework, pins, settings.environments, _hashed(settings)
-    )
-    return from_file(environment_file, settings)
-
-
-def _read(path: Path, settings: Settings) -> EnvironmentFile:
-    return read_environment_file(path, _hashed(settings))
-
-
-def _hashed(settings: Settings) -> bool:
-    # Conda installs by pins, without hashes.
-    return settings.require_hashes and settings.deployment != "conda"
+    with_pins = locking.read_with(base, framework, pins, settings.environments, hashed)
+    return from_file(with_pins, settings)

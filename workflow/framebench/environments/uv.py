@@ -111,7 +111,6 @@ def pip_settings(python: str = sys.executable) -> dict[str, str]:
     listed = subprocess.run(
         [python, "-m", "pip", "config", "list"],
         capture_output=True,
-        text=True,
         check=True,
         encoding="utf-8",
         errors="replace",

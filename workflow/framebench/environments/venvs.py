@@ -1,13 +1,16 @@
-"""Virtual environments built by uv from ``envs/FRAMEWORK.yaml`` (conda format).
+"""Environment files ``envs/NAME.yaml`` (conda format), their hashes, and venvs made of them.
 
 The file is the only source of versions: Snakemake builds a conda environment from it under ``--sdm
-conda``; otherwise this module builds a venv, with the hashes next to the file.
+conda``; otherwise a venv is built, from packages whose SHA-256 is in ``NAME.hashes.txt``.
+:mod:`locking` writes these hashes, with the digest of their environment file.
+``NAME+cpu.hashes.txt`` is for builds whose version ends in ``+cpu``, if an index has them; it is
+tried before ``NAME.hashes.txt``.
 """
 
 from __future__ import annotations
 
+import glob
 import hashlib
-import json
 import os
 import re
 import sys
@@ -17,24 +20,38 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..config.keys import PIN
-from ..config.validation import ConfigError, did_you_mean, show
-from ..config.yaml_files import read_mapping
-from . import hashes, soundness, uv
-from .hashes import Hashes
+from core import bounded
 
-#: Marker file of a complete venv.
-MARKER = "environment.json"
+from ..config.keys import PIN, read_mapping
+from ..config.validation import ConfigError, did_you_mean, show
+from . import uv
+
 _INDEX = "--extra-index-url "
 _SOURCE = "--no-binary "
+SUFFIX = ".hashes.txt"
+#: Command that writes the hashes, followed by the name of the environment.
+COMMAND = ".venv/bin/python workflow/framebench hashes"
+_DIGEST = re.compile(r"^# .* sha256:([0-9a-f]{64})$", re.MULTILINE)
+_EXEMPT = re.compile(r"^# exempt: (.+)$", re.MULTILINE)
+#: Messages of uv about a file or package that the hashes do not cover.
+_REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching hash", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Hashes:
+    """Hashes of an environment. ``files``: as of :func:`hash_files`; ``exempt``: reason for
+    installing without hashes, else ""; ``digest``: digest of the content of all files."""
+
+    files: tuple[Path, ...]
+    exempt: str
+    digest: str
 
 
 @dataclass(frozen=True)
 class EnvironmentFile:
-    """Content of an environment file.
-    ``python``: major.minor; ``packages``: pip requirements pinned with ``==``; ``indexes``:
-    addresses of additional package indexes, such as a vendor's; ``sources``: packages without a
-    wheel, which are built; ``hashes``: None if not required."""
+    """Content of an environment file. ``python``: major.minor; ``packages``: pip requirements
+    pinned with ``==``; ``indexes``: addresses of further package indexes, such as a vendor's;
+    ``sources``: packages without a wheel, which are built; ``hashes``: None if not required."""
 
     path: Path
     python: str
@@ -46,7 +63,7 @@ class EnvironmentFile:
     @cached_property
     def digest(self) -> str:
         """Return eight hexadecimal digits of the SHA-256 of the file's content."""
-        return hashes.digest_of(self.path)[:8]
+        return digest_of(self.path)[:8]
 
     @property
     def is_hashed(self) -> bool:
@@ -55,9 +72,8 @@ class EnvironmentFile:
 
     @property
     def name(self) -> str:
-        """Name of the venv's folder, from the file's content and the hashes.
-        Thus other pins, other hashes or missing hashes give another folder. Cases are identified by
-        pins alone, so new hashes of the same versions do not repeat measurements."""
+        """Name of the venv's folder, another for other pins, other hashes and missing hashes. Cases
+        are identified by pins alone, so new hashes of the same versions repeat no measurement."""
         if self.hashes is None or not self.is_hashed:
             return f"{self.path.stem}-{self.digest}"
         both = f"{self.digest} {self.hashes.digest}"
@@ -88,11 +104,9 @@ def files_of(envs: Path, names: Sequence[str]) -> list[Path]:
 
 
 def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
-    """Read a conda environment file with a pip section, and its hashes if ``hashed``.
-
-    Raises :class:`ConfigError` for content that a venv cannot reproduce exactly, and for hashes
-    that are missing or of other pins.
-    """
+    """Read a conda environment file with a pip section, and its hashes if ``hashed``. Raises
+    :class:`ConfigError` for content that a venv cannot reproduce exactly, and for hashes that are
+    missing or of other pins."""
     if not path.is_file():
         raise ConfigError(
             f"{path.name}: there is no such file in envs/: this framework has no environment; "
@@ -118,48 +132,77 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
             f"{path}: dependencies: found {show(others[0]) if others else 'no python'}; allowed: "
             "python=X.Y, pip=.. and a pip section of exact pins"
         )
-    known = hashes.read(path) if hashed else None
+    known = _read_hashes(path) if hashed else None
     return EnvironmentFile(path, python, packages, indexes, sources, known)
 
 
 def _values(option: str, entries: Sequence[str]) -> tuple[str, ...]:
-    """Return the values of one of pip's options."""
-    generator = (entry.removeprefix(option) for entry in entries if entry.startswith(option))
-    return tuple(value.strip() for value in generator)
+    return tuple(
+        entry.removeprefix(option).strip() for entry in entries if entry.startswith(option)
+    )
 
 
-def build(file: Path, marker: Path, keep: Sequence[int] = (), hashed: bool = True) -> None:
-    """Build the venv around ``marker`` (its :data:`MARKER`), which is written last.
+def bare(pin: str) -> str:
+    """Return a package's name without extras and version, in the spelling of indexes."""
+    return re.sub(r"[-_.]+", "-", re.split(r"\[|==", pin)[0]).lower()
 
-    What its folder holds is removed. ``keep``: files that stay open in all build processes, which
-    end with this one. ``hashed``: use only files with hashes next to ``file``.
 
-    Raises :class:`subprocess.CalledProcessError` if uv fails (its own message is on stderr) and
-    :class:`ConfigError` if a hash does not match, or a package cannot be imported.
-    """
-    wanted = read_environment_file(file, hashed)
-    folder = marker.parent
-    marker.unlink(missing_ok=True)
-    make_venv(wanted.python, folder, keep)
-    by = install_packages(wanted, str(folder / "bin" / "python"), keep)
-    if fault := soundness.import_fault(folder, [pin.partition("==")[0] for pin in wanted.packages]):
-        raise ConfigError(
-            f"{file}: dependencies: found packages that cannot be imported: {fault}; allowed: "
-            "versions and builds that work together"
-        )
-    content = {
-        "file": file.name,
-        "packages": wanted.packages,
-        "hashes": by,
-        "installed": soundness.installed(folder),
-    }
-    temporary = marker.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    temporary.replace(marker)
+# ---- hashes ------------------------------------------------------------------------------------
+
+
+def digest_of(environment: Path) -> str:
+    """Return the SHA-256 of an environment file, in hexadecimal."""
+    return hashlib.sha256(bounded.read_bytes(environment)).hexdigest()
+
+
+def _read_hashes(environment: Path) -> Hashes:
+    """Return the hashes next to an environment file. Raises :class:`ConfigError` if there are none,
+    or if they are for other pins."""
+    files = hash_files(environment)
+    if not files:
+        missing = environment.with_name(environment.stem + SUFFIX)
+        raise ConfigError(f"{missing}: there is no such file; allowed: {_remedy(environment)}")
+    texts = [bounded.read_text(file) for file in files]
+    exempt, wanted = exemption(environment), digest_of(environment)
+    for file, text in zip(files, texts, strict=True):
+        if not exempt and _DIGEST.findall(text)[:1] != [wanted]:
+            raise ConfigError(
+                f"{file}: is out of date: {environment.name} has changed since it was written; "
+                f"allowed: {_remedy(environment)}"
+            )
+    return Hashes(files, exempt, hashlib.sha256("".join(texts).encode()).hexdigest())
+
+
+def exemption(environment: Path) -> str:
+    """Return the stated reason why an environment has no hashes; "" if none is stated."""
+    texts = map(bounded.read_text, hash_files(environment))
+    return " ".join(match[1] for text in texts if (match := _EXEMPT.search(text)))
+
+
+def hash_files(environment: Path) -> tuple[Path, ...]:
+    """Return the files of hashes of an environment file, in the order in which they are tried."""
+    stem = environment.with_suffix("")
+    plain = stem.with_name(stem.name + SUFFIX)
+    local = sorted(glob.glob(f"{glob.escape(str(stem))}+*{SUFFIX}"))
+    return (*map(Path, local), *([plain] if plain.is_file() else []))
+
+
+def _remedy(environment: Path) -> str:
+    name = environment.stem if environment.parent.name == "envs" else environment
+    return (
+        f"what `{COMMAND} {name}` writes, or require_hashes: false, which installs these versions "
+        "from the index without checks"
+    )
+
+
+# ---- venvs --------------------------------------------------------------------------------------
 
 
 def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) -> str:
-    """Install the packages. Returns the name of the file of hashes used, "" without hashes."""
+    """Install the packages. Returns the name of the file of hashes used, "" without hashes.
+
+    Raises :class:`ConfigError` if a hash does not match, and
+    :class:`subprocess.CalledProcessError` if uv fails otherwise."""
     settings = uv.pip_settings()
     variables = uv.variables(settings, wanted.indexes)
     command = ["pip", "install", "--quiet", "--python", python]
@@ -177,11 +220,18 @@ def install_packages(wanted: EnvironmentFile, python: str, keep: Sequence[int]) 
         # Packages needed to build from source are locked, too.
         arguments += ["--build-constraints", str(file)] if wanted.sources else []
         installing = uv.run([*command, *arguments], variables, keep, capture=True)
-        if not hashes.is_absent(installing.stderr):
+        is_refused = _REFUSED.search(installing.stderr)
+        if is_refused or "there is no version of" not in installing.stderr:
             break
     if installing.returncode:
         print(installing.stderr, file=sys.stderr, end="")
-        hashes.check(installing.stderr, file, wanted.path)
+        if is_refused:
+            raise ConfigError(
+                f"{file}: refused: {' '.join(installing.stderr.split())}\nYour package index has "
+                "other files, or builds for other devices, such as +cpu. Nothing was installed; "
+                "allowed: PIP_EXTRA_INDEX_URL= PIP_FIND_LINKS= before the command, which leave "
+                f"only the main index, or {_remedy(wanted.path)}"
+            )
         installing.check_returncode()
     return file.name
 

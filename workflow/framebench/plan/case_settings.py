@@ -15,21 +15,16 @@ from ..environments.software import Software
 
 
 def software(case: Case, suite: Suite) -> str:
-    """Return the name of a case's software: FRAMEWORK, or FRAMEWORK@VARIANT.
-
-    The latter is for variants with their own environment or interpreter. "" is the driver's own
-    Python.
-    """
+    """Return the name of a case's software: FRAMEWORK, FRAMEWORK@VARIANT for a variant with its own
+    environment or interpreter, or "" for the driver's own Python."""
     variant = suite.variants.get(case.variant)
     own = variant and case.framework in {**variant.environments, **variant.interpreters}
     return f"{case.framework}@{case.variant}" if own else case.framework
 
 
 def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
-    """Return the environment variables that a case's variant sets for the ranks.
-
-    These are the tuned settings of its framework, if it is tuned, and its own variables.
-    """
+    """Return the environment variables that a case's variant sets for the ranks: the tuned settings
+    of its framework, if it is tuned, and its own variables."""
     variant = suite.variants.get(case.variant)
     if not variant:
         return {}
@@ -39,9 +34,7 @@ def variables(case: Case, suite: Suite, accelerator: str) -> Mapping[str, str]:
 
 def data_of(case: Case, settings: Settings) -> dict[str, Any]:
     """Return the data folder of a case; {} if it reads none."""
-    if not case.reads_images:
-        return {}
-    return {"data": settings.data and str(settings.data)}
+    return {"data": settings.data and str(settings.data)} if case.reads_images else {}
 
 
 def request(
@@ -78,18 +71,13 @@ def settings_of_case(
 
 def asked_conditions(case: Case, settings: Settings, capacity: Capacity) -> conditions.Conditions:
     """Return the conditions that a plan requests for a case."""
-    return conditions.conditions_from_settings(
-        {
-            **_measuring(case.devices, settings, capacity),
-            **steps_of(case, settings.suite),
-        },
-        case.input_source,
-    )
+    measuring = _measuring(case.devices, settings, capacity)
+    steps = steps_of(case, settings.suite)
+    return conditions.conditions_from_settings({**measuring, **steps}, case.input_source)
 
 
 def _measuring(devices: int, settings: Settings, capacity: Capacity) -> dict[str, Any]:
-    """Return the settings of a request that also appear in records, without the numbers of
-    steps."""
+    """Return the settings of a request that also appear in records, without numbers of steps."""
     return {
         "accelerator": capacity.accelerator,
         "cores_per_device": capacity.cores_per_device,
@@ -98,10 +86,7 @@ def _measuring(devices: int, settings: Settings, capacity: Capacity) -> dict[str
 
 
 def steps_of(case: Case, suite: Suite) -> dict[str, Any]:
-    """Return the numbers of steps of a case, as in a record's settings.
-
-    Returns {} for a benchmark that counts none.
-    """
+    """Return the numbers of steps of a case, as in a record's settings; {} if it counts none."""
     if not (case.is_step or suite.measurements[case.mode].counts_steps):
         return {}
     warmup, timed = suite.steps.warmup, suite.steps.timed

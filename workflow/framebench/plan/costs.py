@@ -35,12 +35,9 @@ SHARE, TIMES = 0.05, 5.0
 def too_slow(
     cases: Iterable[Case], settings: Settings, capacity: Capacity, catalog: Catalog
 ) -> dict[Case, str]:
-    """Return why cases are left out of a time budget, for those that would take too much of it.
-
-    They cannot be the fastest at their setting, and one run of them would take the time that
-    settles the order of others. The estimates are those without records, so that all calls decide
-    alike.
-    """
+    """Return why cases are left out of a time budget. They cannot be the fastest at their setting,
+    and one run of them would take the time that settles the order of others. The estimates are
+    those without records, so that all calls decide alike."""
     if settings.budget is None:
         return {}
     steps = settings.suite.steps.warmup.at_least + settings.suite.steps.timed.at_least
@@ -123,8 +120,7 @@ def _check_seconds(
 
 
 def _verification(case: Case) -> Case:
-    """Return the key that cases with a common verification share, see
-    :func:`runs.verify.full_size`."""
+    """Return the key of cases with a common verification, see :func:`runs.checks.full_size`."""
     return case._replace(
         nodes=1,
         devices_per_node=2 if case.devices > 1 and case.mode == "train" else 1,

@@ -1,5 +1,4 @@
-"""Expected seconds of runs: the median of their own records, else operations over a rough rate; and
-their time limits."""
+"""Expected seconds of runs: the median of their own records, else operations over a rough rate."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from tasks import TaskError
 
 from ..cases.fitting import Capacity
 from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
-from ..config.kinds import CONVERGE, INDEPENDENT
+from ..config.measurements import CONVERGE, INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
 from ..records import device_peaks
@@ -82,11 +81,9 @@ def expected_seconds(
 def corrected(
     estimated: Mapping[Case, float], measured: Mapping[Case, Sequence[float]]
 ) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a run of each case: the median of its runs, else the estimate
-    times the median ratio of seconds taken to seconds estimated; and this ratio.
-
-    ``measured``: seconds of the runs so far.
-    """
+    """Return the expected seconds of a run of each case: the median of its runs, which ``measured``
+    has, else the estimate times the median ratio of seconds taken to seconds estimated; and this
+    ratio."""
     took = {case: statistics.median(seconds) for case, seconds in measured.items() if seconds}
     ratios = [seconds / estimated[case] for case, seconds in took.items()]
     ratio = statistics.median(ratios) if ratios else 1.0
@@ -170,31 +167,25 @@ def _has_steps(case: Case) -> bool:
     return case.is_step or case.mode == INDEPENDENT
 
 
-def _begin_seconds(case: Case, capacity: Capacity, catalog: Catalog) -> float:
-    """Return the seconds of a run with steps before its first one."""
-    parameters = int(catalog.models[case.model].get("trainable_parameters") or 0)
-    weights = parameters * BUILD_PARAMETER * slowness(capacity)
-    return start_seconds(case.framework, case.mode, case.compiler, capacity) + weights
-
-
 def _run_seconds(
     case: Case, suite: Suite, capacity: Capacity, catalog: Catalog, learned: Amounts | None
 ) -> float:
     """Return the seconds of a run without records; ``learned``: the samples of a training to a
     target."""
+    start = start_seconds(case.framework, case.mode, case.compiler, capacity)
     if _has_steps(case):
         timed, warmup = suite.steps.timed, suite.steps.warmup
         window = step_seconds(case, timed.at_least, capacity, catalog)
         if timed.seconds and case.is_step:
             window = max(window, timed.seconds) * (1 + SECOND_WINDOW_SHARE)
-        begun = _begin_seconds(case, capacity, catalog)
-        return begun + step_seconds(case, warmup.at_least, capacity, catalog) + window
-    start = start_seconds(case.framework, case.mode, case.compiler, capacity)
+        parameters = int(catalog.models[case.model].get("trainable_parameters") or 0)
+        start += parameters * BUILD_PARAMETER * slowness(capacity)
+        return start + step_seconds(case, warmup.at_least, capacity, catalog) + window
     start += MEASURING_SECONDS * slowness(capacity)
     if learned is None:
         return start
-    parameters = dict(case.parameters)
-    epochs, each = int(parameters["epochs"]), int(parameters["epoch_steps"])
+    chosen = dict(case.parameters)
+    epochs, each = int(chosen["epochs"]), int(chosen["epoch_steps"])
     trained = epochs * (each * int(case.batch_total or 0) or learned.train)
     scored = (epochs + 1) * learned.held_out  # held-out data are also scored before the first epoch
     return start + sum(
@@ -221,34 +212,12 @@ def _sample_seconds(case: Case, capacity: Capacity, catalog: Catalog, trains: bo
 def _gpu_rate(case: Case, capacity: Capacity) -> float:
     """Return the floating-point operations per second of the slowest GPU on a node."""
     is_full = case.precision == precisions.default()
-    rates = [
-        1e12 * peak * (FULL_PART if is_full else TENSOR_PART) * _slices(gpu.name) / SLICES
-        for gpu in capacity.gpus
-        if (peak := device_peaks.gpu_tflops(gpu.name.partition(" MIG ")[0], case.precision))
-    ]
+    rates = []
+    for gpu in capacity.gpus:
+        kind, _, profile = gpu.name.partition(" MIG ")
+        if peak := device_peaks.gpu_tflops(kind, case.precision):
+            # The profile of an instance of MIG, such as 1g.10gb, begins with its slices.
+            slices = int(profile.partition("g")[0]) if profile else SLICES
+            part = FULL_PART if is_full else TENSOR_PART
+            rates.append(1e12 * peak * part * slices / SLICES)
     return min(rates, default=GPU_RATE * (1 if is_full else OTHER_PRECISIONS))
-
-
-def _slices(name: str) -> int:
-    """Return the slices of a GPU's compute that a device has: for an instance of MIG from its
-    profile, such as ``1g.10gb``, else all."""
-    profile = name.partition(" MIG ")[2]
-    return int(profile.partition("g")[0]) if profile else SLICES
-
-
-def minutes(settings: Settings) -> int:
-    """Return the minutes to request for a run, which may take ``time_limit``."""
-    assert settings.cluster is not None, "minutes are requested from clusters only"
-    return settings.cluster.minutes(settings.seconds_per_run)
-
-
-def run_limit(settings: Settings) -> float:
-    """Return the seconds after which a run ends by itself.
-
-    On a cluster it may be less than the configured limit, so that a record is left before the job
-    ends.
-    """
-    if settings.cluster is None:
-        return settings.seconds_per_run
-    left = settings.cluster.run_limit(minutes(settings))
-    return min(settings.seconds_per_run, max(left, 30.0))

@@ -59,11 +59,11 @@ class Job(NamedTuple):
     or environment.
 
     ``kind``, ``path``: together its name, which is unique in a call; ``seconds``: expected
-    duration. ``output``, ``log``: files. ``case``: the measured case, whose nodes and devices are
-    requested from a cluster; ``repeat``: repeat of a run; ``status``: status of the existing
-    record, "" for a pending job. ``software``: name of its software. ``waits_for``: files that it
-    needs. ``arguments``: function that returns its program's arguments. ``parts``: checks that the
-    job makes, each with its own record; its own output is then a marker.
+    duration; ``case``: the measured case, whose nodes and devices are requested from a cluster;
+    ``status``: status of the existing record, "" for a pending job; ``software``: name of its
+    software; ``waits_for``: files that it needs; ``arguments``: function that returns its program's
+    arguments; ``parts``: checks that the job makes, each with its own record; its own output is
+    then a marker.
     """
 
     kind: str
@@ -119,8 +119,7 @@ def files_of(results: str | Path, kind: str, path: str) -> tuple[str, str]:
 
 
 def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
-    """Return labels such as ``pytorch  ResNet-50 training  fp32``, with the axes that still
-    differ."""
+    """Return labels such as ``pytorch  ResNet-50 training  fp32``, with further differing axes."""
     alike: dict[str, list[Case]] = defaultdict(list)
     for case in dict.fromkeys(cases):
         parts = (case.framework, names.workload(case), names.in_words(case.precision))

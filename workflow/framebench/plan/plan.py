@@ -1,24 +1,75 @@
-"""The plan of a call, and the sidecar file of the cases that it expects."""
+"""The plan of a call, the searches for the largest batch that it needs, and the sidecar file of the
+cases that it expects."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
-from core.case import Case
+from core.case import MAX, Case
 
 from ..cases import conditions
 from ..cases.fitting import Capacity, LeftOut
 from ..config.settings import Settings
+from ..environments.building import is_sound
 from ..environments.software import Software
-from ..environments.soundness import is_sound
+from ..files.json_files import newest_attempt
 from ..machine.identities import Identity
+from ..records.record_sets import SEARCHES, SearchResult, read_search
 from ..records.run import Run
 from ..records.sidecars import ExpectedCase, write_expected
-from .batch_searches import BatchSearch
-from .case_settings import asked_conditions, software
+from .case_settings import asked_conditions, is_beside, software
 from .job import Job, files_of
+
+#: Settings of a run that do not decide whether its batch fits.
+_NOT_DECIDING = ("warmup_steps", "warmup_limit", "timed_steps", "timed_seconds", "seed")
+
+
+class BatchSearch(NamedTuple):
+    """The search that a case with batch ``max`` needs. ``name``: path of its result below
+    ``results/largest_batch``, without ``.json``; ``result``: None while it is pending."""
+
+    case: Case
+    name: str
+    result: SearchResult | None
+
+    @property
+    def largest(self) -> Case | None:
+        """The case with the largest batch, or at which a failed search ended, so that its status
+        appears in the tables; None while the search is pending."""
+        found = self.result
+        return self.case._replace(batch_per_device=found.batch) if found else None
+
+
+def batch_searches(
+    requests: Mapping[Case, Mapping[str, Any]],
+    settings: Settings,
+    memory: str,
+    retry: Collection[str],
+) -> dict[Case, BatchSearch]:
+    """Return the search of each case whose batch is ``max``. ``requests``: settings of each case's
+    runs, apart from the case; ``memory``: memory of the machine; ``retry``: statuses; a result with
+    one of them, or an invalid one, is searched again."""
+
+    def read(path: Path) -> SearchResult | None:
+        try:
+            result = read_search(path)
+        except (OSError, ValueError):
+            return None
+        return None if result.status in retry else result
+
+    folder, results = settings.results / SEARCHES, {}
+    for case, request in requests.items():
+        if case.batch_per_device == MAX:
+            asked = {key: value for key, value in request.items() if key not in _NOT_DECIDING}
+            asked |= dict(settings.suite.largest_batch)
+            asked |= {"memory": memory, "memory_limit": settings.memory_limit or "auto"}
+            found = newest_attempt(folder, case.folder(asked), read)
+            results[case] = BatchSearch(case, *found)
+    return results
 
 
 @dataclass(frozen=True)
@@ -95,12 +146,34 @@ class Plan:
         """Cases with runs, and cases with a pending batch search."""
         return [*self.folders, *(search.case for search in self.unsearched)]
 
+    def seconds_for(self, jobs: Iterable[Job]) -> float:
+        """Return the expected seconds of jobs; for jobs side by side a lower bound."""
+        jobs = list(jobs)
+        beside = [job.seconds for job in jobs if is_beside(job.case.devices, self.settings)]
+        alone = sum(job.seconds for job in jobs) - sum(beside)
+        return alone + max([sum(beside) / self.capacity.devices_per_node, *beside])
+
+    def total_seconds(self, jobs: Collection[Job]) -> float:
+        """Return the seconds until all jobs of the plan are done. A time budget replaces all of
+        them but the building of environments."""
+        budget = self.settings.budget
+        if budget is None or not jobs:
+            return self.seconds_for(jobs)
+        return budget + sum(job.seconds for job in jobs if job.kind == "environment")
+
+    def node_hours(self, jobs: Iterable[Job]) -> float:
+        """Return the node hours of jobs on a cluster, if each uses all of its time, and those of
+        rounds that a time budget decides later."""
+        settings, cluster = self.settings, self.settings.cluster
+        assert cluster is not None, "node hours are those of a cluster"
+        hours = cluster.minutes(settings.seconds_per_run) / 60
+        return (settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
+
 
 def note_expected(plan: Plan) -> None:
     """Write the expected cases of the plan next to the records, and those left out at a setting
-    at which others are measured. Raises OSError.
-
-    Cases that check another batch are not expected: only those of the leaders are measured."""
+    at which others are measured. Cases that check another batch are not expected: only those of the
+    leaders are measured. Raises OSError."""
     competing = {case.setting for case in plan.folders}
     noted = [(case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger]
     noted += [(search.case, "", "") for search in plan.unsearched]

@@ -10,20 +10,18 @@ from core import precisions
 from core.case import Case
 from core.text import counted, duration, minutes
 
-from .. import PROJECT
 from ..cases import names
 from ..cases.fitting import LeftOut
-from ..config import gpu_environments
-from ..config.repeats import FIRST_LOOK
-from ..environments.software import unbuilt
+from ..config import catalog
+from ..environments.building import is_sound
 from ..machine import local
 from ..records.sidecars import TOO_SLOW
+from ..statistics.verdicts import FIRST_LOOK
 from . import costs
 from .budget import answers
 from .estimates import ENVIRONMENT_SECONDS
 from .job import NOUNS, Job, count_of
 from .plan import Plan
-from .planning import node_hours, remaining, seconds_for, total_seconds
 
 #: Bytes of shared memory below which several GPUs may fail.
 SHARED = 2**30
@@ -55,21 +53,23 @@ def describe(plan: Plan) -> str:
         if len(found) <= MOST_NAMES:
             lines += ["", "Cases, as --config cases=.. takes them:", *(f"  {n}" for n in found)]
     known = f"from {plan.cached} cached records" if plan.cached else "rough: none has a record yet"
-    pending = f"{counted(len(plan.pending), 'run')}, about {duration(remaining(plan))}"
+    pending = (
+        f"{counted(len(plan.pending), 'run')}, about {duration(plan.seconds_for(plan.pending))}"
+    )
     lines += ["", *left_out(plan), *processor(plan), "", f"To do: {pending} ({known})"]
     lines += [*(_answered(plan) if budget else ()), *most_pairs(plan)]
     if plan.reserve and not budget:
         all_runs = [*plan.pending, *plan.reserve]
-        most = duration(seconds_for(plan, all_runs))
+        most = duration(plan.seconds_for(all_runs))
         lines += [f"and at most {len(all_runs)} runs, {most}, if all cases need them"]
     files = [
         software.file.path.name
         + (" (then the driver compiles its kernels, up to 30 min, once)")
-        * bool(gpu_environments.compiling(PROJECT, software.file.path, plan.capacity.gpus))
+        * bool(catalog.compiling(software.file.path, plan.capacity.gpus))
         + (" (it is damaged)" if software.marker.exists() else "")
         + ("" if software.file.is_hashed else " (without hashes)")
-        for software in unbuilt(plan.needed.values())
-        if software.file and software.marker
+        for software in plan.needed.values()
+        if software.file and software.marker and not is_sound(software.marker)
     ]
     if files:
         time_for_it = duration(ENVIRONMENT_SECONDS * len(files))
@@ -78,37 +78,30 @@ def describe(plan: Plan) -> str:
 
 
 def _machine(plan: Plan) -> list[str]:
-    """Return lines on devices and cores."""
+    """Return lines on devices, cores and GPUs."""
     capacity = plan.capacity
     count = capacity.devices_per_node
     devices = counted(count, "GPU" if capacity.accelerator == "cuda" else "device")
     if capacity.cores_per_device:
         devices += f" of {counted(capacity.cores_per_device, 'core')}, no GPU"
-    lines = [f"on {devices}", *_gpus(plan)]
-    if most := capacity.machine.most_cores:
-        lines += [f"at most {counted(most, 'core')}, by --cores or by a CPU quota"]
-    if plan.settings.side_by_side:
-        lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
-    return lines
-
-
-def _gpus(plan: Plan) -> list[str]:
-    """Return lines on the GPUs: models, driver, and unknown properties."""
-    capacity = plan.capacity
-    if capacity.accelerator == "cpu":
-        return []
+    lines = [f"on {devices}"]
     kinds = Counter(
         f"{gpu.kind}, driver {gpu.driver or 'unknown'}, compute capability "
         f"{gpu.capability or 'unknown'}"
         for gpu in capacity.gpus
     )
-    lines = [f"{count} x {kind}" for kind, count in kinds.items()]
+    lines += [f"{number} x {kind}" for kind, number in kinds.items()]
+    is_here = capacity.accelerator == "cuda" and not plan.settings.cluster
     room = local.shared_memory()
-    if not plan.settings.cluster and room < SHARED and any(case.devices > 1 for case in plan.cases):
+    if is_here and room < SHARED and any(case.devices > 1 for case in plan.cases):
         lines.append(
             f"{local.SHARED} has {room >> 20} MiB: NCCL and loaders of several GPUs may fail below "
             f"{SHARED >> 20} MiB (docker run --shm-size=8g, or --ipc=host)"
         )
+    if most := capacity.machine.most_cores:
+        lines += [f"at most {counted(most, 'core')}, by --cores or by a CPU quota"]
+    if plan.settings.side_by_side:
+        lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
     return lines
 
 
@@ -130,9 +123,9 @@ def total_lines(plan: Plan, jobs: Sequence[Job], reserve: Iterable[Job] = ()) ->
         asked = [job for job in (*jobs, *reserve) if job.nodes]
         most = plan.settings.cluster.most_node_hours
         ceiling = f" (most_node_hours: {most:g})" if most else ""
-        hours = f"at most {node_hours(plan, asked):.2f} node hours in all{ceiling}"
+        hours = f"at most {plan.node_hours(asked):.2f} node hours in all{ceiling}"
         lines = [f"Requested of the cluster: {counted(len(asked), 'job')}, {hours}"]
-    return [*lines, f"In all about {duration(total_seconds(plan, jobs))}"] if jobs else []
+    return [*lines, f"In all about {duration(plan.total_seconds(jobs))}"] if jobs else []
 
 
 def most_pairs(plan: Plan) -> list[str]:
@@ -144,7 +137,7 @@ def most_pairs(plan: Plan) -> list[str]:
     if repeats.at_most < FIRST_LOOK:
         return [f"{head}{repeats.at_most} pairs cannot decide; {FIRST_LOOK} or more are needed"]
     first = {run.case: run for run in plan.runs}
-    most = duration(repeats.at_most * seconds_for(plan, first.values()))
+    most = duration(repeats.at_most * plan.seconds_for(first.values()))
     return [f"{head}{repeats.at_least} to {repeats.at_most} pairs of each case, at most {most}"]
 
 
@@ -273,15 +266,11 @@ def ahead(plan: Plan, runs: Sequence[Job]) -> list[str]:
     first, last = (limit(run.repeat for run in runs) for limit in (min, max))
     if last == 1:
         return [*head, f"next: first runs of {who}"]
-    return [
-        *head,
-        f"next: repeats of {who} ({first} of {max(last, repeated_intervals.FIRST_LOOK)})",
-    ]
+    looks = max(last, repeated_intervals.FIRST_LOOK)
+    return [*head, f"next: repeats of {who} ({first} of {looks})"]
 
 
 # ---- table of cases: a row per framework and workload ------------------------------------------
-
-_HEADER = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
 
 
 def table(rows: Iterable[Sequence[str]]) -> list[str]:
@@ -301,7 +290,8 @@ def _rows(plan: Plan) -> list[list[str]]:
     order = {case: number for number, case in enumerate(plan.folders)}
     for run in sorted(plan.runs, key=lambda run: order[run.case]):
         grouped[run.case.framework, run.case.model].append(run)
-    return [_HEADER, *([*names, *_row(runs)] for names, runs in grouped.items())]
+    header = ["framework", "workload", "settings", "cases", "runs", "s/run", "state", "time to go"]
+    return [header, *([*names, *_row(runs)] for names, runs in grouped.items())]
 
 
 def _row(runs: Sequence[Job]) -> list[str]:

@@ -1,35 +1,34 @@
-"""The plan of a call: finished and pending runs, expected times and progress."""
+"""Planning of a call: finished and pending runs, and the repeats that each case should have."""
 
 from __future__ import annotations
 
 import functools
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from core.case import Case
 from core.gpus import NOT_MET
 
-from .. import PROJECT
 from ..cases import fitting, matrix
 from ..cases.fitting import Capacity, LeftOut
-from ..config import values
-from ..config.catalog import Catalog, load_catalog
+from ..config.catalog import Catalog, project_catalog
 from ..config.settings import Settings
-from ..environments.software import choose, misfit
+from ..config.suite import Suite
+from ..environments.software import find_software, misfit
 from ..files.json_files import newest_attempt
 from ..machine.identities import is_here
 from ..machine.local import Machine
 from ..records import verifications
-from ..records.record_sets import SEARCHES, RecordSet
-from ..records.run import Run
+from ..records.record_sets import RecordSet
+from ..records.run import Run, paired_ratios
 from ..records.verified import VerificationFlags, without_excluded
-from . import batch_searches, budget, case_settings, costs, estimates, repeats
+from . import budget, case_settings, costs, estimates
 from .case_settings import software
 from .job import FIRST, Job, files_of, label_cases
-from .plan import Plan
+from .plan import Plan, batch_searches
 
 
 def make_plan(
@@ -44,10 +43,8 @@ def make_plan(
 
     A record that is truncated, foreign or of another machine is kept, and its run is planned under
     the name of the next retry. A run is also repeated if the call measures again, or if its status
-    is in ``retry``.
-
-    ``before``: the plan of this call so far, whose runs and searches are done. ``spent``: seconds
-    of the time budget.
+    is in ``retry``. ``before``: the plan of this call so far, whose runs and searches are done;
+    ``spent``: seconds of the time budget.
     """
     settings = fitting.on_machine(settings, machine)
     stages, capacity = fitting.cases_here(settings, catalog, machine)
@@ -66,15 +63,13 @@ def make_plan(
     stages |= dict.fromkeys(larger, max(stages.values()) + 1)
     # Peak-FLOPS benchmarks use the default software, even where only variants run.
     names = [n for case in cases for n in (case.framework, software(case, settings.suite))]
-    runs_in = choose(dict.fromkeys(names), settings, catalog, capacity.accelerator, capacity.gpus)
+    runs_in = {
+        name: find_software(name, settings, catalog, capacity) for name in dict.fromkeys(names)
+    }
     requests = {
         case: case_settings.settings_of_case(case, settings, capacity, runs_in) for case in cases
     }
-    memory = {"memory": machine.memory, "memory_limit": settings.memory_limit or "auto"}
-    needs = batch_searches.needed(
-        requests, settings.suite.largest_batch, memory, settings.results / SEARCHES,
-        () if before else settings.retry,
-    )  # fmt: skip
+    needs = batch_searches(requests, settings, machine.memory, () if before else settings.retry)
     known = {case: needs[case].largest if case in needs else case for case in cases}
     folders = {found: found.folder(requests[case]) for case, found in known.items() if found}
     in_folders = {*folders.values()}
@@ -82,11 +77,13 @@ def make_plan(
     runs = [run for run in measured if is_here(run.machine, machine.identity)]
     latest = {run.origin: run for run in runs}
     seconds, slower = estimates.expected_seconds(folders, settings, capacity, catalog, latest)
+    # A command with a relative path is valid on every machine.
+    here, scripts = Path.cwd(), catalog.root / "scripts"
     plan = Plan(
         settings, capacity, folders, [], [], left_out, runs_in, len(latest), [*needs.values()],
         machine.identity,
         elsewhere=[run for run in measured if run.origin not in latest],
-        scripts=values.from_here(catalog.root / "scripts"),
+        scripts=scripts.relative_to(here) if scripts.is_relative_to(here) else scripts,
         is_whole=len(wanted) == len(everything),
         stages={found: stages.get(case, 0) for case, found in known.items() if found},
         seconds=seconds,
@@ -150,7 +147,7 @@ def _unusable(
 
     @functools.cache
     def reason(name: str) -> str:
-        return misfit(name, settings, catalog, capacity.accelerator, capacity.gpus)
+        return misfit(name, settings, catalog, capacity)
 
     found = {
         case: reason(case.framework)
@@ -180,37 +177,6 @@ def _after_a_hang(
     return dict.fromkeys(new if reason else [], reason)
 
 
-def remaining(plan: Plan) -> float:
-    """Return the expected seconds until the pending runs are done."""
-    return seconds_for(plan, plan.pending)
-
-
-def seconds_for(plan: Plan, runs: Iterable[Job]) -> float:
-    """Return the expected seconds of ``runs``; for runs side by side a lower bound."""
-    runs = list(runs)
-    beside = [
-        run.seconds for run in runs if case_settings.is_beside(run.case.devices, plan.settings)
-    ]
-    alone = sum(run.seconds for run in runs) - sum(beside)
-    return alone + max([sum(beside) / plan.capacity.devices_per_node, *beside])
-
-
-def total_seconds(plan: Plan, jobs: Sequence[Job]) -> float:
-    """Return the seconds until all ``jobs`` of a plan are done. A time budget replaces all of them
-    but the building of environments."""
-    budget = plan.settings.budget
-    if budget is None or not jobs:
-        return seconds_for(plan, jobs)
-    return budget + sum(job.seconds for job in jobs if job.kind == "environment")
-
-
-def node_hours(plan: Plan, jobs: Iterable[Job]) -> float:
-    """Return the node hours of jobs on a cluster, if each uses all of its time, and those of rounds
-    that a time budget decides later."""
-    hours = estimates.minutes(plan.settings) / 60
-    return (plan.settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
-
-
 def _needed(
     plan: Plan, runs: Sequence[Run], spent: float
 ) -> tuple[dict[Case, int], tuple[int, int]]:
@@ -221,12 +187,12 @@ def _needed(
         in_folder[os.path.dirname(run.origin)].append(run)
     present = {case: in_folder[folder] for case, folder in plan.folders.items()}
     if suite.repeats.margin is not None:
-        return repeats.wanted_pairs(present, suite), (0, 0)
+        return wanted_pairs(present, suite), (0, 0)
     if plan.settings.budget is None:
         return dict.fromkeys(present, suite.repeats.at_least), (0, 0)
     # Excluded figures do not affect the decision.
     results, _ = verifications.load(plan.settings.results / verifications.KIND)
-    flags = VerificationFlags(results, load_catalog(PROJECT).models)
+    flags = VerificationFlags(results, project_catalog().models)
     compared: dict[Case, Sequence[Run]] = {
         case: without_excluded(some, flags) for case, some in present.items()
     }
@@ -243,10 +209,8 @@ def _record_of(
     folder: str, repeat: int, latest: dict[str, Run], settings: Settings, is_done: bool
 ) -> tuple[str, str]:
     """Return path and status of a repeat's valid record; else the first free path and "".
-
     ``is_done``: this call has measured the repeat. Then an unreadable record is a failure, which
-    the next call measures again.
-    """
+    the next call measures again."""
     is_outdated = False
 
     def read_status(path: Path) -> str | None:
@@ -262,3 +226,52 @@ def _record_of(
     records = settings.results / "runs" / folder
     name, status = newest_attempt(records, f"r{repeat}", read_status)
     return f"{folder}/{name}", status or ""
+
+
+def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case, int]:
+    """Return the number of repeats that each case of a performance gate should have. ``runs``: all
+    earlier runs.
+
+    The two variants of a gate's suite are base and candidate, in this order. A case is measured
+    further until the group-sequential test (:mod:`statistics.sequential`) decides all its metrics.
+    A case with a run that was not ok gets no more.
+    """
+    from ..statistics import sequential  # here: most plans need no numpy
+
+    margin, at_most = suite.repeats.margin, suite.repeats.at_most
+    assert margin is not None, "called only for a suite with a rule for repeats"
+    sides: dict[Case, list[Case]] = defaultdict(list)
+    order = [*suite.variants]
+    for case in sorted(runs, key=lambda case: order.index(case.variant)):
+        sides[matrix.without_variant(case, suite.own_model)].append(case)
+    ratios = {shared: [*_ratios(*(runs[case] for case in both))] for shared, both in sides.items()}
+    count = sum(map(len, ratios.values()))
+    results = {}
+    for shared, both in sides.items():
+        some = [run for case in both for run in runs[case]]
+        there = max([suite.repeats.at_least, *(run.repeat for run in some)])
+        complete = len(some) == len(both) * there and all(run.status == "ok" for run in some)
+        few = min(map(len, ratios[shared]), default=0)
+        look = sequential.next_look(few)
+        tested = ratios[shared]
+        if suite.repeats.two_sided:
+            tested = [*tested, *([1 / ratio for ratio in entry] for entry in tested)]
+        is_open = any(
+            not sequential.bounds(entry, margin, count).decides(margin) for entry in tested
+        )
+        # Repeats without a pair are made up for.
+        then = there + look - few if complete and is_open and look else there
+        results.update(dict.fromkeys(both, then if then <= at_most else there))
+    return results
+
+
+def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list[float]]:
+    """Yield the ratios of the pairs for each metric that has pairs; above 1 is better."""
+    one, other = ([run for run in side if run.status == "ok"] for side in (base, candidate))
+    for metric in one[0].metrics if one else ():
+        below, above = (one, other) if metric.better == "higher" else (other, one)
+        values = [run.value(metric.name, metric.point) for run in (*one, *other)]
+        if all(value is None or value > 0 for value in values) and (
+            found := paired_ratios(below, above, metric.name, metric.point)
+        ):
+            yield found

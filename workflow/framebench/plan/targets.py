@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from core import precisions
 
 from ..config.catalog import Catalog
-from ..config.kinds import CONVERGE
-from ..config.settings import SOURCE, Settings
+from ..config.measurements import CONVERGE
+from ..config.settings import SOURCE
 from ..config.validation import ConfigError
 from . import estimates
 from .case_settings import variables
 from .job import Job
 from .plan import Plan
-from .planning import node_hours
 
 
 def check_measurement(plan: Plan) -> None:
@@ -29,10 +28,7 @@ def check_measurement(plan: Plan) -> None:
 
 
 def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
-    """Raise :class:`ConfigError` for a variable that changes the arithmetic of a pending case.
-
-    The variable may come from the environment or from a variant.
-    """
+    """Raise :class:`ConfigError` for a variable that changes the arithmetic of a pending case."""
     for case in dict.fromkeys(run.case for run in plan.pending):
         precision = precisions.known().get(case.precision)
         own = variables(case, plan.settings.suite, plan.capacity.accelerator)
@@ -47,15 +43,22 @@ def check_arithmetic(plan: Plan, environment: Mapping[str, str]) -> None:
 
 
 def check_data(plan: Plan, catalog: Catalog) -> None:
-    """Raise :class:`ConfigError` for cases that read files without a usable data folder.
-
-    The folder is unnamed, missing, or lacks files that a training needs. A missing folder is
-    accepted if a scheduler chooses the node.
-    """
-    settings = plan.settings
+    """Raise :class:`ConfigError` for cases that read files without a usable data folder: it is
+    unnamed, missing, or lacks files that a training needs. A missing folder is accepted if a
+    scheduler chooses the node."""
+    settings, data = plan.settings, plan.settings.data
     cases = list(dict.fromkeys(run.case for run in plan.pending))
     if any(case.reads_images for case in cases):
-        _check_folder(settings)
+        if data is None:
+            raise ConfigError(
+                f"{settings.suite.path}: found cases that read data, but no folder is named; "
+                "allowed: with data=DIR, such as one that framebench make-data makes"
+            )
+        if not settings.cluster and not data.is_dir():
+            raise ConfigError(
+                f"{SOURCE}: data: found '{data}', which is not a folder; allowed: one with "
+                "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG, or with train.bin and val.bin"
+            )
     for case in cases:
         model_config = catalog.models[case.model] if case.mode == CONVERGE else {}
         if model_config.get("reads_files") and estimates.training_folder(case, settings) is None:
@@ -69,32 +72,17 @@ def check_data(plan: Plan, catalog: Catalog) -> None:
             raise ConfigError(f"{SOURCE}: data: {count}")
 
 
-def _check_folder(settings: Settings) -> None:
-    if settings.data is None:
-        raise ConfigError(
-            f"{settings.suite.path}: found cases that read data, but no folder is named; "
-            "allowed: with data=DIR, such as one that framebench make-data makes"
-        )
-    if not settings.cluster and not settings.data.is_dir():
-        raise ConfigError(
-            f"{SOURCE}: data: found '{settings.data}', which is not a folder; allowed: one with "
-            "train/CLASS/NAME.JPEG and val/CLASS/NAME.JPEG, or with train.bin and val.bin"
-        )
-
-
 def check_own_model(plan: Plan) -> None:
     """Raise :class:`ConfigError` if the environment of a user's own model lacks its library."""
-    own_models = [own_model for own_model in plan.settings.own_models if own_model.library]
-    for own_model, entry in itertools.product(own_models, plan.software.values()):
-        pins = entry.file.packages if entry.file else ()
-        if entry.file and not any(pin.startswith(f"{own_model.library}==") for pin in pins):
+    files = [entry.file for entry in plan.software.values() if entry.file]
+    for own_model, file in itertools.product(plan.settings.own_models, files):
+        library, framework = own_model.library, own_model.framework
+        if library and not any(pin.startswith(f"{library}==") for pin in file.packages):
             raise ConfigError(
-                f"{SOURCE}: model: found {own_model.source}, "
-                f"but {entry.file.path} has no {own_model.library}; "
-                f"allowed: {own_model.library} among the packages to add (packages: "
-                f"{own_model.framework}), a Python that has it (interpreters: "
-                f"{own_model.framework}), or a suite whose variants have an environment file "
-                "with it"
+                f"{SOURCE}: model: found {own_model.source}, but {file.path} has no {library}; "
+                f"allowed: {library} among the packages to add (packages: {framework}), a Python "
+                f"that has it (interpreters: {framework}), or a suite whose variants have an "
+                "environment file with it"
             )
 
 
@@ -102,7 +90,7 @@ def check_node_hours(plan: Plan, jobs: Iterable[Job]) -> None:
     """Raise :class:`ConfigError` if jobs may use more node hours than ``most_node_hours``."""
     cluster = plan.settings.cluster
     most = cluster.most_node_hours if cluster else None
-    if most is not None and (hours := node_hours(plan, jobs)) > most:
+    if most is not None and (hours := plan.node_hours(jobs)) > most:
         raise ConfigError(
             f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
             f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ..config.kinds import CONVERGE
+from ..config.measurements import CONVERGE
 from ..statistics.descriptive import median
 
 #: Value of the parameter ``target`` if a run has none.

@@ -16,7 +16,7 @@ from core.case import Case
 from core.parallelism import DATA, smallest
 
 from ..cases.conditions import OURS
-from ..config.kinds import CONVERGE
+from ..config.measurements import CONVERGE
 from ..config.statuses import OK
 from ..machine.identities import same
 from .flags import OWN

@@ -9,18 +9,19 @@ from core.case import Case
 from core.memory_limits import parse_limit
 
 from ..config.catalog import Catalog
-from ..plan import batch_searches
 from ..plan.case_settings import data_of, is_beside, steps_of
 from ..plan.case_settings import variables as variables_of
-from ..plan.estimates import run_limit
 from ..plan.job import Job
 from ..plan.plan import Plan
 from ..records.record_sets import SEARCHES
 
+#: Warm-up and timed steps of a run that tries a batch. From the second step on, the optimizer state
+#: is in memory.
+SEARCH_STEPS = 1, 2
+
 
 def origin(plan: Plan, catalog: Catalog, name: str) -> str:
-    """Return shell-quoted arguments with which the harness checks its environment, the software
-    ``name``."""
+    """Return shell-quoted arguments with which the harness checks the software ``name``."""
     software = plan.software[name]
     method = ["--install-method", software.install_method]
     if software.image:
@@ -47,22 +48,19 @@ def search_arguments(plan: Plan, case: Case) -> list[str]:
     own = {
         "kind": SEARCHES,
         "batch_per_device": None,
-        "warmup_steps": batch_searches.WARMUP_STEPS,
-        "timed_steps": batch_searches.TIMED_STEPS,
+        "warmup_steps": SEARCH_STEPS[0],
+        "timed_steps": SEARCH_STEPS[1],
     }
     return harness_options(plan, case, parameters, own)
 
 
 def check_arguments(checks: Sequence[Job]) -> list[str]:
     """Return the arguments of the harness for several checks in one process."""
-    return [
-        word
-        for check in checks
-        for word in (
-            "--check",
-            shlex.join([*check.arguments(), "--output", check.output, "--log", check.log]),
-        )
-    ]
+    words: list[str] = []
+    for check in checks:
+        own = [*check.arguments(), "--output", check.output, "--log", check.log]
+        words += ["--check", shlex.join(own)]
+    return words
 
 
 def harness_options(
@@ -72,14 +70,9 @@ def harness_options(
     own: Mapping[str, object],
     variables: Iterable[tuple[str, str]] | None = None,
 ) -> list[str]:
-    """Return the arguments of the harness for a measurement of a case.
-
-    Parameters
-    ----------
-    parameters : of the benchmark
-    own : further options by name, or others than those of the case; None for an absent one
-    variables : of the ranks; None for those of the case's variant
-    """
+    """Return the arguments of the harness for a measurement of a case with ``parameters`` of its
+    benchmark. ``own``: further options by name, or others than those of the case; None for an
+    absent one. ``variables``: those of the ranks; None for those of the case's variant."""
     settings, capacity, memory = plan.settings, plan.capacity, plan.settings.memory_limit
     if settings.cluster and memory and memory.endswith("%"):
         memory = f"{parse_limit(memory).bytes_of(settings.cluster.memory_mib * 2**10)}KiB"
@@ -95,7 +88,7 @@ def harness_options(
         "accelerator": capacity.accelerator,
         "emulated": "skip" if capacity.accelerator == "cpu" else None,
         "cores_per_device": capacity.cores_per_device,
-        "time_limit": run_limit(settings),
+        "time_limit": settings.run_limit,
         "memory_limit": memory,
         "cores": capacity.machine.most_cores,
         "side_by_side": is_beside(case.devices, settings) or None,
@@ -109,15 +102,13 @@ def harness_options(
     for name, value in parameters.items():
         words += ["--parameter", f"{name}={value}"]
     if variables is None:
-        given = variables_of(case, settings.suite, capacity.accelerator)
-        variables = given.items()
+        variables = variables_of(case, settings.suite, capacity.accelerator).items()
     for name, value in variables:
         words += ["--variable", f"{name}={value}"]
     return words
 
 
 def model_of(plan: Plan, name: str) -> str:
-    """Return the model argument of the harness: path of the model config, or the user's own
-    model."""
+    """Return the path of a model config, or the source of the user's own model."""
     sources = {own_model.name: own_model.source for own_model in plan.settings.own_models}
     return sources.get(name, f"{plan.scripts}/models/{name}.json")

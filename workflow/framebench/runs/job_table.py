@@ -9,15 +9,14 @@ from functools import partial
 
 from core.case import Case
 
-from ..config import own_model
-from ..config.catalog import Catalog
-from ..environments.soundness import is_sound
+from ..config.catalog import SCALE, Catalog
+from ..environments.building import is_sound
 from ..plan import case_settings, estimates
 from ..plan.job import FIRST, NO_CASE, Job, files_of, label_cases
 from ..plan.plan import Plan
 from ..records.verifications import SMALL
-from . import commands, peak_flops, verify
-from .verify import Verification
+from . import checks, commands
+from .checks import Verification
 
 #: Rough seconds of a small reference, and of a verification of a full-size model.
 REFERENCE_SECONDS, FULL_SECONDS = 1.0, 60.0
@@ -27,10 +26,8 @@ MOST_CHECKS = 50
 
 class JobTable:
     """Jobs of a call by name. The table grows with its plan; a row stays as it was made.
-
     ``checks``: small verifications and peak-FLOPS benchmarks, which every call makes; ``full``:
-    verifications that the target of that name makes.
-    """
+    verifications that the target of that name makes."""
 
     def __init__(self, plan: Plan, catalog: Catalog) -> None:
         self.plan, self._catalog = plan, catalog
@@ -81,8 +78,7 @@ class JobTable:
         return [self._rows[run.name] for run in runs]
 
     def made_by(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs that make these jobs' outputs; checks that share a process have one
-        job."""
+        """Return the jobs that make these jobs' outputs; checks in one process have one job."""
         return [*dict.fromkeys(self._shared.get(job.name, job) for job in jobs)]
 
     def jobs_of_kind(self, kind: str) -> list[Job]:
@@ -155,9 +151,9 @@ class JobTable:
         """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Those on one device
         share a process if they have the same software, and no variables."""
         plan, catalog = self.plan, self._catalog
-        wanted = [each for each in verify.full_size(plan, catalog) if each not in self._known]
-        full = verify.names(plan, catalog, wanted) if wanted else {}
-        small = verify.small(plan, catalog, full) if full else {}
+        wanted = [each for each in checks.full_size(plan, catalog) if each not in self._known]
+        full = checks.verification_names(plan, catalog, wanted)
+        small = checks.small(plan, catalog, full)
         together: dict[str, list[Job]] = defaultdict(list)
         new = []
         for name, verification in small.items():
@@ -168,14 +164,14 @@ class JobTable:
                     together[verification.software].append(new[-1])
         self.full += [self._verification(name, each) for name, each in full.items()]
         self._known.update(full.values(), small.values())
-        for name, case in peak_flops.names(plan).items():
+        for name, case in checks.peak_benchmarks(plan).items():
             what = case._replace(model="", sequence_length=None)
             if what not in self._known:
                 self._known.add(what)
                 job = Job(
                     "peak_flops", name, estimates.peak_seconds(case.framework, plan.capacity),
                     case=case, software=case.framework, label=f"peak of {name}",
-                    arguments=partial(peak_flops.arguments, plan, case),
+                    arguments=partial(checks.peak_arguments, plan, case),
                 )  # fmt: skip
                 new.append(self._add(job))
                 if case.devices == 1:
@@ -188,15 +184,15 @@ class JobTable:
     def _verification(self, name: str, verification: Verification) -> Job:
         """Add a verification, and the reference that it needs."""
         plan, reference = self.plan, ""
-        if verification.scale != own_model.SCALE:
+        if verification.scale != SCALE:
             model, seed = verification.case.model, plan.settings.seed
-            digest = verify.reference_digest(self._catalog, model, seed)
+            digest = checks.reference_digest(self._catalog, model, seed)
             job = Job(
                 "reference", f"{verification.reference}-{digest}",
                 REFERENCE_SECONDS * estimates.slowness(plan.capacity),
                 case=NO_CASE._replace(nodes=1), label=f"reference of {verification.reference}",
                 priority=FIRST + 3,  # before environments, because the early run waits for this job
-                arguments=partial(verify.reference_arguments, plan, verification),
+                arguments=partial(checks.reference_arguments, plan, verification),
             )  # fmt: skip
             reference = self._add(job).output
         case, is_small = verification.case, verification.scale == SMALL
@@ -208,7 +204,7 @@ class JobTable:
         job = Job(
             "verification", name, seconds, case=case,
             software=verification.software, label=f"verification of {name}",
-            arguments=partial(verify.arguments, plan, verification, reference),
+            arguments=partial(checks.verification_arguments, plan, verification, reference),
         )  # fmt: skip
         return self._add(job, reference)
 
@@ -217,7 +213,7 @@ class JobTable:
         for start in range(0, len(jobs), MOST_CHECKS):
             parts = tuple(jobs[start : start + MOST_CHECKS])
             if len(parts) > 1:
-                digest = verify.digest([part.name for part in parts])
+                digest = checks.digest([part.name for part in parts])
                 job = parts[0]._replace(
                     kind="checks", path=f"{parts[0].path.partition('/')[0]}/{digest}", seconds=0.0,
                     label=f"{len(parts)} checks of {parts[0].software}",

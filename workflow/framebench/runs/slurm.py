@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from core import bounded, programs
@@ -17,7 +17,6 @@ from ..config.validation import ConfigError
 _SECONDS = 60  # time limit of a SLURM command
 _WAITING = ("PENDING", "SUSPENDED", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
 _POLL_SECONDS = 5.0
-
 #: File in the results: names of jobs that may be in the queue.
 FILE = ".slurm-jobs"
 _NAME = re.compile(r"SLURM run ID: (\S+)")
@@ -34,15 +33,10 @@ _SILENT = "*"
 class SlurmError(RuntimeError):
     """A failed SLURM command; the message names it and the reason."""
 
-    def __init__(self, command: Sequence[str], text: str) -> None:
-        super().__init__(f"{' '.join(command)}: {text}")
-
 
 def note(log: str, results: Path) -> None:
-    """Store the common name of this call's jobs, found in Snakemake's log.
-
-    The next call finds the jobs by it if this call is killed.
-    """
+    """Store the common name of this call's jobs, found in Snakemake's log. The next call finds the
+    jobs by it if this call is killed."""
     with (results / FILE).open("a", encoding="utf-8") as file:
         file.writelines(f"{name}\n" for name in _NAME.findall(log))
 
@@ -59,11 +53,9 @@ def jobs(results: Path) -> dict[str, str]:
     return dict(line.split("|", 1) for line in listed.splitlines() if "|" in line)
 
 
-def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECONDS) -> int:
+def settle(results: Path, say: Callable[[str], None]) -> None:
     """Cancel waiting jobs of a killed call and wait for its running jobs, whose records count.
-
-    Returns the number of jobs. Raises SlurmError.
-    """
+    Raises SlurmError."""
     found = jobs(results)
     waiting = [job for job, state in found.items() if state in _WAITING]
     if waiting:
@@ -76,9 +68,8 @@ def settle(results: Path, say: Callable[[str], None], poll: float = _POLL_SECOND
             f"({', '.join(running)}). To end them: scancel {' '.join(running)}"
         )
     while jobs(results):
-        time.sleep(poll)
+        time.sleep(_POLL_SECONDS)
     (results / FILE).unlink(missing_ok=True)
-    return len(found)
 
 
 def cancel(results: Path) -> None:
@@ -93,18 +84,17 @@ def output_of(*command: str) -> str:
     try:
         done = programs.run(command, timeout=_SECONDS)
     except (OSError, subprocess.SubprocessError) as error:
-        raise SlurmError(command[:1], str(error)) from error
+        raise SlurmError(f"{command[0]}: {error}") from error
     if done.returncode:
-        raise SlurmError(command, done.stderr.strip() or f"ended with {done.returncode}")
+        reason = done.stderr.strip() or f"ended with {done.returncode}"
+        raise SlurmError(f"{' '.join(command)}: {reason}")
     return done.stdout
 
 
 def nodes(cluster: Cluster) -> dict[str, str]:
-    """Return the nodes of the cluster's or the default partition, in SLURM's order.
-
-    The value is the reason why a node cannot be measured now, "" if it can. Raises ConfigError if
-    SLURM does not answer or has no node there.
-    """
+    """Return the nodes of the cluster's or the default partition, in SLURM's order, with the reason
+    why each cannot be measured now, "" if it can. Raises ConfigError if SLURM does not answer or
+    has no node there."""
     try:
         listed = output_of("sinfo", "--noheader", "--Node", "--format=%N|%P|%T|%E")
     except SlurmError as error:
@@ -116,15 +106,10 @@ def nodes(cluster: Cluster) -> dict[str, str]:
         name, partition, state, why = (*line.split("|", 3), *[""] * 3)[:4]
         is_ours = partition.rstrip("*") == cluster.partition
         if is_ours if cluster.partition else partition.endswith("*"):
-            results[name] = _against(state, why)
+            is_out = state.rstrip("*~#!%$@^-+") in _OUT_OF_SERVICE or _SILENT in state
+            reason = f", {why}" if why not in ("", "none") else ""
+            results[name] = f"SLURM says {state}{reason}" if is_out else ""
     if not results:
         where = f"partition {cluster.partition}" if cluster.partition else "the usual partition"
         raise ConfigError(f"config: nodes_named: SLURM has no node in {where}")
     return results
-
-
-def _against(state: str, why: str) -> str:
-    if state.rstrip("*~#!%$@^-+") not in _OUT_OF_SERVICE and _SILENT not in state:
-        return ""
-    reason = f", {why}" if why not in ("", "none") else ""
-    return f"SLURM says {state}{reason}"

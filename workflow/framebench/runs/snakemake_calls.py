@@ -14,9 +14,9 @@ import yaml
 from .. import PROJECT
 from ..cases import fitting
 from ..config.catalog import Catalog
+from ..config.keys import configuration_file, read_mapping
 from ..config.settings import Settings, load_settings
 from ..config.validation import ConfigError
-from ..config.yaml_files import configuration_file, read_mapping
 from ..machine import local
 from ..plan.job import OUTCOME
 

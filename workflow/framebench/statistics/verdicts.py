@@ -11,6 +11,8 @@ LEVEL = 0.05  # false discovery rate of the differences called in a family
 THRESHOLD = 0.05  # "no difference shown" excludes differences above this fraction
 #: Probability that any wrong winner is named where a time budget decides the repeats.
 FALSE_WINNERS = 0.05
+#: Most pairs of a performance gate, and the pairs before its first decision.
+PAIRS, FIRST_LOOK = 40, 8
 FASTER, SLOWER = "faster", "slower"
 NO_DIFFERENCE, CANNOT_TELL = "no difference shown", "cannot tell"
 #: Sides that a figure of a node is compared with.

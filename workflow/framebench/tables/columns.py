@@ -14,8 +14,8 @@ from typing import Any
 from core import axes, observed
 
 from ..cases.conditions import CASE, CONDITIONS, KEYS, OF_VARIANT
+from ..config.keys import read_mapping
 from ..config.statuses import STATUSES
-from ..config.yaml_files import read_mapping
 
 #: Types by pandas' names. COUNT and NUMBER may be missing, WHOLE may not.
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (

@@ -14,7 +14,7 @@ from core import precisions
 from core.case import Case
 
 from ..cases.conditions import Conditions, Key
-from ..config.kinds import INDEPENDENT
+from ..config.measurements import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
 from ..records.sidecars import ExpectedCase

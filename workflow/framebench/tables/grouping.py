@@ -10,7 +10,7 @@ from pathlib import Path
 from ..cases.conditions import Key
 from ..config import catalog
 from ..config.statuses import FAILURES
-from ..config.values import RecordSource
+from ..config.validation import RecordSource
 from ..files.json_files import Problem
 from ..records import device_peaks, record_sets, verifications
 from ..records.record_sets import RecordSet

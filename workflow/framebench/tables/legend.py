@@ -9,7 +9,7 @@ from textwrap import fill
 
 import pandas as pd
 
-from ..config.yaml_files import read_mapping
+from ..config.keys import read_mapping
 from .columns import COUNT, NUMBER, TEXT, WHOLE, YES_NO, YES_NO_OR_NEITHER, Column, shared
 from .results import FIGURES
 from .table import Table

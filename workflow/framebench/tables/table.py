@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from ..cases.conditions import KEYS
-from ..config.yaml_files import read_mapping
+from ..config.keys import read_mapping
 from ..records.device_peaks import PeakFlopsLookup
 from ..records.flags import OWN
 from ..records.record_sets import SearchResult

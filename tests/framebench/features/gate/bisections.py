@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from framebench.config.repeats import PAIRS
 from framebench.features.gate.bisection import (
     CHANGED,
     OPEN,
@@ -14,6 +13,7 @@ from framebench.features.gate.bisection import (
     search,
 )
 from framebench.statistics import sequential
+from framebench.statistics.verdicts import PAIRS
 
 from ...statistics.gates import MARGIN, SAMPLERS
 

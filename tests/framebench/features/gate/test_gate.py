@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pandas as pd
 import pytest
 from framebench import cli
-from framebench.config.own_model import own_model
+from framebench.config.catalog import own_model
 from framebench.features.gate import command, decisions, measuring, sides, summary
 from framebench.features.gate.decisions import Decision
 from framebench.features.gate.measuring import Measuring

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ...cases.conditions import KEYS
+from ...config.keys import read_mapping
 from ...config.validation import ConfigError
-from ...config.yaml_files import read_mapping
 from ...records import record_sets
 from ...tables import frames, view
 from ...tables.columns import Row

@@ -6,13 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.values import records
+from ...config.validation import records
 from ...feature_registry import Feature
 
 
 def _export(options: argparse.Namespace) -> None:
-    from ...config.validation import ConfigError
-    from ...config.values import RecordSource
+    from ...config.validation import ConfigError, RecordSource
     from ...tables.grouping import grouped
     from . import file_formats, transfer
 

@@ -9,8 +9,7 @@ import traceback
 from collections.abc import Callable
 
 from ...config import catalog
-from ...config.validation import ConfigError
-from ...config.values import RecordSource
+from ...config.validation import ConfigError, RecordSource
 from ...files.whole_files import write_together
 from ...records.run import RecordsError
 from ...runs import snakemake_calls

@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.repeats import PAIRS
-from ...config.values import argument, share
+from ...config.validation import argument, share
 from ...feature_registry import Feature
+from ...statistics.verdicts import PAIRS
 
 SIDE = "a variant, a model of your own, or a set of records: see docs/ci.md"
 VERSION = "version of the package, or of your own model (REVISION:FILE.py)"

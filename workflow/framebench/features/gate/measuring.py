@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 
 from ...cases.conditions import series_of_model
-from ...config.values import RecordSource
+from ...config.validation import RecordSource
 from ...files.whole_files import write_whole
 from ...records.run import RecordsError
 from ...runs import snakemake_calls

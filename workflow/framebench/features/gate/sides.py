@@ -11,10 +11,9 @@ from typing import Any
 
 from core import bounded, programs
 
-from ...config import values
-from ...config.own_model import own_model
-from ...config.validation import ConfigError, NotAllowed, did_you_mean
-from ...config.values import RecordSource
+from ...config import validation
+from ...config.catalog import own_model
+from ...config.validation import ConfigError, NotAllowed, RecordSource, did_you_mean
 from ...files.whole_files import write_whole
 
 #: Name of the variant without changes.
@@ -86,7 +85,7 @@ def _side(key: str, text: str, variants: Mapping[str, Any]) -> Side:
     if text.endswith(".py"):
         return model(key, text)
     try:
-        return values.side(text)
+        return validation.side(text)
     except NotAllowed:
         hint = did_you_mean(text, [*variants, DEFAULT])
         raise ConfigError(f"{key}: found {text!r}{hint}; allowed: {ALLOWED}") from None

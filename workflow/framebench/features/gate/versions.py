@@ -16,12 +16,11 @@ from ...cases import fitting
 from ...config.catalog import Catalog
 from ...config.settings import Settings
 from ...config.validation import ConfigError
-from ...environments import hashes, locking, software
+from ...environments import building, locking, software, venvs
 from ...environments.venvs import EnvironmentFile, read_environment_file
 from ...files.whole_files import LockError, write_whole
 from ...machine import local
 from ...records.run import RecordsError
-from ...runs import ensure_environment
 from . import sides
 from .sides import MeasuredSide
 
@@ -85,15 +84,15 @@ def _built(
         if not path.is_file():
             locking.with_version(own, package, version, path)
         hashed = settings.require_hashes
-        if hashed and not hashes.are_there(path):
-            if exempt := hashes.exemption(own.path):
-                write_whole(path.with_name(path.stem + hashes.SUFFIX), f"# exempt: {exempt}\n")
+        if hashed and not venvs.hash_files(path):
+            if exempt := venvs.exemption(own.path):
+                write_whole(path.with_name(path.stem + venvs.SUFFIX), f"# exempt: {exempt}\n")
             else:
                 locking.lock(path)
         result = read_environment_file(path, hashed)
         place = software.from_file(result, settings)
         assert place.marker is not None, "without --sdm we make it"
-        ensure_environment.ensure(path, place.marker, hashed)
+        building.ensure(path, place.marker, hashed)
     except (ConfigError, LockError) as error:
         raise Absent(f"cannot be installed: {' '.join(str(error).split())}") from None
     except subprocess.CalledProcessError as error:

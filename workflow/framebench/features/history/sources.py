@@ -11,7 +11,7 @@ from typing import Any
 
 from ... import comparison
 from ...cases.conditions import Key
-from ...config.values import RecordSource
+from ...config.validation import RecordSource
 from ...files.json_files import Problem
 from ...records import record_sets
 from ...records.run import RecordsError

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from ...config.values import records
+from ...config.validation import records
 from ...feature_registry import Feature
 
 STATUSES = "Exit status: 3 for a slow node, 4 for a failed one, 5 if no node can be judged."

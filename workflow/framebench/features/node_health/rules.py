@@ -9,8 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ... import PROJECT
-from ...config.keys import Keys, Share, Text, Values, default, validated
-from ...config.yaml_files import read_mapping
+from ...config.keys import Keys, Share, Text, Values, default, read_mapping, validated
 from ...statistics.verdicts import FALSE_ALARMS
 
 #: Default rules.

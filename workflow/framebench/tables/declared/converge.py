@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ...config import kinds
+from ...config import measurements
 from ...records.fields import NO_TARGET, LearningCurve
 from ...records.run import Run
 from ...statistics import descriptive
@@ -39,7 +39,7 @@ def results(inputs: Inputs) -> list[CaseResult]:
     return [
         result
         for key, result in inputs.others.items()
-        if key.case.mode == kinds.CONVERGE and key == result.runs[0].key
+        if key.case.mode == measurements.CONVERGE and key == result.runs[0].key
     ]
 
 

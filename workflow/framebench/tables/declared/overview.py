@@ -9,7 +9,7 @@ from core.case import Case
 
 from ...cases.names import topology
 from ...config import catalog
-from ...config.kinds import CONVERGE
+from ...config.measurements import CONVERGE
 from .. import contests, measured
 from ..columns import PRINTED, TEXT, Column, Row
 from ..contests import ON_MACHINE

@@ -1,4 +1,4 @@
-"""Verifications that a suite needs, and the command of each."""
+"""Checks that a suite needs, verifications and peak-FLOPS benchmarks, and the command of each."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from core.case import Case
 from core.declarations import read_model_config
 from core.parallelism import FEWEST_PARTS, layout_of, smallest
 
-from ..config import own_model
-from ..config.catalog import Catalog
-from ..config.kinds import CONVERGE
+from ..config.catalog import SCALE, Catalog
+from ..config.measurements import CONVERGE
 from ..config.statuses import FAILURES
 from ..files.json_files import newest_attempt
 from ..machine.identities import identity, is_here
 from ..plan.case_settings import request, software, variables
 from ..plan.plan import Plan
-from ..records import verifications
+from ..records import device_peaks, verifications
 from ..records.record_files import read
 from ..records.verifications import FULL, SMALL
 from .commands import harness_options, model_of
@@ -73,7 +72,7 @@ class Verification(NamedTuple):
     @property
     def is_short(self) -> bool:
         """Return whether the verification is short enough to run in every measuring call."""
-        return self.scale in (SMALL, own_model.SCALE)
+        return self.scale in (SMALL, SCALE)
 
 
 def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
@@ -105,10 +104,13 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             case.framework, case.model, case.mode, 1, 1, 0, case.precision, case.compiler,
             case.sequence_length, "" if is_usual else case.variant,
         )  # fmt: skip
-        scale = scale_of(model)
+        # The largest scale at which the model is compared with its reference.
+        reduced = model["verification"].get(REDUCED, {}).get("hyperparameters", {})
+        scale = " ".join(f"{key}={value}" for key, value in reduced.items()) or FULL
+        scale = SCALE if "own" in model else scale
         verification = Verification(compared, False, name, own, scale, soft_labels)
         if case.mode == "train":
-            if scale == own_model.SCALE:
+            if scale == SCALE:
                 add(verification)  # on several devices the optimizer step is not compared
             if case.devices > 1:  # two devices, or the fewest that a combined parallelism needs
                 few = smallest(case.parallelism)
@@ -134,39 +136,27 @@ def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verif
     shows in no precision."""
     case, baseline = verification.case, precisions.baseline(verification.case.precision)
     is_known = case.precision in catalog.frameworks[case.framework]["precisions"]
-    if baseline and is_known and verification.scale != own_model.SCALE:
+    if baseline and is_known and verification.scale != SCALE:
         case = case._replace(precision=baseline)
         yield verification._replace(
             case=case, variables=precisions.accepted(baseline, verification.variables)
         )
 
 
-def scale_of(model_config: Mapping[str, Any]) -> str:
-    """Return the largest scale at which a model is compared with its reference."""
-    if "own" in model_config:
-        return own_model.SCALE
-    reduced = model_config.get("verification", {}).get(REDUCED, {}).get("hyperparameters", {})
-    return " ".join(f"{name}={value}" for name, value in reduced.items()) or FULL
-
-
 def small(
     plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
 ) -> dict[str, Verification]:
-    """Return verifications of small models for those of ``full`` without a record, by name.
-
-    Models whose config has a small version get one. A user's own model stands for itself.
-    """
+    """Return verifications of small models for those of ``full`` without a record, by name. Models
+    whose config has a small version get one. A user's own model stands for itself."""
     folder = plan.settings.results / "verification"
     lacking = {name: each for name, each in full.items() if not (folder / f"{name}.json").exists()}
     made_small = [
-        verification._replace(scale=SMALL)
-        for verification in lacking.values()
-        if SMALL in catalog.models[verification.case.model]["verification"]
+        each._replace(scale=SMALL)
+        for each in lacking.values()
+        if SMALL in catalog.models[each.case.model]["verification"]
     ]
-    reduced = {
-        name: verification for name, verification in lacking.items() if verification.is_short
-    }
-    return {**names(plan, catalog, made_small), **reduced}
+    reduced = {name: each for name, each in lacking.items() if each.is_short}
+    return {**verification_names(plan, catalog, made_small), **reduced}
 
 
 def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
@@ -174,14 +164,13 @@ def reference_digest(catalog: Catalog, model: str, seed: int) -> str:
     return digest([catalog.models[model], seed, *_codes(catalog, *_REFERENCE_CODE)])
 
 
-def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[str, Verification]:
+def verification_names(
+    plan: Plan, catalog: Catalog, wanted: Iterable[Verification]
+) -> dict[str, Verification]:
     """Return verifications by name, which is their record's path in ``results/verification``
-    without ``.json``.
-
-    The name ends in a digest of environment, harness, adapter and reference, so that a record is
-    never reused after a change of these. A name is replaced by the next attempt's if its record is
-    of another kind, of another machine, or ended neither ok nor unsupported.
-    """
+    without ``.json``. It ends in a digest of environment, harness, adapter and reference, so that a
+    record is never reused after a change of these. The name is the next attempt's if the record is
+    of another kind, of another machine, or ended neither ok nor unsupported."""
     results = {}
     for verification in wanted:
         case = verification.case
@@ -197,7 +186,8 @@ def names(plan: Plan, catalog: Catalog, wanted: Iterable[Verification]) -> dict[
         parts += [axis.label(getattr(case, axis.name)) for axis in case.differing()]
         kind = "-".join(filter(None, [*parts, case.variant, digest(about)]))
         name = f"{case.framework}/{verification.reference}/{kind}"
-        results[free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)] = verification
+        free = _free_name(plan, "verification", name, verifications.KIND, _NOT_MADE)
+        results[free] = verification
     return results
 
 
@@ -207,21 +197,18 @@ def reference_arguments(plan: Plan, verification: Verification) -> list[str]:
     arguments += ["--seed", str(plan.settings.seed)]
     if verification.scale != FULL:
         arguments += ["--reduced", SMALL if verification.scale == SMALL else REDUCED]
-    arguments += ["--generate"] if verification.case.mode == axes.GENERATE else []
-    arguments += ["--soft-labels"] if verification.soft_labels else []
-    arguments += ["--micro-steps"] if verification.drops_in_micro_steps else []
-    arguments += (
-        ["--parts", str(verification.case.parts)] if verification.case.parts > FEWEST_PARTS else []
-    )
-    length = verification.case.sequence_length
+    case = verification.case
+    arguments += ["--generate"] * (case.mode == axes.GENERATE)
+    arguments += ["--soft-labels"] * verification.soft_labels
+    arguments += ["--micro-steps"] * verification.drops_in_micro_steps
+    arguments += ["--parts", str(case.parts)] if case.parts > FEWEST_PARTS else []
+    length = case.sequence_length
     return [*arguments, "--sequence-length", str(length)] if length else arguments
 
 
-def arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:
-    """Return the arguments of the harness for a verification.
-
-    ``reference``: folder of the reference, "" for the user's own model.
-    """
+def verification_arguments(plan: Plan, verification: Verification, reference: str) -> list[str]:
+    """Return the arguments of the harness for a verification. ``reference``: folder of the
+    reference, "" for the user's own model."""
     case = verification.case
     configs = {model.name: model.model_config for model in plan.settings.own_models}
     if case.model in configs:
@@ -242,12 +229,41 @@ def arguments(plan: Plan, verification: Verification, reference: str) -> list[st
     return harness_options(plan, case, parameters, own, verification.variables)
 
 
-def free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
-    """Return the name of the newest attempt with a valid record, or the first free one.
+def peak_benchmarks(plan: Plan) -> dict[str, Case]:
+    """Return a peak-FLOPS benchmark for each framework, precision and number of devices of a node:
+    large matmuls on all of these devices at once. The name is the path of its record in
+    ``results/peak_flops`` without ``.json``; it ends in a digest of accelerator, cores and
+    environment, which decide the result. The model is any that the framework runs in the suite; the
+    harness needs one. With a time budget, CPUs have no such benchmarks."""
+    if plan.settings.budget and plan.capacity.accelerator == "cpu":
+        return {}
+    found: dict[tuple[str, str, int], Case] = {}
+    for case in filter(lambda case: case.is_step, plan.computed):
+        what = (case.framework, case.precision, case.devices_per_node)
+        if what not in found:
+            found[what] = Case(
+                case.framework, case.model, device_peaks.KIND, 1, case.devices_per_node, 0,
+                case.precision, "", case.sequence_length,
+            )  # fmt: skip
+    results = {}
+    for case in found.values():
+        asked = request(case.framework, case.devices, plan.settings, plan.capacity, plan.software)
+        about = [asked["accelerator"], asked["cores_per_device"], asked["environment"]]
+        together = f"-{case.devices}d" if case.devices > 1 else ""
+        name = f"{case.framework}/{case.precision}{together}-{digest(about)}"
+        results[_free_name(plan, "peak_flops", name, device_peaks.KIND)] = case
+    return results
 
-    A valid record has this ``kind``, this machine, and a status that is neither in ``retry`` nor
-    ``repeated``. ``where``: folder in the results.
-    """
+
+def peak_arguments(plan: Plan, case: Case) -> list[str]:
+    """Return the arguments of the harness for a peak-FLOPS benchmark."""
+    return harness_options(plan, case, {}, {"kinds": None, "nodes": None}, ())
+
+
+def _free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collection[str] = ()) -> str:
+    """Return the name of the newest attempt with a valid record, or the first free one. A valid
+    record in the folder ``where`` of the results has this ``kind``, this machine, and a status that
+    is neither in ``retry`` nor ``repeated``."""
     retried = (*plan.settings.retry, *repeated)
 
     def read_status(path: Path) -> str | None:
