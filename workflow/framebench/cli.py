@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
         name: str, help: str, command: Callable[[Any], object]
     ) -> argparse.ArgumentParser:
         added = add(name, help, command)
-        added.add_argument("--records", type=values.records, required=True, help="folder, or CSV")
+        added.add_argument("--records", type=validation.records, required=True, help="folder, or CSV")
         added.add_argument("--results", type=Path, required=True, help="folder to write to")
         return added
 

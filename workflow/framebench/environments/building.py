@@ -74,9 +74,9 @@ def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
     """Build the venv of ``file`` around ``marker`` (its :data:`MARKER`), which is written last,
     unless another process does so first. ``hashed``: use only files with hashes next to ``file``.
 
-    Raises :class:`whole_files.LockError`, OSError, :class:`subprocess.CalledProcessError` if uv fails
-    (its own message is on stderr), and :class:`ConfigError` if a hash does not match, or a package
-    cannot be imported.
+    Raises :class:`whole_files.LockError`, OSError, :class:`subprocess.CalledProcessError` if uv
+    fails (its own message is on stderr), and :class:`ConfigError` if a hash does not match, or a
+    package cannot be imported.
     """
     folder = marker.parent
     lock = folder.with_name(f"{folder.name}.lock")
