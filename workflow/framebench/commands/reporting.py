@@ -83,8 +83,8 @@ def make_report(
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
-    for part in features.modules("report_part"):
-        further.update(part.tables(record_set, inputs))
+    for feature in features.known():
+        further.update(feature.report_tables(record_set, inputs))
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.

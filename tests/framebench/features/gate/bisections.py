@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from framebench.config.repeats import PAIRS
-from framebench.features.gate.bisection import (
+from framebench.features.gate.bisect import (
     CHANGED,
     OPEN,
     UNCHANGED,

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.config.own_model import own_model
-from framebench.features.gate import command, decisions, measuring, sides, summary
+from framebench.features.gate import command, decisions, sides, summary
 from framebench.features.gate.decisions import Decision
-from framebench.features.gate.measuring import Measuring
 from framebench.records.run import Flag, Run
 from framebench.runs import snakemake_calls
 from framebench.tables.grouping import group
@@ -237,11 +236,11 @@ def test_each_gate_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.M
         (folder / "runs").mkdir(exist_ok=True)
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
-    monkeypatch.setattr(measuring, "grouped", lambda source: {})
+    monkeypatch.setattr(sides, "grouped", lambda source: {})
     usual, other = sides.MeasuredSide("default"), sides.MeasuredSide("other", {"tuned": True})
     for pairs, both in ((6, (usual, other)), (9, (usual, other)), (6, (other, usual))):
-        Measuring({"axes": {}}, pairs, [], [], tmp_path).measure(*both)
-    Measuring({"axes": {"nodes": 1}}, 6, [], [], tmp_path).measure(usual, other)
+        sides.measure(*both, {"axes": {}}, {"at_most": pairs}, [], [], tmp_path, [])
+    sides.measure(usual, other, {"axes": {"nodes": 1}}, {}, [], [], tmp_path, [])
     first, more, swapped, another = measured
     assert first == more, "more pairs of the same sides do not go on"
     assert len({first, swapped, another}) == 3

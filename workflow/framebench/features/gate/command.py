@@ -17,9 +17,7 @@ from ...runs import snakemake_calls
 from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
 from ...tables.grouping import grouped
-from ...tables.results import CaseResults
 from . import decisions, sides, summary
-from .measuring import Measuring
 from .sides import MeasuredSide
 
 NOTE, JUNIT = "gate.md", "gate.xml"
@@ -72,19 +70,18 @@ def run_gate(options: argparse.Namespace) -> int:
     known = catalog.project_catalog()
     settings, suite = settings_of(options.config, known, RESERVED)
     base, candidate = sides.load_sides(options.base, options.candidate, suite.get("variants") or {})
-    found: tuple[CaseResults, ...]
+    is_measured = isinstance(base, MeasuredSide)
     if isinstance(base, MeasuredSide) and isinstance(candidate, MeasuredSide):
         until_decided = {"margin": options.fail_on, "at_most": options.pairs}
         models = [own_model.name for own_model in settings.own_models]
-        plan = Measuring(
-            suite, until_decided, options.config, options.words, options.results, models
-        )
-        found, is_measured = plan.measure(base, candidate), True
+        base_cases, candidate_cases = sides.measure(
+            base, candidate, suite, until_decided, options.config, options.words, options.results,
+            models,
+        )  # fmt: skip
     else:
         assert isinstance(base, RecordSource), "both are of one kind"
         assert isinstance(candidate, RecordSource), "both are of one kind"
-        found, is_measured = (grouped(base), grouped(candidate)), False
-    base_cases, candidate_cases = found
+        base_cases, candidate_cases = grouped(base), grouped(candidate)
     decided = decisions.decide(base_cases, candidate_cases, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
     frame = decisions.frame(decided, options.fail_on)

@@ -1,22 +1,37 @@
-"""Sides of a gate, parsed from the command line."""
+"""Sides of a gate: their form on the command line, and their measurement in pairs by one call of
+Snakemake.
+
+Both sides are variants of one suite, in which both runs of each repeat of a case are next to each
+other, as :mod:`records.pairs` requires."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+import re
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import yaml
 from core import bounded, programs
 
+from ...cases.conditions import series_of_model
 from ...config import values
 from ...config.own_model import own_model
 from ...config.validation import ConfigError, NotAllowed, did_you_mean
 from ...config.values import RecordSource
-from ...files.whole_files import write_whole_bytes
+from ...files.whole_files import write_whole, write_whole_bytes
+from ...records.run import RecordsError
+from ...runs import snakemake_calls
+from ...tables.grouping import grouped
+from ...tables.results import CaseResults
 
+#: Variants as which both sides are measured.
+BASE, CANDIDATE = "base", "candidate"
 #: Name of the variant without changes.
 DEFAULT = "default"
 ALLOWED = (
@@ -60,10 +75,7 @@ def load_sides(base: str, candidate: str, variants: Mapping[str, Any]) -> tuple[
     """Return both sides, of one kind.
     ``variants``: those of the suite, as written. Raises :class:`ConfigError` for an invalid side,
     and for two that cannot be measured together."""
-    sides = (
-        _side("--base", base, variants),
-        _side("--candidate", candidate, variants),
-    )
+    sides = _side("--base", base, variants), _side("--candidate", candidate, variants)
     kinds = [
         "records"
         if isinstance(side, RecordSource)
@@ -140,3 +152,60 @@ def _described(key: str, text: str, path: Path, tree: Path | None = None) -> Mea
         ) from None
     digest = found.model_config["own"]["sha256"]
     return MeasuredSide(text, digest=digest, model=found.name, files=files)
+
+
+def measure(
+    base: MeasuredSide,
+    candidate: MeasuredSide,
+    suite: Mapping[str, Any],
+    repeats: Mapping[str, Any],
+    config: Sequence[str],
+    words: Sequence[str],
+    results: Path,
+    models: Sequence[str],
+) -> tuple[CaseResults, CaseResults]:
+    """Measure both sides, as variants BASE and CANDIDATE, and return their cases.
+
+    The runs of two sides have a folder of their own, in which a later call goes on. Cases of a
+    user's own model have its name without the version. Raises RecordsError without records.
+
+    Parameters
+    ----------
+    suite : content of the suite file
+    repeats : that key of the suite, the rule for the number of pairs
+    config, words : arguments of ``--config``; further arguments of Snakemake
+    results : folder of all results
+    models : names of the user's own models in ``config``, or the case of a bisection"""
+    own = [base.identity, candidate.identity, suite, models]
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()
+    name = re.sub("[^A-Za-z0-9._-]+", "-", candidate.text).strip(".-")
+    folder = results / f"{name}-{digest[:12]}"
+    # no time budget decides about the repeats of the same cases
+    measured = {key: value for key, value in suite.items() if key not in ("time_budget", "then")}
+    if blocks := [*(suite.get("include") or ()), *(suite.get("then") or ())]:
+        measured["include"] = blocks
+    measured["variants"] = {
+        BASE: base.written(folder / f"{BASE}-model"),
+        CANDIDATE: candidate.written(folder / f"{CANDIDATE}-model"),
+    }
+    measured["repeats"] = repeats
+    write_whole(folder / "suite.yaml", yaml.safe_dump(measured, sort_keys=False))
+    for kept in (results, Path(".snakemake")):  # in the caller's repository
+        write_whole(kept / ".gitignore", "*\n")
+    snakemake_calls.measure(folder / "suite.yaml", folder, config, words)
+    if not (folder / "runs").is_dir():
+        raise RecordsError(f"{folder}: holds no record of a run")
+    of_base, of_candidate = (
+        called(grouped(RecordSource(folder / "runs", side)), candidate.model)
+        for side in (BASE, CANDIDATE)
+    )
+    return of_base, of_candidate
+
+
+def called(cases: CaseResults, model: str) -> CaseResults:
+    """Return the cases under the name of ``model``, without its version, unless that is ""."""
+    if not model:
+        return cases
+    name = series_of_model(model)
+    renamed = {key.at(model=name): result for key, result in cases.items()}
+    return {key: replace(result, key=key) for key, result in renamed.items()}

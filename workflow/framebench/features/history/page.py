@@ -19,7 +19,7 @@ from ...tables import formatting, frames
 from ...tables.formatting import counted
 from ...tables.legend import explanations
 from ...tables.measured import figure_name
-from . import sources, trends
+from . import trends
 from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
@@ -29,7 +29,7 @@ MAX_PLOTS = 24
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
     """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``.
     Prints the changes. Raises RecordsError if no set can be read."""
-    measured, unread, count = sources.load(sets)
+    measured, unread, count = trends.load(sets)
     every, unplaced = trends.series_of(measured, by)
     for problem in (*unread, *unplaced):
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)

@@ -20,11 +20,9 @@ from ....cases.names import (
 from ....records.run import MetricValue
 from ....statistics.descriptive import samples_needed
 from ....tables.results import CaseResult
-from .. import rows
 from ..file_formats import ExportedFile, Format, Results
-from ..source import ImportedFile
-from ..superbench_metrics import RETURN_CODE, meaning_of
-from ..superbench_names import names_of
+from ..imported import ImportedFigure, ImportedFile, figure
+from ..superbench_metrics import RETURN_CODE, meaning_of, names_of
 
 #: First part of model benchmarks' keys. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
@@ -165,7 +163,7 @@ def _annotation(case: CaseResult, name: str) -> str:
     return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(parts))
 
 
-def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
+def read(source: ImportedFile) -> Iterator[ImportedFigure]:
     nodes: dict[str, int] = {}
     for line, text in source.lines():
         entry = source.object_of(text, line)
@@ -183,7 +181,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 def _figure(
     source: ImportedFile, node: str, key: str, value: Any, line: int
-) -> Iterator[rows.ImportedFigure]:
+) -> Iterator[ImportedFigure]:
     """Yield the figure of a key, or the failure that its value encodes."""
     benchmark, _, rest = key.partition("/")
     if not rest:
@@ -213,7 +211,7 @@ def _figure(
         failure = f"return code {value}" if value else ""
     elif number < 0:
         failure = f"SuperBench wrote {value}, its mark of a failure"
-    yield rows.figure(
+    yield figure(
         SUPERBENCH, mode, MetricValue(what, number, meaning.unit, meaning.better),
         repeat=max(runs, default=0) + 1, failure=failure, parameters=parameters, node=node,
         framework=framework, model=model,
