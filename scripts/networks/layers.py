@@ -1,4 +1,5 @@
-"""Layers of a network, the methods by which a family adds them, and the arrays that they hold."""
+"""Layers of a network, the methods by which a family adds them, the arrays that they hold, and the
+rules by which arrays are initialized, from the fan-in and fan-out of their layer."""
 
 from __future__ import annotations
 
@@ -17,13 +18,60 @@ from typing import (
     Union,
 )
 
-from networks.initials import Initial, Initials, Rule
+#: Distribution of initial values: ``("normal", standard deviation)`` around zero,
+#: ``("uniform", bound)`` between -bound and bound, or ``("constant", value)``.
+Initial = Tuple[str, float]
+#: Function of fan-in and fan-out: the number of products in each output, and that each input
+#: enters.
+Rule = Callable[[int, int], Initial]
+ZERO: Initial = ("constant", 0.0)
+ONE: Initial = ("constant", 1.0)
 
 #: Input of layers that read the images themselves.
 IMAGES = "images"
 
 #: One number for both directions, or one for rows and one for columns.
 Extent = Union[int, Sequence[int]]
+
+
+def normal(deviation: float) -> Rule:
+    return lambda fan_in, fan_out: ("normal", deviation)
+
+
+def constant(value: float) -> Rule:
+    return lambda fan_in, fan_out: ("constant", value)
+
+
+def by_fan_in(fan_in: int, fan_out: int) -> Initial:
+    """Return PyTorch's own initial values of weights and biases."""
+    return "uniform", fan_in**-0.5
+
+
+def he_normal_in(fan_in: int, fan_out: int) -> Initial:
+    """Return normal initial values by the inputs (He et al. 2015, arXiv:1502.01852)."""
+    return "normal", (2 / fan_in) ** 0.5
+
+
+def he_normal_out(fan_in: int, fan_out: int) -> Initial:
+    return "normal", (2 / fan_out) ** 0.5
+
+
+def he_uniform_in(fan_in: int, fan_out: int) -> Initial:
+    return "uniform", (6 / fan_in) ** 0.5
+
+
+def lecun_uniform_out(fan_in: int, fan_out: int) -> Initial:
+    return "uniform", (3 / fan_out) ** 0.5
+
+
+class Initials(NamedTuple):
+    """Initial distributions of a network family's convolutions and linear layers, for layers
+    without their own."""
+
+    convolution: Rule = by_fan_in
+    convolution_bias: Rule = by_fan_in
+    linear: Rule = by_fan_in
+    linear_bias: Rule = by_fan_in
 
 
 class SampleShape(NamedTuple):
@@ -278,10 +326,6 @@ def _pair(extent: Extent) -> Tuple[int, int]:
 def _places(extent: int, kernel: int, stride: int, padding: int) -> int:
     """Return the number of positions of a window that stays within the padded input."""
     return (extent + 2 * padding - kernel) // stride + 1
-
-
-ZERO: Initial = ("constant", 0.0)
-ONE: Initial = ("constant", 1.0)
 
 
 class Weight(NamedTuple):
