@@ -302,7 +302,8 @@ class ReferenceResults:
     ) -> tuple[list[float], list[float], Arrays]:
         """Return the losses of the first batches, the norms of their gradients, and the mean
         gradients."""
-        losses, norms, total = [], [], Arrays()
+        losses, norms = [], []
+        total: Arrays = {}
         trained = {name: weights[name] for name in self._trained}
         for batch in self.batches[:count]:
             loss, gradients = autograd.value_and_grad(

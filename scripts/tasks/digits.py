@@ -8,8 +8,7 @@ import gzip
 import os
 from typing import Any, Optional
 
-from tasks import Arrays, Data
-from tasks.scoring import class_scoring
+from tasks import Arrays, Data, class_scoring
 
 SCORING = class_scoring(10)
 
