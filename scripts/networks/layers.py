@@ -249,13 +249,9 @@ class Layers:
 
     def average_pool(self, x: str, name: str, kernel: int, stride: int, padding: int = 0) -> str:
         height, width, channels = self.shape(x)
-        shape = SampleShape(
-            _places(height, kernel, stride, padding), _places(width, kernel, stride, padding),
-            channels,
-        )  # fmt: skip
-        return self._add(
-            name, "average_pool", [x], shape, kernel=kernel, stride=stride, padding=padding
-        )
+        window = {"kernel": kernel, "stride": stride, "padding": padding}
+        rows, columns = (_places(extent, **window) for extent in (height, width))
+        return self._add(name, "average_pool", [x], SampleShape(rows, columns, channels), **window)
 
     def adaptive_average_pool(self, x: str, name: str, size: int) -> str:
         """Pool to size x size by averages; add nothing where the input has this size."""

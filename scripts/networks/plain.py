@@ -5,11 +5,10 @@ Zisserman 2014, arXiv:1409.1556), SqueezeNet (Iandola et al. 2016, arXiv:1602.07
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Any, Sequence
 
 from networks.layers import (
     IMAGES,
-    Extent,
     Initials,
     Layers,
     constant,
@@ -40,9 +39,7 @@ GOOGLENET_HEADS = {"inception4a": "aux1", "inception4d": "aux2"}
 
 
 def alexnet(add: Layers) -> str:
-    """Add AlexNet; return the name of its last layer.
-
-    ``channels`` of the five convolutions; ``features`` of the two hidden linear
+    """Add AlexNet. ``channels`` of the five convolutions; ``features`` of the two hidden linear
     layers."""
     x = IMAGES
     kernels = ((0, 11, 4, 2), (3, 5, 1, 2), (6, 3, 1, 1), (8, 3, 1, 1), (10, 3, 1, 1))
@@ -61,10 +58,8 @@ def alexnet(add: Layers) -> str:
 
 
 def vgg(add: Layers) -> str:
-    """Add a VGG; return the name of its last layer.
-
-    ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether each convolution is
-    followed by one; ``features`` of the two hidden linear layers."""
+    """Add a VGG. ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether each
+    convolution is followed by one; ``features`` of the two hidden linear layers."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, constant(0.0), normal(0.01), constant(0.0))
     x, number = IMAGES, 0
@@ -81,17 +76,14 @@ def vgg(add: Layers) -> str:
         number += 2
     x = add.flatten(add.adaptive_average_pool(x, "avgpool", 7), "flatten")
     for number in (0, 3):
-        x = add.relu(
-            add.linear(x, f"classifier.{number}", hyper["features"]), f"classifier.{number + 1}"
-        )
+        x = add.linear(x, f"classifier.{number}", hyper["features"])
+        x = add.relu(x, f"classifier.{number + 1}")
         x = add.dropout(x, f"classifier.{number + 2}")
     return add.linear(x, "classifier.6", hyper["classes"])
 
 
 def squeezenet(add: Layers) -> str:
-    """Add a SqueezeNet; return the name of its last layer.
-
-    ``layers``: channels and kernel of the stem, then POOL or the channels of a
+    """Add a SqueezeNet. ``layers``: channels and kernel of the stem, then POOL or the channels of a
     fire module (squeezed, expanded by a 1x1, expanded by a 3x3)."""
     add.initials = Initials(he_uniform_in, constant(0.0))
     (channels, kernel), *others = add.hyper["layers"]
@@ -116,17 +108,9 @@ def squeezenet(add: Layers) -> str:
     return add.global_average_pool(add.relu(x, "classifier.2"), "classifier.3")
 
 
-def _layer(
-    add: Layers,
-    x: str,
-    name: str,
-    channels: int,
-    kernel: Extent,
-    stride: int = 1,
-    padding: Optional[Extent] = None,
-) -> str:
-    """Add convolution, batch normalisation and ReLU; return the name of the ReLU."""
-    x = add.convolution(x, f"{name}.conv", _wide(add, channels), kernel, stride, padding)
+def _layer(add: Layers, x: str, name: str, channels: int, *window: Any) -> str:
+    """Add a convolution (``window``: kernel, stride, padding), batch normalisation and ReLU."""
+    x = add.convolution(x, f"{name}.conv", _wide(add, channels), *window)
     return add.relu(add.batch_norm(x, f"{name}.bn"), f"{name}.relu")
 
 
@@ -135,7 +119,6 @@ def _wide(add: Layers, channels: int) -> int:
 
 
 def googlenet(add: Layers) -> str:
-    """Add GoogLeNet; return the name of its last layer."""
     hyper = add.hyper
     add.initials = Initials(convolution=normal(0.01), linear=normal(0.01))
     x = _layer(add, IMAGES, "conv1", 64, 7, 2)
@@ -156,16 +139,12 @@ def googlenet(add: Layers) -> str:
 def _googlenet_block(add: Layers, x: str, name: str, numbers: Sequence[int]) -> str:
     width1, reduced3, width3, reduced5, width5, pooled = numbers
     pool = add.max_pool(x, f"{name}.branch4.0", 3, 1, 1, ceil=True)
-    branches = [
-        _layer(add, x, f"{name}.branch1", width1, 1),
-        _layer(
-            add, _layer(add, x, f"{name}.branch2.0", reduced3, 1), f"{name}.branch2.1", width3, 3
-        ),
-        _layer(
-            add, _layer(add, x, f"{name}.branch3.0", reduced5, 1), f"{name}.branch3.1", width5, 3
-        ),
-        _layer(add, pool, f"{name}.branch4.1", pooled, 1),
-    ]
+    one = _layer(add, x, f"{name}.branch1", width1, 1)
+    three = _layer(add, x, f"{name}.branch2.0", reduced3, 1)
+    three = _layer(add, three, f"{name}.branch2.1", width3, 3)
+    five = _layer(add, x, f"{name}.branch3.0", reduced5, 1)
+    five = _layer(add, five, f"{name}.branch3.1", width5, 3)
+    branches = [one, three, five, _layer(add, pool, f"{name}.branch4.1", pooled, 1)]
     return add.concatenate(branches, f"{name}.concatenate")
 
 
@@ -180,7 +159,6 @@ def _googlenet_head(add: Layers, x: str, name: str) -> None:
 
 
 def inception_v3(add: Layers) -> str:
-    """Add Inception v3; return the name of its last layer."""
     add.initials = Initials(convolution=normal(0.1), linear=normal(0.1))
     x = _layer(add, IMAGES, "Conv2d_1a_3x3", 32, 3, 2, 0)
     x = _layer(add, x, "Conv2d_2a_3x3", 32, 3, 1, 0)

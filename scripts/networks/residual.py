@@ -27,9 +27,7 @@ DIVISOR = 8
 
 
 def resnet(add: Layers) -> str:
-    """Add a ResNet; return the name of its last layer.
-
-    ``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first
+    """Add a ResNet. ``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first
     stage; ``groups`` of the 3x3 of a bottleneck and ``width_per_group`` of it, where the width is
     64."""
     hyper = add.hyper
@@ -69,9 +67,8 @@ def _bottleneck(add: Layers, x: str, name: str, channels: int, stride: int) -> s
 
 
 def densenet(add: Layers) -> str:
-    """Add a DenseNet; return the name of its last layer.
-
-    ``growth``: channels that a layer adds; ``blocks``: layers of each; ``width`` of the stem."""
+    """Add a DenseNet. ``growth``: channels that a layer adds; ``blocks``: layers of each; ``width``
+    of the stem."""
     hyper = add.hyper
     add.initials = Initials(convolution=he_normal_in, linear_bias=constant(0.0))
     x = add.convolution(IMAGES, "features.conv0", hyper["width"], 7, 2)
@@ -100,9 +97,7 @@ def _transition(add: Layers, x: str, name: str) -> str:
 
 
 def shufflenet_v2(add: Layers) -> str:
-    """Add a ShuffleNet v2; return the name of its last layer.
-
-    ``blocks`` of each stage; ``channels`` of the stem, the stages and the
+    """Add a ShuffleNet v2. ``blocks`` of each stage; ``channels`` of the stem, the stages and the
     last convolution."""
     stem, *stages, last = add.hyper["channels"]
     x = _active(add, IMAGES, "conv1", 0, stem, 3, 2)
@@ -152,10 +147,8 @@ def rounded(channels: float, most_lost: float = 0.1) -> int:
 
 
 def mobilenet_v2(add: Layers) -> str:
-    """Add a MobileNetV2; return the name of its last layer.
-
-    ``stages``: expansion, channels, blocks and stride of each; ``width``: a factor of all channels;
-    ``channels`` of the stem and of the last convolution."""
+    """Add a MobileNetV2. ``stages``: expansion, channels, blocks and stride of each; ``width``: a
+    factor of all channels; ``channels`` of the stem and of the last convolution."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, linear=normal(0.01), linear_bias=constant(0.0))
     first, last = hyper["channels"]
@@ -194,11 +187,9 @@ def mobilenet_v2(add: Layers) -> str:
 
 
 def mnasnet(add: Layers) -> str:
-    """Add an MNASNet; return the name of its last layer.
-
-    ``stages``: kernel, stride, expansion, blocks and channels of each; ``channels``: two of the
-    stem, and that of the last convolution; ``width``: a factor of all channels but the last
-    convolution's."""
+    """Add an MNASNet. ``stages``: kernel, stride, expansion, blocks and channels of each;
+    ``channels``: two of the stem, and that of the last convolution; ``width``: a factor of all
+    channels but the last convolution's."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, linear=lecun_uniform_out, linear_bias=constant(0.0))
     stem, separated, last = hyper["channels"]

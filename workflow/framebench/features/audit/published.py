@@ -38,11 +38,8 @@ _FIGURE = re.compile(r"-?\d{1,15}(?:\.(\d{1,15}))?")
 KEYS = (*CASE, "input_pipeline", "variant")
 CELL = ("table", "place", "column", "quantity")
 
-
 (_TABLE,) = tables_in(Path(__file__).with_name("tables.yaml")).values()
 PUBLISHED_COLUMNS = _TABLE.names[: _TABLE.names.index("recomputed")]
-CAUSE_COLUMNS = (*CELL, "cause")
-CAUSES_NAME = "causes.csv"
 UNEXPLAINED = "unexplained"
 # Quantities that follow from runs, and their columns in the table of all cases.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
@@ -80,18 +77,10 @@ TABLE = replace(_TABLE, overview=lambda rows: (_SHOWN, [*_ranked(rows)]), lead=_
 
 
 def half_unit(printed: str) -> float | None:
-    """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
-
-    None for text that is not a figure, such as a dash.
-    """
+    """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2"; None for
+    text that is not a figure, such as a dash."""
     match = _FIGURE.fullmatch(printed)
     return float(f"5e-{len(match[1] or '') + 1}") if match else None
-
-
-def _key_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the KEYS of a case with known runs; ``row``: its case and conditions by column."""
-    known = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
-    return tuple(str(known[name]) for name in KEYS)
 
 
 def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
@@ -102,24 +91,19 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     causes.csv ("unexplained" without one), or why there is nothing to compare. Raises RecordsError
     for files with other columns.
     """
-    cells = read_cells(published_csv)
-    causes = read_causes(published_csv.parent)
-    known = {_key_of(row): row for row in view.records(Inputs(cases).frame_of(WEAK))}
-    rows = [_compared(cell, known, causes) for cell in cells]
-    return TABLE.frame(rows)
+    path = published_csv.with_name("causes.csv")
+    listed = _read(path, (*CELL, "cause")) if path.is_file() else []
+    causes = {tuple(row[name] for name in CELL): row["cause"] for row in listed}
+    known = {}
+    for row in view.records(Inputs(cases).frame_of(WEAK)):
+        case = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
+        known[tuple(str(case[name]) for name in KEYS)] = row
+    return TABLE.frame(_compared(cell, known, causes) for cell in read_cells(published_csv))
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:
     """Return every printed cell, in the order printed. Raises RecordsError for other columns."""
     return _read(published_csv, PUBLISHED_COLUMNS)
-
-
-def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
-    """Return the causes of cells that do not follow from their runs, by CELL; empty without the
-    file."""
-    path = folder / CAUSES_NAME
-    listed = _read(path, CAUSE_COLUMNS) if path.is_file() else []
-    return {tuple(row[name] for name in CELL): row["cause"] for row in listed}
 
 
 def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -137,10 +121,8 @@ def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _compared(
-    cell: Row,
-    cases: Mapping[tuple[str, ...], Mapping[Any, Any]],
-    causes: Mapping[tuple[str, ...], str],
-) -> Mapping[str, Any]:
+    cell: Row, cases: Mapping[tuple[str, ...], Values], causes: Mapping[tuple[str, ...], str]
+) -> Values:
     half = half_unit(cell["printed"])
 
     def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:

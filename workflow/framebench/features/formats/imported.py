@@ -188,7 +188,11 @@ def complete(figures: Sequence[ImportedFigure]) -> list[Run]:
     alike: dict[Case, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     for one in figures:
         alike[one.run.case][id(one.settings)] = one.settings
-    differing = {case: _differing([*some.values()]) for case, some in alike.items()}
+    differing: dict[Case, list[str]] = {}
+    for case, some in alike.items():
+        names = {name for settings in some.values() for name in settings}
+        values = {name: {repr(one.get(name)) for one in some.values()} for name in names}
+        differing[case] = sorted(name for name in names if len(values[name]) > 1)
     counted: Counter[Any] = Counter()
     completed = []
     for one in figures:
@@ -201,9 +205,3 @@ def complete(figures: Sequence[ImportedFigure]) -> list[Run]:
             run = replace(run, repeat=counted[run.key])
         completed.append(run)
     return completed
-
-
-def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of settings that differ, or are missing, in some of ``settings``."""
-    names = {name for one in settings for name in one}
-    return sorted(name for name in names if len({repr(one.get(name)) for one in settings}) > 1)

@@ -85,13 +85,14 @@ def _table() -> list[tuple[re.Pattern[str], re.Pattern[str], str, str]]:
     metrics. Both expressions match in full; the first match counts."""
     _, *rows = csv.reader(bounded.read_text(_TABLE).splitlines())
     return [
-        (re.compile(text), re.compile(re.sub("<([A-Z]+)>", _part, metric)), unit, better)
+        (
+            re.compile(text),
+            re.compile(re.sub("<([A-Z]+)>", lambda name: _PARTS[name[1]], metric)),
+            unit,
+            better,
+        )
         for text, metric, unit, better in rows
     ]
-
-
-def _part(name: re.Match[str]) -> str:
-    return _PARTS[name[1]]
 
 
 def meaning_of(benchmark: str, metric: str) -> Meaning | None:

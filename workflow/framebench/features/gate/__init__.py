@@ -12,9 +12,7 @@ from ...feature_registry import Feature
 
 SIDE = "a variant, a model of your own, or a set of records: see docs/ci.md"
 VERSION = "version of the package, or of your own model (REVISION:FILE.py)"
-GATE = "measure two sides in pairs, and decide"
 GATE_STATUSES = "0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare"
-BISECT = "find the version that changed a figure, or the commit of your own model"
 BISECT_STATUSES = (
     "0 one version is found; 1 the bad one is within the margin of the good one; 3 cannot tell "
     "yet, or between which versions alone"
@@ -34,23 +32,20 @@ def _bisect(options: argparse.Namespace) -> int:
 
 
 def _add_commands(commands: Any) -> None:
-    gating = _measuring(commands, "gate", GATE, GATE_STATUSES, _gate)
+    title = "measure two sides in pairs, and decide"
+    gating = _measuring(commands, "gate", title, GATE_STATUSES, _gate)
     gating.add_argument("--base", required=True, help=SIDE)
     gating.add_argument("--candidate", required=True, help="the other side, of the same kind")
-    gating.add_argument(
-        "--fail-on", type=argument(share), default=0.05, help="the margin (default: 5%%)"
-    )
-    searching = _measuring(commands, "bisect", BISECT, BISECT_STATUSES, _bisect)
-    searching.add_argument(
-        "--package", help=("package of the framework's environment, to search its versions")
-    )
+    margin = argument(share)
+    gating.add_argument("--fail-on", type=margin, default=0.05, help="the margin (default: 5%%)")
+    title = "find the version that changed a figure, or the commit of your own model"
+    searching = _measuring(commands, "bisect", title, BISECT_STATUSES, _bisect)
+    package = "package of the framework's environment, to search its versions"
+    searching.add_argument("--package", help=package)
     searching.add_argument("--good", required=True, metavar="VERSION", help=VERSION)
-    searching.add_argument(
-        "--bad", required=True, metavar="VERSION", help=("later version, whose figure has changed")
-    )
-    searching.add_argument(
-        "--margin", type=argument(share), default=0.05, help="a change is more (5%%)"
-    )
+    later = "later version, whose figure has changed"
+    searching.add_argument("--bad", required=True, metavar="VERSION", help=later)
+    searching.add_argument("--margin", type=margin, default=0.05, help="a change is more (5%%)")
 
 
 def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) -> Any:
@@ -60,9 +55,8 @@ def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) ->
     about = f"most pairs of runs of each case (default: {PAIRS})"
     parser.add_argument("--pairs", type=int, default=PAIRS, help=about)
     parser.add_argument("--results", type=Path, default=Path("results", name))
-    parser.add_argument(
-        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"
-    )
+    about = "as Snakemake's"
+    parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=about)
     parser.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
     parser.set_defaults(command=run)
     return parser

@@ -25,7 +25,6 @@ from ...config.keys import Keys, Share, Text, Values, default, validated
 from ...config.yaml_files import read_mapping
 from ...machine.identities import Identity
 from ...records.record_sets import machine_label
-from ...records.run import Run
 from ...statistics.verdicts import CANNOT_TELL, FALSE_ALARMS, NO_DIFFERENCE, OTHERS, SLOWER
 from ...tables import formatting
 from ...tables.results import CaseResult, CaseResults, flags_of
@@ -110,7 +109,9 @@ def measured(cases: CaseResults) -> list[NodeMeasurement]:
     for result in cases.values():
         if node := result.case.node:
             groups[name_of(result.key), node, result.unit, result.better].append(result)
-    labels = _labels([run for some in groups.values() for result in some for run in result.runs])
+    runs = (run for some in groups.values() for result in some for run in result.runs)
+    kinds = {_kind(run.machine) for run in runs}
+    labels = {kind: machine_label(kind) if len(kinds) > 1 else "" for kind in kinds}
     found = []
     for (name, node, unit, better), results in groups.items():
         values = tuple(value for result in results for value in result.values)
@@ -156,12 +157,6 @@ def _kind(machine: Identity) -> Identity:
     return machine._replace(host="")
 
 
-def _labels(runs: list[Run]) -> dict[Identity, str]:
-    """Return the label of each machine type; "" for all if there is only one."""
-    kinds = {_kind(run.machine) for run in runs}
-    return {kind: machine_label(kind) if len(kinds) > 1 else "" for kind in kinds}
-
-
 class JudgedFigure(NamedTuple):
     """Result of comparing a node's figure with one side.
 
@@ -199,9 +194,8 @@ def judge(
     """Return the judged nodes, most urgent first.
 
     The result does not depend on the order of ``figures``."""
-    rows = [*_compared(figures, rules, baseline or {}), *_failed(figures)]
     by_node: dict[str, list[JudgedFigure]] = {figure.node: [] for figure in figures}
-    for row in rows:
+    for row in (*_compared(figures, rules, baseline or {}), *_failed(figures)):
         by_node[row.figure.node].append(row)
     hardware = {figure.node: figure.hardware for figure in figures}
     nodes = [_node(name, hardware[name], some) for name, some in by_node.items()]
@@ -262,10 +256,8 @@ def _node(name: str, hardware: str, judged: Sequence[JudgedFigure]) -> JudgedNod
         why = "no rule matches any of its figures"
         telling = JudgedFigure(nothing, "", "", CANNOT_TELL, reason=why)
         return JudgedNode(name, hardware, CANNOT_TELL, telling, ())
-    verdict = min((judged_figure.verdict for judged_figure in judged), key=URGENT.index)
-    same = [judged_figure for judged_figure in judged if judged_figure.verdict == verdict]
-    telling = min(same, key=_nearness)
-    return JudgedNode(name, hardware, verdict, telling, judged)
+    telling = min(judged, key=lambda figure: (URGENT.index(figure.verdict), *_nearness(figure)))
+    return JudgedNode(name, hardware, telling.verdict, telling, judged)
 
 
 def _nearness(figure: JudgedFigure) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -30,6 +30,12 @@ _FLAG = "Quality flags of the figure with the same labels."
 _REPEATS = "Repeats of the case by status."
 #: Unit names that OpenMetrics requires: base units in the plural.
 _UNITS = {"s": "seconds", "TFLOP/s": "teraflops_per_second"}
+#: Help texts by the endings of OpenMetrics' names.
+_ENDS = {
+    "": "Median over repeats.",
+    "_ci_low": "Lower end of the 95 % interval of the median.",
+    "_ci_high": "Upper end of the 95 % interval of the median.",
+}
 #: Suffix that Bencher removes from a benchmark's name and that silences its alerts.
 _IGNORED = "-bencher-ignore"
 #: Bencher's limits on the length of names, in characters.
@@ -125,8 +131,12 @@ def _openmetrics(results: Results) -> ExportedFile:
 
     for case in results.cases:
         labels = _labels(results, case)
-        for end, value in _values(case):
-            add(*_family(case, end), labels, value)
+        if case.compared is not None:
+            unit = _UNITS.get(case.unit) or _word(case.unit.replace("/s", "_per_second"))
+            values = case.compared, *(case.interval or ())
+            for (end, what), value in zip(_ENDS.items(), values, strict=False):
+                name = f"framebench_{_word(case.key.metric)}{end}" + (f"_{unit}" if unit else "")
+                add(name, unit, what, labels, value)
         for flag in sorted(case.flags) if case.throughput is not None else ():
             add("framebench_flag", "", _FLAG, {**labels, "flag": flag}, 1)
         for status, count in sorted(Counter(run.status for run in case.runs).items()):
@@ -135,22 +145,6 @@ def _openmetrics(results: Results) -> ExportedFile:
     text: bytes = generate_latest(registry)  # type: ignore[no-untyped-call]
     # A case without a figure appears only in the count of repeats.
     return ExportedFile(text.decode(), list(not_measured(results)))
-
-
-def _values(case: CaseResult) -> Iterable[tuple[str, float]]:
-    if case.compared is None:
-        return
-    yield "", case.compared
-    yield from zip(("_ci_low", "_ci_high"), case.interval or (), strict=False)
-
-
-def _family(case: CaseResult, end: str) -> tuple[str, str, str]:
-    """Return name, unit and help text of a metric family. The name ends with the unit."""
-    unit = _UNITS.get(case.unit) or _word(case.unit.replace("/s", "_per_second"))
-    name = f"framebench_{_word(case.key.metric)}{end}" + (f"_{unit}" if unit else "")
-    what = {"": "Median over repeats", "_ci_low": "Lower end of the 95 % interval of the median"}
-    said = what.get(end, "Upper end of the 95 % interval of the median")
-    return name, unit, f"{said}."
 
 
 def _labels(results: Results, case: CaseResult) -> dict[str, str]:
