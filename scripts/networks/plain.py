@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
-from networks.layers import (
-    IMAGES,
-    Initials,
-    Layers,
-    constant,
-    he_normal_out,
-    he_uniform_in,
-    normal,
-)
+from networks.layers import IMAGES, Initials, Layers, constant, he_normal_out, he_uniform_in, normal
 
 #: Entry for a max pool in the list of a VGG's and a SqueezeNet's layers.
 POOL = "pool"

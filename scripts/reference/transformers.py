@@ -166,10 +166,7 @@ def showing_dropout(weights: Arrays) -> dict[str, Arrays]:
                 part[..., -hidden:] = 0.0
                 if "value" in name and name.endswith("bias"):
                     part[-hidden:] = _signs(hidden)
-    return {
-        "probabilities": {**nothing, **probabilities},
-        "residuals": {**nothing, **residuals},
-    }
+    return {"probabilities": {**nothing, **probabilities}, "residuals": {**nothing, **residuals}}
 
 
 def _signs(count: int) -> Array:

@@ -32,9 +32,6 @@ def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
 
     def arrays(chosen: Any) -> Arrays:
         images = ((rows[chosen, :-1] - mean) / deviation).astype(np.float32)
-        return {
-            "images": images.reshape(-1, 8, 8, 1),
-            "labels": rows[chosen, -1].astype(np.int64),
-        }
+        return {"images": images.reshape(-1, 8, 8, 1), "labels": rows[chosen, -1].astype(np.int64)}
 
     return Data(arrays(~held_out), arrays(held_out))

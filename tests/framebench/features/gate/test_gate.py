@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.config.own_model import own_model
-from framebench.features.gate import command, decisions, sides, summary
+from framebench.features.gate import command, decisions, sides
 from framebench.features.gate.decisions import Decision
 from framebench.records.run import Flag, Run
 from framebench.runs import snakemake_calls
@@ -23,8 +23,8 @@ from ...made_up_runs import changed, repeats
 
 
 def note_of(decided_cases: Sequence[Decision], status: int) -> str:
-    lines = summary.lines(decided_cases, status)
-    return summary.note("candidate against base, margin 5.0%", status, lines)
+    lines = decisions.lines(decided_cases, status)
+    return decisions.note("candidate against base, margin 5.0%", status, lines)
 
 
 def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True) -> list[Decision]:
@@ -76,7 +76,7 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
     wrong_before = [replace(run, flags=(Flag("incorrect", "off"),)) for run in base]
     both = decided(wrong_before, failed)
     assert decisions.status(both) == 4, "a gate of which both sides fail can never tell"
-    for text in ("".join(summary.lines(both, 4)), summary.junit(both)):
+    for text in ("".join(decisions.lines(both, 4)), decisions.junit(both)):
         assert "the candidate is failed: no" in text
     nowhere = [[replace(run, status="unsupported") for run in some] for some in (failed, failed)]
     assert [decision.verdict for decision in decided(*nowhere)] == ["not compared"]
@@ -138,7 +138,9 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     candidate = [
         run for name, (_, entry) in pairs_of.items() if "lost" not in name for run in entry
     ]
-    root = ElementTree.fromstring(summary.junit(decided(base, candidate, at_looks=False)).encode())
+    root = ElementTree.fromstring(
+        decisions.junit(decided(base, candidate, at_looks=False)).encode()
+    )
     suite = root[0]
     assert suite.attrib["tests"] == "4"
     counts = [suite.attrib[name] for name in ("failures", "errors", "skipped")]
@@ -147,7 +149,7 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     assert inner == {"good": "system-out", "slow": "failure", "open": "skipped",
                      "lost\\x1b": "error"}  # fmt: skip
     assert (
-        ElementTree.fromstring(summary.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
+        ElementTree.fromstring(decisions.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
     )
 
 
@@ -162,7 +164,7 @@ def test_the_note_and_junit_name_flags_and_step_times() -> None:
     assert "disturbed (cases: 1)" in text
     assert "throughput ratio 0.95" in text
     assert "(100 ms -> 125 ms per step)" in text
-    case = ElementTree.fromstring(summary.junit(actual).encode())[0][0]
+    case = ElementTree.fromstring(decisions.junit(actual).encode())[0][0]
     assert "flags: disturbed" in (case.findtext("system-out") or "")
 
 

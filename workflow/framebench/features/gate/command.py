@@ -17,7 +17,7 @@ from ...runs import snakemake_calls
 from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
 from ...tables.grouping import grouped
-from . import decisions, sides, summary
+from . import decisions, sides
 from .sides import MeasuredSide
 
 NOTE, JUNIT = "gate.md", "gate.xml"
@@ -30,8 +30,8 @@ def gate(options: argparse.Namespace) -> int:
 
     def note(message: str) -> None:
         files = {
-            options.results / NOTE: summary.note(_sides(options), decisions.FAULTY, [message]),
-            options.results / JUNIT: summary.broken_junit(message),
+            options.results / NOTE: decisions.note(_sides(options), decisions.FAULTY, [message]),
+            options.results / JUNIT: decisions.broken_junit(message),
         }
         try:
             write_together(files)
@@ -86,8 +86,8 @@ def run_gate(options: argparse.Namespace) -> int:
     status = decisions.status(decided)
     frame = decisions.frame(decided, options.fail_on)
     files = frames.files({decisions.TABLE: frame}, options.results / "tables")
-    files[options.results / JUNIT] = summary.junit(decided)
-    note = summary.note(_sides(options), status, summary.lines(decided, status))
+    files[options.results / JUNIT] = decisions.junit(decided)
+    note = decisions.note(_sides(options), status, decisions.lines(decided, status))
     files[options.results / NOTE] = note
     write_together(files)
     print(f"\n{note}\nnote:  {options.results / NOTE}\ntable: {options.results}/tables/gate.csv")

@@ -27,6 +27,5 @@ def _add_commands(commands: Any) -> None:
 
 
 FEATURE = Feature(
-    add_commands=_add_commands,
-    tables=("history.trends.POINTS", "history.trends.CHANGES"),
+    add_commands=_add_commands, tables=("history.trends.POINTS", "history.trends.CHANGES")
 )

@@ -46,16 +46,10 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
 
 
 def render(
-    every: Sequence[CaseHistory],
-    points: pd.DataFrame,
-    changes: pd.DataFrame,
-    by: str,
+    every: Sequence[CaseHistory], points: pd.DataFrame, changes: pd.DataFrame, by: str
 ) -> str:
     """Render the page of the series."""
-    shown = [
-        page_tables.page_table(CHANGES, changes),
-        page_tables.page_table(POINTS, points),
-    ]
+    shown = [page_tables.page_table(CHANGES, changes), page_tables.page_table(POINTS, points)]
     return html_report.template("history.html.j2").render(
         **html_report.page_files(),
         by=by,

@@ -34,6 +34,5 @@ def _add_commands(commands: Any) -> None:
 
 
 FEATURE = Feature(
-    add_commands=_add_commands,
-    tables=("node_health.command.NODES", "node_health.command.FIGURES"),
+    add_commands=_add_commands, tables=("node_health.command.NODES", "node_health.command.FIGURES")
 )

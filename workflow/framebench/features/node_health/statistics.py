@@ -16,7 +16,7 @@ out (step 2). Nodes of one kind always differ a little; this is not a defect.
 3. The figure is also compared with all repeats of the baseline, where the baseline has it.
 4. The p-values are adjusted for all tests, of all nodes, figures and both sides (Holm). The chance
    that any healthy node is called slower is at most FALSE_ALARMS, under any dependence. A
-   simulation checks it (tests/framebench/features/node_health/test_false_alarms.py).
+   simulation checks it (tests/framebench/features/node_health/test_judging.py).
 5. A figure that is not called slower shows no difference if the opposite claim, worse by less than
    the margin, is shown against the others without the worst quarter, and against the baseline
    (level of one figure, not adjusted). Else the verdict is "cannot tell".

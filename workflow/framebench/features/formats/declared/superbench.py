@@ -11,12 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ....cases.conditions import series_of_model
-from ....cases.names import (
-    SUPERBENCH,
-    SUPERBENCH_PRECISIONS,
-    superbench_key,
-    superbench_metric,
-)
+from ....cases.names import SUPERBENCH, SUPERBENCH_PRECISIONS, superbench_key, superbench_metric
 from ....records.run import MetricValue
 from ....statistics.descriptive import samples_needed
 from ....tables.results import CaseResult
