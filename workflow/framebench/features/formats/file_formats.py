@@ -25,12 +25,9 @@ from . import imported
 
 #: Conditions that follow from the machine or the suite. Names that contained them would change with
 #: every small change.
-_IMPLIED = frozenset(
-    {
-        *("accelerator", "cores_per_device", "warmup_steps", "warmup_limit", "timed_steps"),
-        "timed_seconds",
-        *("parallelism", "machine", "environment"),
-    }
+_IMPLIED = (
+    *("accelerator", "cores_per_device", "warmup_steps", "warmup_limit", "timed_steps"),
+    *("timed_seconds", "parallelism", "machine", "environment"),
 )
 #: Most names in one line about figures that are left out.
 _MOST_NAMES = 12
@@ -169,13 +166,9 @@ def _rest(key: Key) -> str:
 
 
 def _parts(key: Key, names: Iterable[str]) -> list[str]:
-    row = key.row
-    found = [(name, row[name]) for name in names]
-    return [
-        formatting.condition_label(name, value)
-        for name, value in found
-        if value not in ("", None, False, NATIVE)
-    ]
+    row, left_out = key.row, ("", None, False, NATIVE)
+    named = (name for name in names if row[name] not in left_out)
+    return [formatting.condition_label(name, row[name]) for name in named]
 
 
 def export_cases(cases: CaseResults, name: str, target: Path | None, results: Path) -> list[str]:

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from ...files.whole_files import write_together
 from ...report import html_report, page_data, page_tables
 from ...report.charts import trend_lines
@@ -38,19 +36,8 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     # One row for each case of each set is too long for Markdown.
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
-    files[path] = render(every, points, changes, by)
-    write_together(files)
-    print(f"{counted(count, 'set')}, by {by}")
-    print(trends.summary_text(every, changes))
-    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
-
-
-def render(
-    every: Sequence[CaseHistory], points: pd.DataFrame, changes: pd.DataFrame, by: str
-) -> str:
-    """Render the page of the series."""
     shown = [page_tables.page_table(CHANGES, changes), page_tables.page_table(POINTS, points)]
-    return html_report.template("history.html.j2").render(
+    files[path] = html_report.template("history.html.j2").render(
         **html_report.page_files(),
         by=by,
         sets=len({point.source for series in every for point in series.measured}),
@@ -60,6 +47,10 @@ def render(
         data=page_data.page_data(shown, RowLinks.none()),
         flags=explanations([points]),
     )
+    write_together(files)
+    print(f"{counted(count, 'set')}, by {by}")
+    print(trends.summary_text(every, changes))
+    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
 
 
 def plots(every: Sequence[CaseHistory]) -> list[Plot]:

@@ -134,7 +134,8 @@ def name_of(key: Key) -> str:
     parts = [case.mode, key.metric, case.framework, case.model, case.precision]
     parts += ["" if case.compiler == "none" else case.compiler, topology_of(case)]
     parts += [f"b{case.batch_per_device}" if case.batch_per_device else ""]
-    parts += [f"{name}={_text(value)}" for name, value in (*case.parameters, *key.point)]
+    for name, value in (*case.parameters, *key.point):
+        parts.append(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}")
     row = key.row
     others = (name for name in CONDITIONS if name not in _OF_NODES)
     parts += [formatting.condition_label(name, row[name]) for name in others]
@@ -146,10 +147,6 @@ def node_order(name: str) -> tuple[Any, ...]:
     digits = "".join(letter if letter.isdecimal() else " " for letter in name).split()
     stem = "".join(letter for letter in name if not letter.isdecimal())
     return (stem, *map(int, digits))
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _kind(machine: Identity) -> Identity:

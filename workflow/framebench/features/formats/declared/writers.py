@@ -9,7 +9,7 @@ import io
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +20,6 @@ import pandas as pd
 from ....cases.conditions import series_of_model
 from ....config.statuses import FAILURES
 from ....records import tidy_csv
-from ....records.run import Run
 from ....tables.results import CaseResult
 from ..file_formats import ExportedFile, Format, Results, flags, not_measured, notes
 from ..imported import ImportedFigure, ImportedFile
@@ -42,9 +41,6 @@ _IGNORED = "-bencher-ignore"
 _LONGEST_BENCHMARK, _LONGEST_MEASURE = 1024, 64
 _PYPERF = {"version": "1.0", "metadata": {"unit": "second"}}
 _GOOGLE = {"context": {"executable": "framebench", "json_schema_version": 1}}
-
-#: Function that writes a case, from its name, the case, and the seconds of each step by repeat.
-Written = Callable[[str, CaseResult, Sequence[Sequence[float]]], list[dict[str, Any]]]
 
 
 def _csv(results: Results) -> ExportedFile:
@@ -213,7 +209,9 @@ def _action(results: Results, better: str) -> ExportedFile:
     return ExportedFile(_json(entries), left_out, not entries)
 
 
-def _document(results: Results, head: dict[str, Any], written: Written) -> ExportedFile:
+def _document(
+    results: Results, head: dict[str, Any], write: Callable[[str, CaseResult], list[dict[str, Any]]]
+) -> ExportedFile:
     """Return a JSON document with a list of benchmarks, for the cases of steps."""
     left_out, benchmarks = list[str](), list[dict[str, Any]]()
     for case in results.cases:
@@ -224,30 +222,27 @@ def _document(results: Results, head: dict[str, Any], written: Written) -> Expor
         if not case.case.is_step:
             left_out.append(f"{name}: {case.key.metric}: has no steps")
         elif case.ok:
-            benchmarks += written(name, case, [_seconds(case, run) for run in case.ok])
+            benchmarks += write(name, case)
     return ExportedFile(_json({**head, "benchmarks": benchmarks}), left_out, not benchmarks)
 
 
-def _seconds(case: CaseResult, run: Run) -> list[float]:
-    """Return the seconds of each step of a repeat; their mean where step times are unknown."""
-    seconds = [value for value in run.waited_seconds if value > 0]
-    return seconds or [case.case.samples_per_step / (run.throughput or 1.0)]
-
-
-def _pyperf(name: str, case: CaseResult, steps: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
-    metadata = {"framebench_flags": flags(case)} if case.flags else {}
-    runs = [{"metadata": metadata, "values": [*values]} for values in steps]
+def _pyperf(name: str, case: CaseResult) -> list[dict[str, Any]]:
+    metadata, runs = {"framebench_flags": flags(case)} if case.flags else {}, []
+    for run in case.ok:
+        seconds = [value for value in run.waited_seconds if value > 0]
+        mean = case.case.samples_per_step / (run.throughput or 1.0)  # where these are unknown
+        runs.append({"metadata": metadata, "values": seconds or [mean]})
     return [{"metadata": {"name": name}, "runs": runs}]
 
 
-def _google(name: str, case: CaseResult, steps: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
+def _google(name: str, case: CaseResult) -> list[dict[str, Any]]:
     label = {"label": flags(case)} if case.flags else {}
     rows = []
     for index, run in enumerate(case.ok):
         rate = run.throughput or 1.0
         time = 1e6 * case.case.samples_per_step / rate
         rows.append({
-            "name": name, "run_name": name, "run_type": "iteration", "repetitions": len(steps),
+            "name": name, "run_name": name, "run_type": "iteration", "repetitions": len(case.ok),
             "repetition_index": index, "threads": 1, "iterations": len(run.step_seconds) or 1,
             # compare.py requires cpu_time; processor time is not measured.
             "real_time": time, "cpu_time": time, "time_unit": "us",
