@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from core import programs
 from core.case import Case
@@ -68,9 +68,7 @@ def _bisect(options: argparse.Namespace) -> int:
             known = own_model.among(known)
         case = _only_case(settings, known)
     if package:
-        found = package_versions(
-            (good, bad), package, case.framework, settings, known, options.results
-        )
+        found = package_versions(options, case.framework, settings, known)
     else:
         found = model_versions(good, bad)
     count = len(found.names)
@@ -81,8 +79,28 @@ def _bisect(options: argparse.Namespace) -> int:
     )
     config = [word for word in options.config if not word.startswith("cases=")]
 
+    good_side = found.side(found.names[0])
+    repeats = {"margin": options.margin, "at_most": options.pairs, "two_sided": True}
+
     def measured(version: str) -> BisectStep:
-        return _measured(found, str(case), suite, config, version, options)
+        """Measure a version against the good one, and judge it."""
+        try:
+            other = found.side(version)
+        except Absent as error:
+            return BisectStep(version, SKIPPED, str(error))
+        cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
+        if other.model:
+            cases[1] = cases[1].replace(f" {good_side.model} ", f" {other.model} ", 1)
+        both = sides.measure(
+            good_side, other, suite, repeats, [*config, f"cases={','.join(cases)}"],
+            options.words, options.results, [str(case)],
+        )  # fmt: skip
+        # only the principal metric of a case, which decides
+        base, candidate = (
+            {key: one for key, one in side.items() if one.runs[0].key.metric == key.metric}
+            for side in both
+        )
+        return judge(version, base, candidate, options.margin)
 
     return search_versions(found.names, measured, options.margin)
 
@@ -128,37 +146,6 @@ def search_versions(
     print(begins, " or ".join([*skipped, str(steps[now.high])]))
     print(f"last without the change: {steps.get(now.low, names[0])}")
     return UNDECIDED if skipped else FOUND
-
-
-def _measured(
-    found: Versions,
-    case: str,
-    suite: Mapping[str, Any],
-    config: Sequence[str],
-    version: str,
-    options: argparse.Namespace,
-) -> BisectStep:
-    """Measure a version against the good one, and judge it. Raises RecordsError if the good version
-    has no figure, and what :func:`sides.measure` raises."""
-    good = found.side(found.names[0])
-    try:
-        other = found.side(version)
-    except Absent as error:
-        return BisectStep(version, SKIPPED, str(error))
-    cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
-    if other.model:
-        cases[1] = cases[1].replace(f" {good.model} ", f" {other.model} ", 1)
-    repeats = {"margin": options.margin, "at_most": options.pairs, "two_sided": True}
-    of_step = [*config, f"cases={','.join(cases)}"]
-    measured = sides.measure(
-        good, other, suite, repeats, of_step, options.words, options.results, [case]
-    )
-    # only the principal metric of a case, which decides
-    base, candidate = (
-        {key: one for key, one in side.items() if one.runs[0].key.metric == key.metric}
-        for side in measured
-    )
-    return judge(version, base, candidate, options.margin)
 
 
 class BisectState(NamedTuple):
@@ -241,22 +228,17 @@ class Versions(NamedTuple):
 
 
 def package_versions(
-    ends: tuple[str, str],
-    package: str,
-    framework: str,
-    settings: Settings,
-    catalog: Catalog,
-    folder: Path,
+    options: argparse.Namespace, framework: str, settings: Settings, catalog: Catalog
 ) -> Versions:
-    """Return the versions of a package in a framework's environment between ``ends``. Environment
-    files are written to ``folder`` and built. Raises ConfigError for a version that the index
-    lacks."""
+    """Return the versions of a package in a framework's environment from the good to the bad one.
+    Environment files are written to the results and built. Raises ConfigError for a version that
+    the index lacks."""
     own = _own_environment(framework, settings, catalog)
-    package = own.pin(package).partition("==")[0]
-    names = _index_versions(*ends, package, own.python)
+    package = own.pin(options.package).partition("==")[0]
+    names = _index_versions(options.good, options.bad, package, own.python)
 
     def side(version: str) -> MeasuredSide:
-        file = _built(own, package, version, settings, folder)
+        file = _built(own, package, version, settings, options.results)
         return MeasuredSide(file.path.stem, {"environments": {framework: str(file.path)}})
 
     return Versions(names, side)
