@@ -84,21 +84,14 @@ def describe_images(hyper: Mapping[str, Any], images: SampleShape) -> LayerGraph
 
 def forward_multiply_adds(network: LayerGraph, training: bool) -> int:
     """Return the multiply-adds of the convolutions and linear layers of one image."""
-    return sum(
-        _multiply_adds(layer)
-        for layer in network.layers
-        if training or layer.name not in network.auxiliary
-    )
-
-
-def _multiply_adds(layer: Layer) -> int:
-    if layer.op == "linear":
-        return layer.in_channels * layer.channels
-    if layer.op != "convolution":
-        return 0
-    rows, columns = layer.kernel
-    per_value: int = rows * columns * layer.in_channels // layer.groups
-    return layer.shape.height * layer.shape.width * layer.channels * per_value
+    total = 0
+    for layer in network.layers:
+        is_computed = training or layer.name not in network.auxiliary
+        if is_computed and layer.op in ("convolution", "linear"):
+            rows, columns = layer.kernel or (1, 1)
+            per_value = rows * columns * layer.in_channels // layer.groups
+            total += layer.shape.height * layer.shape.width * layer.channels * per_value
+    return total
 
 
 def loss_parts(

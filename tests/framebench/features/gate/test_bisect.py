@@ -15,7 +15,7 @@ from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
-from framebench.features.gate import bisect, sides
+from framebench.features.gate import bisect, command
 from framebench.features.gate.bisect import (
     CHANGED,
     OPEN,
@@ -232,10 +232,10 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     monkeypatch.setattr(snakemake_calls, "measure", measure)
     both = zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
     results = [group([changed(run, model=name) for run in runs], None) for runs, name in both]
-    cases = iter(sides.called(side, "net") for side in results)
-    monkeypatch.setattr(sides, "grouped", lambda source: next(cases))
-    both_sides = ["--good", "HEAD~1:net.py", "--bad", "net.py"]
-    arguments = [*both_sides, "--config", "suite=one.yaml", "--results", "out"]
+    cases = iter(command.called(side, "net") for side in results)
+    monkeypatch.setattr(command, "grouped", lambda source: next(cases))
+    sides = ["--good", "HEAD~1:net.py", "--bad", "net.py"]
+    arguments = [*sides, "--config", "suite=one.yaml", "--results", "out"]
     assert cli.main(["bisect", *arguments]) == 0
     assert sorted(actual) == ["base", "candidate"]
     assert re.search(r"first changed in \w+: changed: 0\.9", capsys.readouterr().out)

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.config.own_model import own_model
-from framebench.features.gate import command, decisions, sides
+from framebench.features.gate import command, decisions
 from framebench.features.gate.decisions import Decision
 from framebench.records.run import Flag, Run
 from framebench.runs import snakemake_calls
@@ -238,11 +238,11 @@ def test_each_gate_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.M
         (folder / "runs").mkdir(exist_ok=True)
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
-    monkeypatch.setattr(sides, "grouped", lambda source: {})
-    usual, other = sides.MeasuredSide("default"), sides.MeasuredSide("other", {"tuned": True})
+    monkeypatch.setattr(command, "grouped", lambda source: {})
+    usual, other = command.MeasuredSide("default"), command.MeasuredSide("other", {"tuned": True})
     for pairs, both in ((6, (usual, other)), (9, (usual, other)), (6, (other, usual))):
-        sides.measure(*both, {"axes": {}}, {"at_most": pairs}, [], [], tmp_path, [])
-    sides.measure(usual, other, {"axes": {"nodes": 1}}, {}, [], [], tmp_path, [])
+        command.measure(*both, {"axes": {}}, {"at_most": pairs}, [], [], tmp_path, [])
+    command.measure(usual, other, {"axes": {"nodes": 1}}, {}, [], [], tmp_path, [])
     first, more, swapped, another = measured
     assert first == more, "more pairs of the same sides do not go on"
     assert len({first, swapped, another}) == 3
@@ -267,7 +267,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     beside.write_text("Stack = 'new'\n")
     monkeypatch.chdir(folder)
     base, candidate, again = (
-        sides.model("--base", text) for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
+        command.model("--base", text) for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
     )
     name = str(beside.relative_to(tmp_path))
     assert [side.files[name] for side in (base, candidate)] == [

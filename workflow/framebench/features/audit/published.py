@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from core import bounded
@@ -123,23 +122,21 @@ def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 def _compared(
     cell: Row, cases: Mapping[tuple[str, ...], Values], causes: Mapping[tuple[str, ...], str]
 ) -> Values:
-    half = half_unit(cell["printed"])
-
-    def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:
-        found = {"recomputed": value, "half_unit": half, "agrees": agrees, "note": note}
-        return {**cell, **found}
-
+    half, quantity = half_unit(cell["printed"]), cell["quantity"]
+    case = cases.get(tuple(cell[key] for key in KEYS), {})
+    value, agrees, note = case.get(FROM_RUNS.get(quantity, "")), None, ""
     if half is None:
-        return row(f"no figure is printed, but {cell['printed']!r}")
-    if cell["quantity"] not in FROM_RUNS:
-        return row(f"runs do not have a {cell['quantity']}")
-    case = cases.get(tuple(cell[key] for key in KEYS))
-    if case is None:
-        return row("no runs of this case")
-    value = case[FROM_RUNS[cell["quantity"]]]
-    if pd.isna(value):
-        return row(str(case["reason"]))
-    printed = float(cell["printed"])
-    agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
-    cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
-    return row("" if agrees else cause, value, agrees)
+        note = f"no figure is printed, but {cell['printed']!r}"
+    elif quantity not in FROM_RUNS:
+        note = f"runs do not have a {quantity}"
+    elif not case:
+        note = "no runs of this case"
+    elif pd.isna(value):
+        note = str(case["reason"])
+    else:
+        printed = float(cell["printed"])
+        agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
+        if not agrees:
+            note = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
+    recomputed = None if agrees is None else value
+    return {**cell, "recomputed": recomputed, "half_unit": half, "agrees": agrees, "note": note}

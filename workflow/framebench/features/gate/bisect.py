@@ -37,9 +37,8 @@ from ...runs import ensure_environment
 from ...runs.snakemake_calls import settings_of
 from ...statistics import sequential
 from ...tables.results import CaseResults
-from . import decisions, sides
-from .command import RESERVED, status_of
-from .sides import BASE, CANDIDATE, MeasuredSide
+from . import command, decisions
+from .command import BASE, CANDIDATE, RESERVED, MeasuredSide, status_of
 
 SIDES = "two versions with --package, or REVISION:FILE.py and REVISION:FILE.py or FILE.py"
 #: Results of a version.
@@ -61,7 +60,7 @@ def _bisect(options: argparse.Namespace) -> int:
         if not package:
             if not (":" in good and good.endswith(".py") and bad.endswith(".py")):
                 raise ConfigError(f"--good, --bad: found {good!r} and {bad!r}; allowed: {SIDES}")
-            model = sides.model("--good", good).written(Path(folder))["model"]
+            model = command.model("--good", good).written(Path(folder))["model"]
             config = [*config, f"model={model}"]
         settings, suite = settings_of(config, known, RESERVED)
         for own_model in settings.own_models:
@@ -91,7 +90,7 @@ def _bisect(options: argparse.Namespace) -> int:
         cases = [f"{case} variant {BASE}", f"{case} variant {CANDIDATE}"]
         if other.model:
             cases[1] = cases[1].replace(f" {good_side.model} ", f" {other.model} ", 1)
-        both = sides.measure(
+        both = command.measure(
             good_side, other, suite, repeats, [*config, f"cases={','.join(cases)}"],
             options.words, options.results, [str(case)],
         )  # fmt: skip
@@ -287,9 +286,9 @@ def _built(
 def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]:
     """Return the versions from ``good`` to ``bad`` in pip's index that have a wheel for ``python``,
     oldest first. Raises ConfigError, with pip's message, if there are none."""
-    command = [sys.executable, "-m", "pip", "index", "versions", package]
-    command += ["--python-version", python, "--only-binary", ":all:"]
-    asked = programs.run(command)
+    call = [sys.executable, "-m", "pip", "index", "versions", package]
+    call += ["--python-version", python, "--only-binary", ":all:"]
+    asked = programs.run(call)
     match = re.search(r"^Available versions: (.+)$", asked.stdout, re.MULTILINE)
     if asked.returncode or not match:
         said = " ".join(asked.stderr.split()) or "nothing"
@@ -307,7 +306,7 @@ def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]
 def model_versions(good: str, bad: str) -> Versions:
     """Return the versions of a model: commit ``good``, the commits that changed its files, and
     ``bad``, a commit or a file. Raises ConfigError without a change."""
-    first, last = sides.model("--good", good), sides.model("--bad", bad)
+    first, last = command.model("--good", good), command.model("--bad", bad)
     revision, _, file = good.partition(":")
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"
     log = ["git", "log", "--reverse", "--topo-order", "--format=%h", f"{revision}..{to}"]
@@ -317,7 +316,7 @@ def model_versions(good: str, bad: str) -> Versions:
     found, newest = {good: first}, first.digest
     for commit in ended.stdout.split():
         with contextlib.suppress(ConfigError):  # a commit without a valid model
-            side = sides.model("--bad", f"{commit}:{file}")
+            side = command.model("--bad", f"{commit}:{file}")
             if side.digest != newest:
                 found[commit], newest = side, side.digest
     if newest != last.digest:
