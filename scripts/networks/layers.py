@@ -196,11 +196,8 @@ class Layers:
         rows, columns = kernel = _pair(kernel)
         padding = (rows // 2, columns // 2) if padding is None else _pair(padding)
         before = self.shape(x)
-        shape = SampleShape(
-            _places(before.height, rows, stride, padding[0]),
-            _places(before.width, columns, stride, padding[1]),
-            channels,
-        )
+        height = _places(before.height, rows, stride, padding[0])
+        width = _places(before.width, columns, stride, padding[1])
         if before.channels % groups or channels % groups:
             raise ValueError(
                 f"{name}: {before.channels} or {channels} channels cannot be divided into "
@@ -209,8 +206,8 @@ class Layers:
         rule = initial or self.initials.convolution
         fans = rows * columns * before.channels // groups, rows * columns * channels
         return self._add(
-            name, "convolution", [x], shape, kernel=kernel, stride=stride, padding=padding,
-            groups=groups, bias=bias, initial=rule(*fans),
+            name, "convolution", [x], SampleShape(height, width, channels), kernel=kernel,
+            stride=stride, padding=padding, groups=groups, bias=bias, initial=rule(*fans),
             initial_bias=self.initials.convolution_bias(*fans),
         )  # fmt: skip
 

@@ -13,6 +13,8 @@ from networks.layers import IMAGES, Layer, LayerGraph
 UNREAD = frozenset(("convolution", "batch_norm", "linear", "add"))
 #: Elementwise layers, which keep the order of values.
 BY_VALUE = frozenset(("dropout", "relu", "relu6"))
+#: Operation that computes relu(batch_norm(first input) [+ second input]).
+FUSED = "batch_norm_relu"
 
 
 class Call(NamedTuple):
@@ -85,10 +87,6 @@ def flattened(network: LayerGraph) -> Dict[str, Tuple[int, int, int]]:
             height, width, channels = source.in_shape
             shapes[layer.name] = (channels, height, width)
     return shapes
-
-
-#: Operation that computes relu(batch_norm(first input) [+ second input]).
-FUSED = "batch_norm_relu"
 
 
 def fused(network: LayerGraph) -> LayerGraph:

@@ -43,12 +43,9 @@ def encoded(
     hidden = (1.0 - batch["attention_mask"])[:, None, :]
 
     def attended(x: Array, weights: Arrays, name: str) -> Array:
-        query, key, value = (
-            np.swapaxes(
-                np.reshape(dense(x, weights, f"{name}.{part}"), (*x.shape[:2], heads, -1)), 1, 2
-            )
-            for part in ("query", "key", "value")
-        )
+        parts = (dense(x, weights, f"{name}.{part}") for part in ("query", "key", "value"))
+        by_head = (np.reshape(part, (*x.shape[:2], heads, -1)) for part in parts)
+        query, key, value = (np.swapaxes(part, 1, 2) for part in by_head)
         context = attention(query, key, value, hidden, drop)
         context = np.reshape(np.swapaxes(context, 1, 2), x.shape)
         return drop(dense(context, weights, f"{name}.output"))

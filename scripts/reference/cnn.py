@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -102,11 +103,10 @@ def _normalisation(
 
 
 def _uses(network: LayerGraph) -> dict[str, list[Layer]]:
-    uses: dict[str, list[Layer]] = {layer.name: [] for layer in network.layers}
+    uses: dict[str, list[Layer]] = defaultdict(list)
     for layer in network.layers:
         for name in layer.inputs:
-            if name in uses:
-                uses[name].append(layer)
+            uses[name].append(layer)
     return uses
 
 
@@ -122,7 +122,6 @@ def calibrated(weights: Arrays, batch: Arrays, hyper: Hyper) -> Any:
     network = _network(batch, hyper)
     uses = _uses(network)
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
-
     sums = itertools.count()
 
     def settle(layer: Layer, inputs: list[Array]) -> None:

@@ -88,15 +88,11 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
     result."""
     head = head_again if drop is all_kept else attention_head  # dropout must not draw again
     shared = query.shape[1] // key.shape[1]
-    return np.stack(
-        [
-            head(
-                query[:, number], key[:, number // shared], value[:, number // shared], hidden, drop
-            )
-            for number in range(query.shape[1])
-        ],
-        axis=1,
-    )
+    heads = [
+        head(query[:, n], key[:, n // shared], value[:, n // shared], hidden, drop)
+        for n in range(query.shape[1])
+    ]
+    return np.stack(heads, axis=1)
 
 
 def attention_head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:

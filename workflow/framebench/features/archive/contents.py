@@ -134,9 +134,8 @@ def make_archive(results: Path, redacts: bool = False, figures_only: bool = Fals
             f"--results: found {results}, which has no record in runs/; allowed: a folder that was "
             "measured into"
         )
-    handed_on = None
-    if redacts or figures_only:
-        handed_on = HandedOn(_names(results), texts=not figures_only)
+    is_whole = not (redacts or figures_only)
+    handed_on = None if is_whole else HandedOn(_names(results), texts=not figures_only)
     calls = sidecars.load(results, CallEntry)
     name = calls[-1].suite if calls else "results"
     with tempfile.TemporaryDirectory(prefix="framebench-") as temporary:

@@ -71,7 +71,7 @@ def make_images(folder: Path, images: int, seed: int) -> dict[str, Any]:
         "bytes": sum(size for _, size in found),
         "digest": hashlib.sha256(lines.encode()).hexdigest(),
     }
-    _write_manifest(folder, made)
+    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")
     return made
 
 
@@ -99,7 +99,7 @@ def make_tokens(folder: Path, count: int, seed: int) -> dict[str, Any]:
         write_whole(folder / f"{split}.json", json.dumps(declared) + "\n")
     write_whole(folder / "vocab.txt", "".join(f"{token}\n" for token in _VOCABULARY))
     made = {**_sizes(count), "vocabulary": len(_VOCABULARY), "digest": digest.hexdigest()}
-    _write_manifest(folder, made)
+    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")
     return made
 
 
@@ -128,10 +128,6 @@ def _claim(folder: Path) -> None:
             f"--folder: found {folder}, which holds files; allowed: a folder that is empty or not "
             "there"
         )
-
-
-def _write_manifest(folder: Path, made: dict[str, Any]) -> None:
-    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")
 
 
 def draw_image(seed: int, number: int) -> bytes:

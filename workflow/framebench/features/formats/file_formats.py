@@ -218,9 +218,8 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
         figures += found
     left_out = [*_by_reason("not taken", not_taken), *_by_reason("left out", refused)]
     if not figures:
-        raise RecordsError(
-            "\n".join([(f"import: {path}: has no figure in the format {name}"), *left_out])
-        )
+        nothing = f"import: {path}: has no figure in the format {name}"
+        raise RecordsError("\n".join([nothing, *left_out]))
     runs = imported.complete(figures)
     text = tidy_csv.text_of(
         row for run in runs for row in tidy_csv.rows_of(run, [flag.name for flag in run.flags])

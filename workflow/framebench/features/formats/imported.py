@@ -123,6 +123,7 @@ def figure(
 
     ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``failure``:
     reason of a failed one. ``case``: further fields of the case that the file states."""
+    value = None if failure else metric.value
     run = Run(
         case=Case(
             source=source,
@@ -135,13 +136,7 @@ def figure(
         attempt=0,
         status="failed" if failure else "ok",
         reason=_text(failure),
-        metrics=(
-            metric._replace(
-                name=_text(metric.name),
-                value=None if failure else metric.value,
-                unit=_text(metric.unit),
-            ),
-        ),
+        metrics=(metric._replace(name=_text(metric.name), value=value, unit=_text(metric.unit)),),
         step_seconds=(),
         wall_seconds=None,
         origin="",

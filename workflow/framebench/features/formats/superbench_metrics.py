@@ -84,15 +84,11 @@ def _table() -> list[tuple[re.Pattern[str], re.Pattern[str], str, str]]:
     """Return benchmark (without annotation), metric (without rank), unit and direction of all
     metrics. Both expressions match in full; the first match counts."""
     _, *rows = csv.reader(bounded.read_text(_TABLE).splitlines())
-    return [
-        (
-            re.compile(text),
-            re.compile(re.sub("<([A-Z]+)>", lambda name: _PARTS[name[1]], metric)),
-            unit,
-            better,
-        )
-        for text, metric, unit, better in rows
-    ]
+    table = []
+    for text, metric, unit, better in rows:
+        pattern = re.sub("<([A-Z]+)>", lambda name: _PARTS[name[1]], metric)
+        table.append((re.compile(text), re.compile(pattern), unit, better))
+    return table
 
 
 def meaning_of(benchmark: str, metric: str) -> Meaning | None:

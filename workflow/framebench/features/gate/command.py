@@ -279,7 +279,7 @@ def run_gate(options: argparse.Namespace) -> int:
         base_cases, candidate_cases = grouped(base), grouped(candidate)
     decided = decisions.decide(base_cases, candidate_cases, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)
-    frame = decisions.frame(decided, options.fail_on)
+    frame = decisions.TABLE.frame(decisions.row(one, options.fail_on) for one in decided)
     files = frames.files({decisions.TABLE: frame}, options.results / "tables")
     files[options.results / JUNIT] = decisions.junit(decided)
     note = decisions.note(_sides(options), status, decisions.lines(decided, status))

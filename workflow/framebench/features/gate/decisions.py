@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-import pandas as pd
 from core.text import printable
 
 from ...comparison import compare
@@ -99,11 +98,6 @@ def decide(
     return decisions
 
 
-def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
-    """Return a table row for each decision; nothing is rounded."""
-    return TABLE.frame([_row(decision, margin) for decision in decisions])
-
-
 def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
     """Group decisions by verdict."""
     names = (REGRESSION, BROKEN, CANNOT_TELL, WITHIN, NOT_COMPARED)
@@ -168,7 +162,8 @@ def _why_not(matched: Matched) -> str:
     return matched.why_no_ratio
 
 
-def _row(decision: Decision, margin: float) -> Row:
+def row(decision: Decision, margin: float) -> Row:
+    """Return the cells of a decision; nothing is rounded."""
     matched, bounds = decision.matched, decision.bounds
     return {
         **compare.side_cells(matched, decision.estimate),

@@ -31,7 +31,8 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     every, unplaced = trends.series_of(measured, by)
     for problem in (*unread, *unplaced):
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    points, changes = trends.points_frame(every), trends.changes_frame(every)
+    points = POINTS.frame(row for series in every for row in trends.point_rows(series))
+    changes = trends.changes_frame(every)
     files = frames.files({CHANGES: changes}, results / "tables")
     # One row for each case of each set is too long for Markdown.
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)

@@ -179,16 +179,11 @@ def tests(every: Sequence[CaseHistory]) -> int:
     return max(1, sum(len(series.places) >= change_points.FEWEST for series in every))
 
 
-def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
-    """Return a table row for each case in each set; nothing is rounded."""
-    return POINTS.frame([row for series in every for row in _point_rows(series)])
-
-
 def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """Return a table row for each change."""
     count = tests(every)
     return CHANGES.frame(
-        [_change_row(series, change, count) for series in every for change in series.changes]
+        _change_row(series, change, count) for series in every for change in series.changes
     )
 
 
@@ -222,7 +217,8 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
     }
 
 
-def _point_rows(series: CaseHistory) -> Iterator[Row]:
+def point_rows(series: CaseHistory) -> Iterator[Row]:
+    """Yield the cells of a case in each set; nothing is rounded."""
     begins = {series.places[change.at] for change in series.changes}
     for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True)):
         result = point.result

@@ -106,14 +106,12 @@ def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repea
         return
     values = [run.value(case.key.metric, case.key.point) for run in case.ok]
     for name in names_of(case):
-        yield (
-            f"{name.benchmark}:{annotation}",
-            [
-                {name.metric: name.factor / value if name.is_inverse else name.factor * value}
-                for value in values
-                if value is not None
-            ],
-        )
+        figures = [
+            {name.metric: name.factor / value if name.is_inverse else name.factor * value}
+            for value in values
+            if value is not None
+        ]
+        yield f"{name.benchmark}:{annotation}", figures
 
 
 def _steps(case: CaseResult) -> _Repeats:
