@@ -1,4 +1,5 @@
-"""Layers of a network, the methods by which a family adds them, and the arrays that they hold."""
+"""Layers of a network, the methods by which a family adds them, the arrays that they hold, and the
+rules by which arrays are initialized, from the fan-in and fan-out of their layer."""
 
 from __future__ import annotations
 
@@ -17,13 +18,60 @@ from typing import (
     Union,
 )
 
-from networks.initials import Initial, Initials, Rule
+#: Distribution of initial values: ``("normal", standard deviation)`` around zero,
+#: ``("uniform", bound)`` between -bound and bound, or ``("constant", value)``.
+Initial = Tuple[str, float]
+#: Function of fan-in and fan-out: the number of products in each output, and that each input
+#: enters.
+Rule = Callable[[int, int], Initial]
+ZERO: Initial = ("constant", 0.0)
+ONE: Initial = ("constant", 1.0)
 
 #: Input of layers that read the images themselves.
 IMAGES = "images"
 
 #: One number for both directions, or one for rows and one for columns.
 Extent = Union[int, Sequence[int]]
+
+
+def normal(deviation: float) -> Rule:
+    return lambda fan_in, fan_out: ("normal", deviation)
+
+
+def constant(value: float) -> Rule:
+    return lambda fan_in, fan_out: ("constant", value)
+
+
+def by_fan_in(fan_in: int, fan_out: int) -> Initial:
+    """Return PyTorch's own initial values of weights and biases."""
+    return "uniform", fan_in**-0.5
+
+
+def he_normal_in(fan_in: int, fan_out: int) -> Initial:
+    """Return normal initial values by the inputs (He et al. 2015, arXiv:1502.01852)."""
+    return "normal", (2 / fan_in) ** 0.5
+
+
+def he_normal_out(fan_in: int, fan_out: int) -> Initial:
+    return "normal", (2 / fan_out) ** 0.5
+
+
+def he_uniform_in(fan_in: int, fan_out: int) -> Initial:
+    return "uniform", (6 / fan_in) ** 0.5
+
+
+def lecun_uniform_out(fan_in: int, fan_out: int) -> Initial:
+    return "uniform", (3 / fan_out) ** 0.5
+
+
+class Initials(NamedTuple):
+    """Initial distributions of a network family's convolutions and linear layers, for layers
+    without their own."""
+
+    convolution: Rule = by_fan_in
+    convolution_bias: Rule = by_fan_in
+    linear: Rule = by_fan_in
+    linear_bias: Rule = by_fan_in
 
 
 class SampleShape(NamedTuple):
@@ -148,11 +196,8 @@ class Layers:
         rows, columns = kernel = _pair(kernel)
         padding = (rows // 2, columns // 2) if padding is None else _pair(padding)
         before = self.shape(x)
-        shape = SampleShape(
-            _places(before.height, rows, stride, padding[0]),
-            _places(before.width, columns, stride, padding[1]),
-            channels,
-        )
+        height = _places(before.height, rows, stride, padding[0])
+        width = _places(before.width, columns, stride, padding[1])
         if before.channels % groups or channels % groups:
             raise ValueError(
                 f"{name}: {before.channels} or {channels} channels cannot be divided into "
@@ -161,8 +206,8 @@ class Layers:
         rule = initial or self.initials.convolution
         fans = rows * columns * before.channels // groups, rows * columns * channels
         return self._add(
-            name, "convolution", [x], shape, kernel=kernel, stride=stride, padding=padding,
-            groups=groups, bias=bias, initial=rule(*fans),
+            name, "convolution", [x], SampleShape(height, width, channels), kernel=kernel,
+            stride=stride, padding=padding, groups=groups, bias=bias, initial=rule(*fans),
             initial_bias=self.initials.convolution_bias(*fans),
         )  # fmt: skip
 
@@ -201,13 +246,9 @@ class Layers:
 
     def average_pool(self, x: str, name: str, kernel: int, stride: int, padding: int = 0) -> str:
         height, width, channels = self.shape(x)
-        shape = SampleShape(
-            _places(height, kernel, stride, padding), _places(width, kernel, stride, padding),
-            channels,
-        )  # fmt: skip
-        return self._add(
-            name, "average_pool", [x], shape, kernel=kernel, stride=stride, padding=padding
-        )
+        window = {"kernel": kernel, "stride": stride, "padding": padding}
+        rows, columns = (_places(extent, **window) for extent in (height, width))
+        return self._add(name, "average_pool", [x], SampleShape(rows, columns, channels), **window)
 
     def adaptive_average_pool(self, x: str, name: str, size: int) -> str:
         """Pool to size x size by averages; add nothing where the input has this size."""
@@ -278,10 +319,6 @@ def _pair(extent: Extent) -> Tuple[int, int]:
 def _places(extent: int, kernel: int, stride: int, padding: int) -> int:
     """Return the number of positions of a window that stays within the padded input."""
     return (extent + 2 * padding - kernel) // stride + 1
-
-
-ZERO: Initial = ("constant", 0.0)
-ONE: Initial = ("constant", 1.0)
 
 
 class Weight(NamedTuple):

@@ -5,16 +5,16 @@ layer."""
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Set, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Set, Tuple
 
 from networks.layers import IMAGES, Layer, LayerGraph
 
 #: Layers whose backward pass does not read their output.
 UNREAD = frozenset(("convolution", "batch_norm", "linear", "add"))
-
-
 #: Elementwise layers, which keep the order of values.
 BY_VALUE = frozenset(("dropout", "relu", "relu6"))
+#: Operation that computes relu(batch_norm(first input) [+ second input]).
+FUSED = "batch_norm_relu"
 
 
 class Call(NamedTuple):
@@ -89,10 +89,6 @@ def flattened(network: LayerGraph) -> Dict[str, Tuple[int, int, int]]:
     return shapes
 
 
-#: Operation that computes relu(batch_norm(first input) [+ second input]).
-FUSED = "batch_norm_relu"
-
-
 def fused(network: LayerGraph) -> LayerGraph:
     """Return ``network`` with layers :data:`FUSED`, each named by its batch normalisation, wherever
     nothing else reads the values in between."""
@@ -119,11 +115,8 @@ def fused(network: LayerGraph) -> LayerGraph:
             absorbed.update((normalised, before) if addends else (normalised,))
             renamed[layer.name] = normalised
             layer = norm._replace(op=FUSED, inputs=(*norm.inputs, *addends))
-        results.append(_reading(layer, renamed))
+        inputs = tuple(renamed.get(name, name) for name in layer.inputs)
+        results.append(layer._replace(inputs=inputs))
     kept = tuple(result for result in results if result.op == FUSED or result.name not in absorbed)
     outputs = tuple(renamed.get(name, name) for name in network.outputs)
     return network._replace(layers=kept, outputs=outputs)
-
-
-def _reading(layer: Layer, renamed: Mapping[str, str]) -> Layer:
-    return layer._replace(inputs=tuple(renamed.get(name, name) for name in layer.inputs))

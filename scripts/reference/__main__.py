@@ -25,23 +25,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="CONFIG.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
-    parser.add_argument(
-        "--reduced",
-        choices=("small", "reduced"),
-        help=("a reduction in the model config's verification"),
-    )
-    parser.add_argument(
-        "--parts",
-        type=int,
-        default=FEWEST_PARTS,
-        help=("number of batches whose gradients are averaged"),
-    )
-    parser.add_argument(
-        "--soft-labels", action="store_true", help="train with label smoothing and mixup"
-    )
-    parser.add_argument(
-        "--micro-steps", action="store_true", help="add references for micro-steps with dropout"
-    )
+    reductions = "a reduction in the model config's verification"
+    parser.add_argument("--reduced", choices=("small", "reduced"), help=reductions)
+    parts = "number of batches whose gradients are averaged"
+    parser.add_argument("--parts", type=int, default=FEWEST_PARTS, help=parts)
+    soft = "train with label smoothing and mixup"
+    parser.add_argument("--soft-labels", action="store_true", help=soft)
+    micro_steps = "add references for micro-steps with dropout"
+    parser.add_argument("--micro-steps", action="store_true", help=micro_steps)
     parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")

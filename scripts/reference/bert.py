@@ -14,8 +14,8 @@ import autograd.numpy as np
 from networks import transformers
 
 from reference.operations import Array, cross_entropy, dense, gelu, layer_norm, matmul
-from reference.transformers import Drop, Dropout, attention, chained, dropping
-from reference.weights import Drawn, drawn
+from reference.transformers import Drop, Dropout, attention, chained, drawn, dropping
+from reference.weights import Arrays, Drawn, Hyper
 
 #: Factors of weights that make attention sharp and small. Otherwise all positions would become
 #: alike, and the gradients of queries and keys would vanish.
@@ -27,13 +27,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     return drawn(transformers.bert(model_config["hyperparameters"]), FACTORS)
 
 
-def embedded(
-    token_ids: Array,
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    drop: Drop,
-) -> Array:
+def embedded(token_ids: Array, weights: Arrays, batch: Arrays, hyper: Hyper, drop: Drop) -> Array:
     """Map (batch, sequence) to (batch, sequence, hidden)."""
     x = weights["embeddings.token.weight"][token_ids]
     x = x + weights["embeddings.segment.weight"][batch["segment_ids"]]
@@ -42,29 +36,21 @@ def embedded(
 
 
 def encoded(
-    x: Array,
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    drop: Drop,
-    prefix: str = "",
+    x: Array, weights: Arrays, batch: Arrays, hyper: Hyper, drop: Drop, prefix: str = ""
 ) -> Array:
     """Return (batch, sequence, hidden) after the last layer."""
     epsilon, heads = hyper["layer_norm_epsilon"], hyper["heads"]
     hidden = (1.0 - batch["attention_mask"])[:, None, :]
 
-    def attended(x: Array, weights: dict[str, Array], name: str) -> Array:
-        query, key, value = (
-            np.swapaxes(
-                np.reshape(dense(x, weights, f"{name}.{part}"), (*x.shape[:2], heads, -1)), 1, 2
-            )
-            for part in ("query", "key", "value")
-        )
+    def attended(x: Array, weights: Arrays, name: str) -> Array:
+        parts = (dense(x, weights, f"{name}.{part}") for part in ("query", "key", "value"))
+        by_head = (np.reshape(part, (*x.shape[:2], heads, -1)) for part in parts)
+        query, key, value = (np.swapaxes(part, 1, 2) for part in by_head)
         context = attention(query, key, value, hidden, drop)
         context = np.reshape(np.swapaxes(context, 1, 2), x.shape)
         return drop(dense(context, weights, f"{name}.output"))
 
-    def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
+    def layer(x: Array, weights: Arrays, name: str) -> Array:
         x = x + attended(x, weights, f"{name}.attention")
         x = layer_norm(x, weights, f"{name}.attention_norm", epsilon)
         inner = gelu(dense(x, weights, f"{name}.intermediate"))
@@ -76,7 +62,7 @@ def encoded(
 
 
 def vocabulary_logits(
-    x: Array, weights: dict[str, Array], hyper: dict[str, Any], positions: Array, prefix: str = ""
+    x: Array, weights: Arrays, hyper: Hyper, positions: Array, prefix: str = ""
 ) -> Array:
     """Return logits (batch, predictions, vocabulary) of masked ``positions``, by the token
     embedding."""
@@ -91,11 +77,7 @@ def vocabulary_logits(
 
 
 def forward(
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    training: bool,
-    dropout: Dropout | None = None,
+    weights: Arrays, batch: Arrays, hyper: Hyper, training: bool, dropout: Dropout | None = None
 ) -> list[Array]:
     """Return logits of the masked positions (batch, predictions, vocabulary) and of the next
     sentence (batch, 2); or of the classes (batch, classes); or scores of each token as beginning
@@ -112,7 +94,7 @@ def forward(
     return [logits, dense(pooled, weights, "next_sentence")]
 
 
-def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: Arrays, hyper: Hyper) -> Array:
     if "classes" in hyper:
         return cross_entropy(outputs[0], batch["labels"])
     if hyper.get("head") == "span":  # begin and end are classified over the tokens

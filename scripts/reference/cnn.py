@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +25,7 @@ from reference.operations import (
     relu6,
 )
 from reference.transformers import Dropout
-from reference.weights import Drawn
+from reference.weights import Arrays, Drawn, Hyper
 
 RECTIFIERS = ("relu", "relu6")
 
@@ -102,11 +103,10 @@ def _normalisation(
 
 
 def _uses(network: LayerGraph) -> dict[str, list[Layer]]:
-    uses: dict[str, list[Layer]] = {layer.name: [] for layer in network.layers}
+    uses: dict[str, list[Layer]] = defaultdict(list)
     for layer in network.layers:
         for name in layer.inputs:
-            if name in uses:
-                uses[name].append(layer)
+            uses[name].append(layer)
     return uses
 
 
@@ -114,7 +114,7 @@ def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
     return any(user.op in RECTIFIERS for user in uses[layer.name])
 
 
-def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, Any]) -> Any:
+def calibrated(weights: Arrays, batch: Arrays, hyper: Hyper) -> Any:
     """Return the drawn ``weights``, adapted by a pass over a batch: running statistics are near the
     batch's own, and matmuls and sums before a ReLU, without batch normalisation between, keep away
     from its jump. Without this, the values of a chain of such layers would explode or vanish.
@@ -122,7 +122,6 @@ def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, 
     network = _network(batch, hyper)
     uses = _uses(network)
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
-
     sums = itertools.count()
 
     def settle(layer: Layer, inputs: list[Array]) -> None:
@@ -145,7 +144,7 @@ def calibrated(weights: dict[str, Any], batch: dict[str, Any], hyper: dict[str, 
     return {name: array.astype(np.float32) for name, array in weights.items()}
 
 
-def _settle_statistics(weights: dict[str, Array], name: str, x: Array) -> None:
+def _settle_statistics(weights: Arrays, name: str, x: Array) -> None:
     """Replace ``running_mean`` and ``running_var``, drawn around 0 and 1, by values at the same
     distance from the statistics of ``x``."""
     axes = tuple(range(x.ndim - 1))
@@ -154,7 +153,7 @@ def _settle_statistics(weights: dict[str, Array], name: str, x: Array) -> None:
     weights[f"{name}.running_var"] = variance * weights[f"{name}.running_var"]
 
 
-def _settle_product(weights: dict[str, Array], layer: Layer, x: Array) -> None:
+def _settle_product(weights: Arrays, layer: Layer, x: Array) -> None:
     """Scale and shift a layer, so that all of its output is within REACH of the lift, or of its
     negative."""
     weight, bias = f"{layer.name}.weight", f"{layer.name}.bias"
@@ -188,31 +187,27 @@ def _shift_of_sum(inputs: list[Array], index: int) -> Array:
 
 
 def forward(
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    training: bool,
-    dropout: Dropout | None = None,
+    weights: Arrays, batch: Arrays, hyper: Hyper, training: bool, dropout: Dropout | None = None
 ) -> list[Array]:
     """Return logits (batch, classes), in training with those of the auxiliary heads. ``dropout``:
     None for no dropout."""
     return run_layers(_network(batch, hyper), weights, batch, training, dropout)
 
 
-def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: Arrays, hyper: Hyper) -> Array:
     """Return the mean cross-entropy, plus the weighted ones of the auxiliary heads."""
     logits, *heads = (cross_entropy(output, batch["labels"]) for output in outputs)
     return sum((hyper["auxiliary_weight"] * head for head in heads), logits)
 
 
-def _network(batch: dict[str, Any], hyper: dict[str, Any]) -> LayerGraph:
+def _network(batch: Arrays, hyper: Hyper) -> LayerGraph:
     return describe_images(hyper, SampleShape(*batch["images"].shape[1:]))
 
 
 def run_layers(
     network: LayerGraph,
-    weights: dict[str, Array],
-    batch: dict[str, Any],
+    weights: Arrays,
+    batch: Arrays,
     training: bool,
     dropout: Dropout | None,
     before: Callable[[Layer, list[Array]], None] = lambda layer, inputs: None,
@@ -228,11 +223,7 @@ def run_layers(
 
 
 def _computed(
-    layer: Layer,
-    inputs: list[Array],
-    weights: dict[str, Array],
-    training: bool,
-    dropout: Dropout | None,
+    layer: Layer, inputs: list[Array], weights: Arrays, training: bool, dropout: Dropout | None
 ) -> Array:
     """Return the output of a layer."""
     x, name = inputs[0], layer.name

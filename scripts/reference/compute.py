@@ -21,9 +21,8 @@ from harness.measuring.verification import dropout
 from harness.measuring.verification.generation import FEWEST, count_compared
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
-from reference.optimizers import OPTIMIZERS, global_norm, update
 from reference.transformers import showing_dropout
-from reference.weights import Drawn, draw
+from reference.weights import OPTIMIZERS, Arrays, Drawn, draw, global_norm, update
 
 #: Batches are drawn anew until no value is near a jump of a derivative and no sampled token is near
 #: another; for images, only a few pixels are drawn.
@@ -37,8 +36,6 @@ SMOOTHING, MIXUP = 0.1, 0.4
 #: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It also
 #: clips every share, so that clipping before gradients are averaged changes their weights.
 PART_CLIPPED = 0.8
-
-Arrays = dict[str, Any]
 
 
 def verification_model_config(model_config: dict[str, Any], with_dropout: bool) -> dict[str, Any]:
@@ -305,7 +302,8 @@ class ReferenceResults:
     ) -> tuple[list[float], list[float], Arrays]:
         """Return the losses of the first batches, the norms of their gradients, and the mean
         gradients."""
-        losses, norms, total = [], [], Arrays()
+        losses, norms = [], []
+        total: Arrays = {}
         trained = {name: weights[name] for name in self._trained}
         for batch in self.batches[:count]:
             loss, gradients = autograd.value_and_grad(

@@ -24,8 +24,8 @@ from reference.operations import (
     rotated,
     silu,
 )
-from reference.transformers import Dropout, attention, chained, dropping
-from reference.weights import Drawn, drawn
+from reference.transformers import Dropout, attention, chained, drawn, dropping
+from reference.weights import Arrays, Drawn, Hyper
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -40,11 +40,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
 
 
 def forward(
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    training: bool,
-    dropout: Dropout | None = None,
+    weights: Arrays, batch: Arrays, hyper: Hyper, training: bool, dropout: Dropout | None = None
 ) -> list[Array]:
     """Return logits (batch, sequence, vocabulary or classes). ``dropout``: None for no dropout."""
     heads, groups = hyper["heads"], hyper["key_value_heads"]
@@ -54,11 +50,11 @@ def forward(
     later = numpy.triu(numpy.ones((length, length)), 1)
     drop = dropping(training, dropout, hyper)
 
-    def norm(x: Array, weights: dict[str, Array], name: str) -> Array:
+    def norm(x: Array, weights: Arrays, name: str) -> Array:
         normalise = layer_norm if hyper["norm"] == "layer" else rms_norm
         return normalise(x, weights, name, hyper["norm_epsilon"])
 
-    def attended(x: Array, weights: dict[str, Array], name: str) -> Array:
+    def attended(x: Array, weights: Arrays, name: str) -> Array:
         rows, columns = x.shape[0], x.shape[2]
         every = dense(x, weights, f"{name}.query_key_value")
         every = np.reshape(every, (rows, length, heads + 2 * groups, columns // heads))
@@ -71,7 +67,7 @@ def forward(
         context = np.reshape(np.transpose(context, (0, 2, 1, 3)), x.shape)
         return drop(dense(context, weights, f"{name}.output"))
 
-    def feed_forward(x: Array, weights: dict[str, Array], name: str) -> Array:
+    def feed_forward(x: Array, weights: Arrays, name: str) -> Array:
         up = dense(x, weights, f"{name}.up")
         if hyper["activation"] == "swiglu":
             inner = silu(dense(x, weights, f"{name}.gate")) * up
@@ -79,7 +75,7 @@ def forward(
             inner = gelu_tanh(up)
         return drop(dense(inner, weights, f"{name}.down"))
 
-    def layer(x: Array, weights: dict[str, Array], name: str) -> Array:
+    def layer(x: Array, weights: Arrays, name: str) -> Array:
         normal = norm(x, weights, f"{name}.attention_norm")
         x = x + attended(normal, weights, f"{name}.attention")
         normal = norm(x, weights, f"{name}.feed_forward_norm")
@@ -99,14 +95,12 @@ def forward(
     return [np.reshape(logits, (*x.shape[:2], -1))]
 
 
-def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: Arrays, hyper: Hyper) -> Array:
     logits = outputs[0][:, -1] if "classes" in hyper else outputs[0]
     return cross_entropy(logits, batch["labels"])
 
 
-def continued(
-    weights: dict[str, Array], prompts: Any, hyper: dict[str, Any], count: int
-) -> tuple[Array, Array]:
+def continued(weights: Arrays, prompts: Any, hyper: Hyper, count: int) -> tuple[Array, Array]:
     """Return the ``count`` likeliest tokens after each of ``prompts`` (batch, sequence), (batch,
     count), and their logits (batch, count, vocabulary).
 

@@ -18,8 +18,8 @@ from networks.transformers import DRAWS, MASK, MIXER, WORD
 
 from reference.bert import FACTORS, embedded, encoded, vocabulary_logits
 from reference.operations import Array, Jumps, cross_entropy, dense, gelu
-from reference.transformers import Dropout, dropping
-from reference.weights import Drawn, drawn
+from reference.transformers import Dropout, drawn, dropping
+from reference.weights import Arrays, Drawn, Hyper
 
 #: Least distance of other tokens to the sampled one: larger than rounding in half precision,
 #: smaller than differences of logits.
@@ -55,17 +55,13 @@ def replaced(tokens: Array, positions: Array, new: Array) -> Array:
     return changed
 
 
-def originals(batch: dict[str, Any]) -> Array:
+def originals(batch: Arrays) -> Array:
     """Return the tokens at the masked positions, (batch, predictions)."""
     return numpy.take_along_axis(batch["token_ids"], batch["masked_positions"], axis=1)
 
 
 def forward(
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    training: bool,
-    dropout: Dropout | None = None,
+    weights: Arrays, batch: Arrays, hyper: Hyper, training: bool, dropout: Dropout | None = None
 ) -> list[Array]:
     """Return logits that a token is replaced (batch, sequence), the generator's of the masked
     positions (batch, predictions, vocabulary), and 1 where a token is replaced, else 0 (batch,
@@ -86,7 +82,7 @@ def forward(
     return [scores, logits, (corrupted != tokens).astype(float)]
 
 
-def _sampled(logits: Array, batch: dict[str, Any]) -> Array:
+def _sampled(logits: Array, batch: Arrays) -> Array:
     """Return the sampled tokens, (batch, predictions). No gradient passes through them."""
     noisy = logits + noise(batch["sampling_draws"], logits.shape[-1])
     if isinstance(noisy, numpy.ndarray):  # arrays that autograd traces are left out
@@ -95,7 +91,7 @@ def _sampled(logits: Array, batch: dict[str, Any]) -> Array:
     return np.argmax(noisy, axis=-1)
 
 
-def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: Arrays, hyper: Hyper) -> Array:
     scores, logits, labels = outputs
     generator = cross_entropy(logits, originals(batch))
     real = batch["attention_mask"]
@@ -103,9 +99,7 @@ def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> 
     return hyper["generator_weight"] * generator + hyper["discriminator_weight"] * discriminator
 
 
-def decided(
-    weights: dict[str, Array], batch: dict[str, Any], hyper: dict[str, Any]
-) -> dict[str, Any]:
+def decided(weights: Arrays, batch: Arrays, hyper: Hyper) -> Arrays:
     """Return the batch, changed so that no rounding changes a sample and a mistake does: where
     another token comes near to the sampled one, the next draw that brings none; every third masked
     position has the sampled token, which then does not count as a replacement; of the others, every

@@ -12,6 +12,8 @@ import numpy
 from autograd.scipy.special import erf
 from autograd.tracer import getval
 
+from reference.weights import Arrays
+
 Array = Any
 
 
@@ -49,9 +51,7 @@ class Moments:
     seen: ClassVar[dict[str, tuple[Array, Array, int]]] = {}
 
 
-def running_statistics(
-    weights: dict[str, Array], share: float, unbiased: bool = False
-) -> dict[str, Array]:
+def running_statistics(weights: Arrays, share: float, unbiased: bool = False) -> Arrays:
     """Return the running statistics after the last forward pass in training.
 
     ``share``: weight of the new ones. ``unbiased``: with the variance over n - 1 values, as some
@@ -162,9 +162,7 @@ def adaptive_average_pool(x: Array, size: int) -> Array:
     return x
 
 
-def batch_norm(
-    x: Array, weights: dict[str, Array], name: str, epsilon: float, training: bool
-) -> Array:
+def batch_norm(x: Array, weights: Arrays, name: str, epsilon: float, training: bool) -> Array:
     """Normalise all but the last axis, in training by the batch's own statistics (the biased
     variance), else by the running ones."""
     if training:
@@ -177,7 +175,7 @@ def batch_norm(
     return x * scale + (weights[f"{name}.bias"] - mean * scale)
 
 
-def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
+def layer_norm(x: Array, weights: Arrays, name: str, epsilon: float) -> Array:
     """Return ``x`` normalised over its last axis, scaled and shifted."""
     centred = x - np.mean(x, axis=-1, keepdims=True)
     variance = np.mean(centred**2, axis=-1, keepdims=True)
@@ -185,7 +183,7 @@ def layer_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -
     return normal * weights[f"{name}.weight"] + weights[f"{name}.bias"]
 
 
-def rms_norm(x: Array, weights: dict[str, Array], name: str, epsilon: float) -> Array:
+def rms_norm(x: Array, weights: Arrays, name: str, epsilon: float) -> Array:
     """Divide the last axis by its root mean square (Zhang and Sennrich 2019, arXiv:1910.07467)."""
     square = np.mean(x**2, axis=-1, keepdims=True)
     return x / np.sqrt(square + epsilon) * weights[f"{name}.weight"]
@@ -202,7 +200,7 @@ def rotated(x: Array, base: float) -> Array:
     return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
 
 
-def dense(x: Array, weights: dict[str, Array], name: str) -> Array:
+def dense(x: Array, weights: Arrays, name: str) -> Array:
     """Return the linear layer over the last axis, with a bias if it has one."""
     rows = np.reshape(x, (-1, x.shape[-1]))
     y = matmul(rows, weights[f"{name}.weight"])

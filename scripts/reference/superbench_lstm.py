@@ -12,7 +12,7 @@ from networks import transformers
 from networks.transformers import GATES
 
 from reference.operations import Array, cross_entropy, dense, matmul
-from reference.weights import Drawn
+from reference.weights import Arrays, Drawn, Hyper
 
 
 def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
@@ -29,11 +29,7 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
 
 
 def forward(
-    weights: dict[str, Array],
-    batch: dict[str, Any],
-    hyper: dict[str, Any],
-    training: bool,
-    dropout: Any = None,
+    weights: Arrays, batch: Arrays, hyper: Hyper, training: bool, dropout: Any = None
 ) -> list[Array]:
     """Return logits (batch, classes). There is no dropout."""
     x = batch["features"]
@@ -42,7 +38,7 @@ def forward(
     return [dense(x[:, -1], weights, "classifier")]
 
 
-def _layer(x: Array, weights: dict[str, Array], layer: int) -> Array:
+def _layer(x: Array, weights: Arrays, layer: int) -> Array:
     """Map (batch, sequence, features) to (batch, sequence, hidden)."""
     rows, length, features = x.shape
     recurrent = weights[f"lstm.weight_hh_l{layer}"]
@@ -65,5 +61,5 @@ def _logistic(x: Array) -> Array:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def loss(outputs: list[Array], batch: dict[str, Any], hyper: dict[str, Any]) -> Array:
+def loss(outputs: list[Array], batch: Arrays, hyper: Hyper) -> Array:
     return cross_entropy(outputs[0], batch["labels"])

@@ -6,22 +6,42 @@ activations of all layers would take many times the memory of the weights."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import autograd.numpy as np
 import numpy
 from autograd.core import make_vjp
 from autograd.extend import defvjp_argnums, primitive
+from networks import Weight
+from networks.layers import ONE
 
 from reference.operations import Array, matmul, softmax
+from reference.weights import Arrays, Drawn, Hyper
 
 #: Function from a shape and a rate to dropout factors, 0 or 1 / (1 - rate).
 Dropout = Callable[[tuple[int, ...], float], Any]
 #: Function that applies dropout to an array.
 Drop = Callable[[Array], Array]
 #: Function of an array, the layer's weights by their full names, and its name; returns an array.
-Layer = Callable[[Array, dict[str, Array], str], Array]
+Layer = Callable[[Array, Arrays, str], Array]
+
+
+def drawn(weights: Mapping[str, Weight], factors: Mapping[str, float]) -> dict[str, Drawn]:
+    """Return how the parameters of a transformer are drawn. ``factors``: factors of the deviation
+    of weights, by the end of their layer's name. Embeddings are small, so that the epsilon of the
+    normalisation after them matters."""
+    parameters = {}
+    for name, weight in weights.items():
+        layer, shape = name.rpartition(".")[0], weight.shape
+        if len(shape) == 1:
+            parameters[name] = Drawn(shape, 0.1, 1.0 if weight.initial == ONE else 0.0)
+        elif layer.startswith("embeddings."):
+            parameters[name] = Drawn(shape, 0.05)
+        else:
+            factor = next((factors[end] for end in factors if layer.endswith(end)), 1.0)
+            parameters[name] = Drawn(shape, factor * shape[0] ** -0.5)
+    return parameters
 
 
 def all_kept(x: Array) -> Array:
@@ -29,7 +49,7 @@ def all_kept(x: Array) -> Array:
     return x
 
 
-def dropping(training: bool, dropout: Dropout | None, hyper: dict[str, Any]) -> Drop:
+def dropping(training: bool, dropout: Dropout | None, hyper: Hyper) -> Drop:
     """Return the dropout with the model's rate."""
     if dropout is None or not training:
         return all_kept
@@ -68,15 +88,11 @@ def attention(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -
     result."""
     head = head_again if drop is all_kept else attention_head  # dropout must not draw again
     shared = query.shape[1] // key.shape[1]
-    return np.stack(
-        [
-            head(
-                query[:, number], key[:, number // shared], value[:, number // shared], hidden, drop
-            )
-            for number in range(query.shape[1])
-        ],
-        axis=1,
-    )
+    heads = [
+        head(query[:, n], key[:, n // shared], value[:, n // shared], hidden, drop)
+        for n in range(query.shape[1])
+    ]
+    return np.stack(heads, axis=1)
 
 
 def attention_head(query: Array, key: Array, value: Array, hidden: Any, drop: Drop) -> Array:
@@ -85,9 +101,7 @@ def attention_head(query: Array, key: Array, value: Array, hidden: Any, drop: Dr
     return matmul(drop(softmax(scores - 1e9 * hidden)), value)
 
 
-def chained(
-    layer: Layer, x: Array, weights: dict[str, Array], names: Iterable[str], drop: Drop
-) -> Array:
+def chained(layer: Layer, x: Array, weights: Arrays, names: Iterable[str], drop: Drop) -> Array:
     """Return ``x`` after the layers ``names``, in order."""
     for name in names:
         own = {key: array for key, array in weights.items() if key.startswith(f"{name}.")}
@@ -111,7 +125,7 @@ head_again, layer_again = recomputed(attention_head), recomputed(one_layer)
 LARGE, ADDED = 40.0, 0.5
 
 
-def showing_dropout(weights: dict[str, Array]) -> dict[str, dict[str, Array]]:
+def showing_dropout(weights: Arrays) -> dict[str, Arrays]:
     """Return sets of changed weights, by name, with which outputs show other places of dropout: of
     attention's probabilities; of the embeddings and what the residuals add. A model without
     attention has one set, without changes.
@@ -133,7 +147,7 @@ def showing_dropout(weights: dict[str, Array]) -> dict[str, dict[str, Array]]:
     }
     biases = {name: array for name, array in nothing.items() if name.endswith("bias")}
     residuals = {name: added * _signs(len(array)) for name, array in biases.items()}
-    probabilities: dict[str, Array] = {}
+    probabilities: Arrays = {}
     matrices: dict[int, Array] = {}
     for layer in layers:
         hidden = len(weights[layer + ending])
@@ -148,10 +162,7 @@ def showing_dropout(weights: dict[str, Array]) -> dict[str, dict[str, Array]]:
                 part[..., -hidden:] = 0.0
                 if "value" in name and name.endswith("bias"):
                     part[-hidden:] = _signs(hidden)
-    return {
-        "probabilities": {**nothing, **probabilities},
-        "residuals": {**nothing, **residuals},
-    }
+    return {"probabilities": {**nothing, **probabilities}, "residuals": {**nothing, **residuals}}
 
 
 def _signs(count: int) -> Array:

@@ -1,4 +1,5 @@
-"""Tasks to be learned: data for training, data held out, and how outputs are scored.
+"""Tasks to be learned: data for training, data held out, and how outputs are scored: of classifiers
+and of ELECTRA's pre-training here.
 
 A task is a module of this folder with ``data`` and ``SCORING``; the model config names the task
 that it is for (``task``). A model of ELECTRA is given sentences, whose words are hidden behind the
@@ -19,6 +20,24 @@ Arrays = Dict[str, Any]
 Scored = Dict[str, Any]
 
 _HERE = os.path.dirname(os.path.realpath(__file__))
+ACCURACY, TOP_5 = "accuracy", "top_5_accuracy"
+#: With fewer classes, five guesses show little.
+FEWEST_FOR_TOP_5 = 10
+#: ``masked_accuracy``: fraction of hidden words that the generator ranks first;
+#: ``sampled_accuracy``: fraction that it samples. The other scores are the discriminator's accuracy
+#: over all tokens except padding, its precision and its recall on replaced tokens. A token counts
+#: as predicted to be replaced if its logit is above 0.
+SCORES = (
+    "masked_accuracy",
+    "sampled_accuracy",
+    "discriminator_accuracy",
+    "discriminator_precision",
+    "discriminator_recall",
+)
+#: Scores that are undefined where no token is replaced, or none is predicted to be.
+MAY_LACK = SCORES[3:]
+#: Mean cross-entropies, over hidden words and over tokens other than padding.
+LOSSES = ("generator_loss", "discriminator_loss")
 
 
 class TaskError(Exception):
@@ -99,3 +118,105 @@ def checksum(data: Data) -> str:
         for name in sorted(arrays):
             digest.update(name.encode() + arrays[name].tobytes())
     return digest.hexdigest()
+
+
+def class_scoring(classes: int) -> Scoring:
+    """Return the scoring of a model with this number of classes."""
+    return Scoring((ACCURACY, TOP_5) if classes >= FEWEST_FOR_TOP_5 else (ACCURACY,), score_classes)
+
+
+def score_classes(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
+    """Return the scores of each sample from logits (batch, classes) and ``labels`` (batch,).
+
+    ``accuracy``: whether the class with the largest logit is right (top 1). ``top_5_accuracy``:
+    whether fewer than five others have a logit as large or larger; left out with fewer than ten
+    classes. ``loss``: cross-entropy."""
+    import numpy as np
+
+    logits, labels = np.asarray(outputs[0], np.float64), batch["labels"]
+    every = np.arange(len(labels))
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    logit = shifted[every, labels]
+    figures = {
+        ACCURACY: (logits.argmax(axis=1) == labels).astype(np.float64),
+        "loss": np.log(np.exp(shifted).sum(axis=1)) - logit,
+    }
+    if logits.shape[1] >= FEWEST_FOR_TOP_5:
+        others = (shifted >= logit[:, None]).sum(axis=1) - 1
+        # with logits that are not finite, no class would rank higher
+        known = np.isfinite(logits).all(axis=1)
+        figures[TOP_5] = ((others < 5) & known).astype(np.float64)
+    return figures
+
+
+def score_replaced(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
+    """Return counts and sums of each sample, float64 (batch,), for :func:`replaced_scores`.
+
+    Outputs of a batch: logits that a token is replaced (batch, tokens); the generator's logits of
+    the hidden words (batch, predictions, vocabulary); 1 where a token is replaced, else 0 (batch,
+    tokens)."""
+    import numpy as np
+
+    logits = np.asarray(outputs[0], np.float64)
+    is_replaced = np.asarray(outputs[2]) != 0
+    real, places = batch["attention_mask"] == 1, batch["masked_positions"]
+    right = np.take_along_axis(batch["token_ids"], places, axis=1)
+    guessed, surprise = _generated(outputs[1], right)
+    called = logits > 0
+    entropy = np.logaddexp(0.0, logits) - is_replaced * logits
+    counted = {
+        "hidden": np.full(places.shape, 1.0),
+        "masked_accuracy": guessed == right,
+        "sampled_accuracy": ~np.take_along_axis(is_replaced, places, axis=1),
+        "generator_loss": surprise,
+        "tokens": real,
+        "discriminator_accuracy": real & (called == is_replaced),
+        "discriminator_loss": np.where(real, entropy, 0.0),
+        "called": real & called,
+        "replaced": real & is_replaced,
+        "found": real & is_replaced & called,
+    }
+    return {name: values.sum(axis=1, dtype=np.float64) for name, values in counted.items()}
+
+
+def _generated(logits: Any, right: Any) -> Any:
+    """Return the likeliest words and the cross-entropy of the right ones, (batch, predictions)
+    each; a sample at a time, because a vocabulary is large."""
+    import numpy as np
+
+    guessed, surprise = np.zeros(right.shape, np.int64), np.zeros(right.shape)
+    for number, expected in enumerate(right):
+        own = np.asarray(logits[number], np.float64)
+        most = own.max(axis=1, keepdims=True)
+        sums = np.exp(own - most).sum(axis=1)
+        guessed[number] = own.argmax(axis=1)
+        surprise[number] = np.log(sums) + most[:, 0] - own[np.arange(len(expected)), expected]
+    return guessed, surprise
+
+
+def replaced_scores(
+    hyperparameters: Mapping[str, Any], sums: Mapping[str, float], samples: float
+) -> Dict[str, float]:
+    """Return scores and losses from the sums of :func:`score_replaced`;
+    a mean over no tokens is NaN.
+
+    ``loss`` is that of training: the weighted sum of the generator's and the discriminator's."""
+
+    def share(name: str, denominator: str) -> float:
+        return sums[name] / sums[denominator] if sums[denominator] else float("nan")
+
+    scores = {
+        "masked_accuracy": share("masked_accuracy", "hidden"),
+        "sampled_accuracy": share("sampled_accuracy", "hidden"),
+        "discriminator_accuracy": share("discriminator_accuracy", "tokens"),
+        "discriminator_precision": share("found", "called"),
+        "discriminator_recall": share("found", "replaced"),
+        "generator_loss": share("generator_loss", "hidden"),
+        "discriminator_loss": share("discriminator_loss", "tokens"),
+    }
+    weights = (hyperparameters[f"{name}_weight"] for name in ("generator", "discriminator"))
+    return {**scores, "loss": sum(w * scores[name] for w, name in zip(weights, LOSSES))}
+
+
+#: Scoring of ELECTRA's pre-training.
+REPLACED = Scoring(SCORES, score_replaced, LOSSES, MAY_LACK, replaced_scores)

@@ -8,8 +8,7 @@ import gzip
 import os
 from typing import Any, Optional
 
-from tasks import Arrays, Data
-from tasks.scoring import class_scoring
+from tasks import Arrays, Data, class_scoring
 
 SCORING = class_scoring(10)
 
@@ -33,9 +32,6 @@ def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
 
     def arrays(chosen: Any) -> Arrays:
         images = ((rows[chosen, :-1] - mean) / deviation).astype(np.float32)
-        return {
-            "images": images.reshape(-1, 8, 8, 1),
-            "labels": rows[chosen, -1].astype(np.int64),
-        }
+        return {"images": images.reshape(-1, 8, 8, 1), "labels": rows[chosen, -1].astype(np.int64)}
 
     return Data(arrays(~held_out), arrays(held_out))

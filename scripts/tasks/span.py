@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from tasks import Arrays, Data, Scoring, TaskError
-from tasks.reading import answers
+from tasks import Arrays, Data, Scoring, TaskError, reading
 
 BEGIN, SEPARATOR, FIRST_KIND = 1, 2, 3  # 0 is padding
 # number of kinds, words of each kind, and most words of a kind in a text
@@ -61,13 +60,13 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     import numpy as np
 
     scores, tokens = np.asarray(outputs[0], np.float64), batch["token_ids"]
-    best = answers.best(scores, tokens >= FIRST_WORD, TOKENS)
+    best = reading.best(scores, tokens >= FIRST_WORD, TOKENS)
     pairs = [
-        answers.score_answer(_text(row, first, last), [_text(row, *right)])
+        reading.score_answer(_text(row, first, last), [_text(row, *right)])
         for row, first, last, right in zip(tokens, best.first, best.last, batch["spans"])
     ]
     exact, common = np.array(pairs, np.float64).reshape(-1, 2).T
-    return {"exact_match": exact, "f1": common, "loss": answers.loss(scores, batch["spans"])}
+    return {"exact_match": exact, "f1": common, "loss": reading.loss(scores, batch["spans"])}
 
 
 SCORING = Scoring(("exact_match", "f1"), score)

@@ -6,9 +6,8 @@ from __future__ import annotations
 import os
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from tasks import Arrays, Data, Scored, Scoring, TaskError
-from tasks.reading import answers, questions, wordpiece
-from tasks.reading.questions import Question, TokenWindow
+from tasks import Arrays, Data, Scored, Scoring, TaskError, reading
+from tasks.reading import Question, TokenWindow, wordpiece
 
 VERSIONS = ("1.1", "2.0")
 VOCABULARY = "vocab.txt"
@@ -17,17 +16,18 @@ ANSWER = 30
 
 
 def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
-    """Return questions as :func:`tasks.reading.questions.cut` makes them: those of ``train`` for
+    """Return questions as :func:`tasks.reading.cut` makes them: those of ``train`` for
     training, those of ``dev`` held out. Raises :class:`TaskError`."""
     if folder is None or length is None:
         raise TaskError("SQuAD is read from a folder, into sequences of a length")
     version = _version(folder)
     tokens = wordpiece.read(os.path.join(folder, VOCABULARY))
     train, held_out = (
-        questions.read(os.path.join(folder, _name(split, version))) for split in ("train", "dev")
+        reading.read_questions(os.path.join(folder, _name(split, version)))
+        for split in ("train", "dev")
     )
-    arrays, _ = questions.cut(train, tokens, length)
-    scored, parts = questions.cut(held_out, tokens, length)
+    arrays, _ = reading.cut(train, tokens, length)
+    scored, parts = reading.cut(held_out, tokens, length)
     notes = {
         "version": version,
         "cased": tokens.cased,
@@ -42,13 +42,18 @@ def amounts(folder: str) -> Tuple[int, int]:
     version = _version(folder)
     wordpiece.read(os.path.join(folder, VOCABULARY))
     train, held_out = (
-        questions.count(os.path.join(folder, _name(split, version))) for split in ("train", "dev")
+        reading.count_questions(os.path.join(folder, _name(split, version)))
+        for split in ("train", "dev")
     )
     return train, held_out
 
 
 def _name(split: str, version: str) -> str:
     return f"{split}-v{version}.json"
+
+
+def _files(folder: str, version: str) -> List[str]:
+    return [os.path.join(folder, _name(split, version)) for split in ("train", "dev")]
 
 
 def _version(folder: str) -> str:
@@ -78,11 +83,11 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
     context = batch["segment_ids"] == 1
     ends = batch["attention_mask"].sum(axis=1) - 1  # position of the last separator
     context[np.arange(len(ends)), ends] = False
-    best = answers.best(scores, context, ANSWER)
+    best = reading.best(scores, context, ANSWER)
     return {
         **best._asdict(),
         "none": scores[:, 0].sum(axis=1),
-        "loss": answers.loss(scores, batch["spans"]),
+        "loss": reading.loss(scores, batch["spans"]),
     }
 
 
@@ -101,7 +106,7 @@ class QuestionTotal(NamedTuple):
     def __call__(self, scored: Scored) -> Dict[str, float]:
         """Return ``f1`` and ``exact_match`` over questions, and the ``loss`` over windows."""
         pairs = [
-            answers.score_answer(text, [answer for answer, _ in question.answers], self.impossible)
+            reading.score_answer(text, [answer for answer, _ in question.answers], self.impossible)
             for text, question in zip(self.predictions(scored), self.questions)
         ]
         exact, common = (sum(values) / len(pairs) for values in zip(*pairs))

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
-from tasks import Arrays, Data, TaskError
-from tasks.scoring import REPLACED
+from tasks import REPLACED, Arrays, Data, TaskError
 
 SCORING = REPLACED
 

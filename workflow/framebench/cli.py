@@ -56,7 +56,9 @@ def main(arguments: list[str]) -> int:
         name: str, help: str, command: Callable[[Any], object]
     ) -> argparse.ArgumentParser:
         added = add(name, help, command)
-        added.add_argument("--records", type=validation.records, required=True, help="folder, or CSV")
+        added.add_argument(
+            "--records", type=validation.records, required=True, help="folder, or CSV"
+        )
         added.add_argument("--results", type=Path, required=True, help="folder to write to")
         return added
 
@@ -167,8 +169,8 @@ def make_report(
         raise RecordsError(f"{source}: holds no record of a run")
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
-    for part in features.modules("report_part"):
-        further.update(part.tables(record_set, inputs))
+    for feature in features.known():
+        further.update(feature.report_tables(record_set, inputs))
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.

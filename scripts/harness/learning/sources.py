@@ -20,8 +20,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence,
 
 import tasks
 from core.inputs import DATA, READING, SYNTHETIC
-from tasks import Arrays, Scoring
-from tasks.scoring import REPLACED, class_scoring
+from tasks import REPLACED, Arrays, Scoring, class_scoring
 
 from harness.adapter import Mismatch, Unsupported, require
 from harness.kind import Context, Workload

@@ -96,21 +96,19 @@ def read(path: str) -> WordPiece:
 def _split_words(text: str, cased: bool) -> Iterator[_Word]:
     word: _Word = []
     for place, letter in enumerate(text):
-        if _is_blank(letter):
+        category = unicodedata.category(letter)
+        is_blank = letter in " \t\n\r" or category == "Zs"
+        if not is_blank and (letter in "\0\ufffd" or category.startswith("C")):
+            continue  # a control character, or one that could not be read
+        for character in letter if cased or is_blank else _folded(letter):
+            if not (is_blank or _is_alone(character)):
+                word.append((character, place))
+                continue
             if word:
                 yield word
-            word = []
-            continue
-        if _is_dropped(letter):
-            continue
-        for character in letter if cased else _folded(letter):
-            if _is_alone(character):
-                if word:
-                    yield word
-                yield [(character, place)]
                 word = []
-            else:
-                word.append((character, place))
+            if not is_blank:
+                yield [(character, place)]
     if word:
         yield word
 
@@ -119,15 +117,6 @@ def _folded(letter: str) -> str:
     """Return a character in lower case and without accents; "" for an accent."""
     parts = unicodedata.normalize("NFD", letter.lower())
     return "".join(part for part in parts if unicodedata.category(part) != "Mn")
-
-
-def _is_blank(letter: str) -> bool:
-    return letter in " \t\n\r" or unicodedata.category(letter) == "Zs"
-
-
-def _is_dropped(letter: str) -> bool:
-    """Return whether a character is a control character, or replaces one that could not be read."""
-    return letter in "\0\ufffd" or unicodedata.category(letter).startswith("C")
 
 
 def _is_alone(letter: str) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import autograd.numpy as np
 from autograd import value_and_grad
 from harness.adapter import MatmulTrace, Numerics, Variable
-from reference import operations, optimizers, weights
+from reference import operations, weights
 
 
 class AutogradAdapter(MatmulTrace, Numerics):
@@ -26,7 +26,7 @@ class AutogradAdapter(MatmulTrace, Numerics):
         drawn = self._definition.parameters(self.model_config)
         self._weights = weights.draw(drawn, self.rank_context.seed)
         self._trained = [name for name, entry in drawn.items() if entry.trained]
-        self._optimizer = optimizers.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
+        self._optimizer = weights.OPTIMIZERS[self._hyper["optimizer"]](self._hyper)
         self._differentiate = value_and_grad(self._loss)
 
     def _forward(self, weights: dict[str, Any]) -> list[Any]:
@@ -46,7 +46,7 @@ class AutogradAdapter(MatmulTrace, Numerics):
         loss, gradients = self._evaluate()
         if "clip_global_norm" in self._hyper:
             limit = self._hyper["clip_global_norm"]
-            gradients = optimizers.clip_by_global_norm(gradients, limit)
+            gradients = weights.clip_by_global_norm(gradients, limit)
         self._optimizer.step(self._weights, gradients)
         share = self._hyper.get("batch_norm_momentum", 0.0)
         self._weights.update(operations.running_statistics(self._weights, share))

@@ -12,7 +12,7 @@ from harness.kind import Workload
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO
 from harness.request.command_line import parse
 from harness.request.declaration import read_model
-from reference.optimizers import LAMB
+from reference.weights import LAMB
 
 from ...conftest import ROOT
 

@@ -25,7 +25,7 @@ from harness.learning.training import (
     schedule_of,
     train,
 )
-from tasks.scoring import score_classes
+from tasks import score_classes
 
 from ...bench import ROOT, Bench
 from ...conftest import build_environment

@@ -13,7 +13,7 @@ import tasks
 from harness.kind import combined
 from harness.learning import curve, sources
 from harness.samples import masking
-from tasks import scoring, topics
+from tasks import topics
 
 LENGTH = 32
 PERCENT = 85
@@ -83,8 +83,8 @@ RIGHT = outputs([[-9, 9, -9, -9], [-9, 9, -9, 9]], [5, 3], [[0, 0, 0, 0], [0, 1,
 
 
 def total(outputs: list[Any]) -> dict[str, float]:
-    scored = scoring.score_replaced(outputs, BATCH)
-    return scoring.replaced_scores(WEIGHTS, {name: v.sum() for name, v in scored.items()}, 2)
+    scored = tasks.score_replaced(outputs, BATCH)
+    return tasks.replaced_scores(WEIGHTS, {name: v.sum() for name, v in scored.items()}, 2)
 
 
 def test_scores_are_those_of_a_count_by_hand() -> None:
@@ -103,17 +103,17 @@ def test_scores_are_those_of_a_count_by_hand() -> None:
     }
     expected["loss"] = expected["generator_loss"] + 50 * expected["discriminator_loss"]
     assert actual == pytest.approx(expected)
-    assert tuple(actual) == (*scoring.SCORES, *scoring.LOSSES, "loss")
+    assert tuple(actual) == (*tasks.SCORES, *tasks.LOSSES, "loss")
 
 
 def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
     silent = outputs([[-9] * 4, [-9] * 4], [5, 7], np.zeros((2, 4)))
     actual = total(silent)
     lacking = [name for name, value in actual.items() if math.isnan(value)]
-    assert tuple(lacking) == scoring.MAY_LACK
+    assert tuple(lacking) == tasks.MAY_LACK
     reported = {name: None if math.isnan(value) else value for name, value in actual.items()}
     rank = {"curve": [{"held_out": reported, "final_loss": 8.7}]}
-    created = curve.metrics(scoring.REPLACED, None, "sequences/s")
+    created = curve.metrics(tasks.REPLACED, None, "sequences/s")
     assert [name for name, metric in created.items() if metric.optional] == lacking
     assert combined(created["discriminator_recall"], [rank]) is None
     assert combined(created["masked_accuracy"], [rank]) == 1.0

@@ -15,8 +15,8 @@ from harness.adapter import Mismatch
 from harness.learning import sources, weights
 from harness.request.declaration import read_model
 from reference import bert, compute
-from tasks import TaskError, span, squad
-from tasks.reading import answers, questions, wordpiece
+from tasks import TaskError, reading, span, squad
+from tasks.reading import wordpiece
 
 from ...bench import Bench
 from ...conftest import ROOT, build_environment
@@ -28,7 +28,7 @@ from ..validity import assert_valid
 def test_the_best_span_is_the_best_of_all() -> None:
     random = np.random.RandomState(3)
     scores, allowed = random.standard_normal((20, 9, 2)), random.random_sample((20, 9)) < 0.7
-    actual = answers.best(scores, allowed, 4)
+    actual = reading.best(scores, allowed, 4)
     for row, may in enumerate(allowed):
         sums = {
             (i, j): scores[row, i, 0] + scores[row, j, 1]
@@ -37,7 +37,7 @@ def test_the_best_span_is_the_best_of_all() -> None:
         }
         assert (actual.first[row], actual.last[row]) == max(sums, key=lambda pair: sums[pair])
         assert actual.value[row] == pytest.approx(max(sums.values()))
-    assert answers.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
+    assert reading.best(scores[:1], np.zeros((1, 9), bool), 4).value[0] == -math.inf
 
 
 # ---- the generated task --------------------------------------------------------------------------
@@ -155,10 +155,10 @@ def folder(folder: Path, version: str = "1.1") -> Path:
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
     """Fail if an answer's span in any window is not its text.
     In windows without the answer it must point to the first token."""
-    actual = questions.read(str(folder(tmp_path) / "train-v1.1.json"))
+    actual = reading.read_questions(str(folder(tmp_path) / "train-v1.1.json"))
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [entry._replace(context=entry.context + " the" * 300) for entry in actual]
-    arrays, parts = questions.cut(long, tokens, 80)
+    arrays, parts = reading.cut(long, tokens, 80)
     seen = [0, 0]
     for row, part in enumerate(parts):
         first, last = arrays["spans"][row]
@@ -176,10 +176,10 @@ def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
 
 
 def test_windows_overlap_as_the_authors_cut_them() -> None:
-    assert questions.cut_windows(300, 200) == [(0, 200), (128, 300)]
-    assert questions.cut_windows(200, 200) == [(0, 200)]
-    assert questions.cut_windows(0, 200) == [(0, 0)]
-    assert questions.cut_windows(25, 10) == [(0, 10), (10, 20), (20, 25)]
+    assert reading.cut_windows(300, 200) == [(0, 200), (128, 300)]
+    assert reading.cut_windows(200, 200) == [(0, 200)]
+    assert reading.cut_windows(0, 200) == [(0, 0)]
+    assert reading.cut_windows(25, 10) == [(0, 10), (10, 20), (20, 25)]
 
 
 @pytest.mark.parametrize("version", squad.VERSIONS)
@@ -214,8 +214,8 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     """Fail if the best window of a question does not decide.
     In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
-    actual = questions.read(str(path))[:1]
-    parts = [questions.TokenWindow(0, 3, [(4, 10)]), questions.TokenWindow(0, 3, [(0, 3)])]
+    actual = reading.read_questions(str(path))[:1]
+    parts = [reading.TokenWindow(0, 3, [(4, 10)]), reading.TokenWindow(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
     text = squad.QuestionTotal(True, actual, parts).predictions(scored)
     assert text == ["The"], "the second window has the better span, and less for none"
@@ -305,5 +305,5 @@ def test_an_answer_is_scored_as_by_the_authors(
     prediction: str, answer: str, exact: int, f1: float
 ) -> None:
     """Fail if articles, punctuation or capitals count, or if words count more than once."""
-    assert answers.exact_match(prediction, answer) == exact
-    assert answers.f1(prediction, answer, impossible=True) == pytest.approx(f1)
+    assert reading.exact_match(prediction, answer) == exact
+    assert reading.f1(prediction, answer, impossible=True) == pytest.approx(f1)

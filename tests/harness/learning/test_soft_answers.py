@@ -11,7 +11,7 @@ from harness.adapter import Case, Unsupported
 from harness.kind import Workload
 from harness.kinds import converge
 from harness.learning.targets import Softening, softened, softening_of
-from tasks.scoring import score_classes
+from tasks import score_classes
 
 MODEL_CONFIG: dict[str, Any] = {
     "name": "digits_resnet",

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from harness.adapter import Definition
 from jax import Array, lax
-from networks import Layer, Weight
-from networks.losses import total_loss
+from networks import Layer, Weight, total_loss
 
 Arrays = Dict[str, Array]  # arrays by the names that all frameworks share
 Hyper = Dict[str, Any]  # hyper-parameters of a model

@@ -9,7 +9,7 @@ import megengine.module as M
 import networks
 from harness.adapter import Definition
 from megengine import Tensor
-from networks.losses import total_loss
+from networks import total_loss
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {
     "normal": lambda tensor, deviation: M.init.normal_(tensor, 0.0, deviation),

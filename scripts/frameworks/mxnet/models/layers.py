@@ -10,7 +10,7 @@ import numpy as np
 from harness.adapter import Definition
 from harness.adapter.layout import INPUTS
 from mxnet.gluon import nn
-from networks.losses import total_loss
+from networks import total_loss
 
 ENDINGS = {"gamma": "weight", "beta": "bias"}  # shared endings of normalisations' parameters
 INITIALIZERS = {

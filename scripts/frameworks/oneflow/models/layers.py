@@ -8,7 +8,7 @@ import networks
 import oneflow
 import oneflow.nn.functional as F
 from harness.adapter import Definition
-from networks.losses import loss_parts
+from networks import loss_parts
 from oneflow import Tensor, nn
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {

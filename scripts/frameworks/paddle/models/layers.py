@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Mapping, Tuple
 import networks
 import paddle.nn.functional as F
 from harness.adapter import Definition
-from networks.losses import total_loss
+from networks import total_loss
 from paddle import Tensor, nn
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {

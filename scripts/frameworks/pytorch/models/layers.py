@@ -8,7 +8,7 @@ import networks
 import torch
 import torch.nn.functional as F
 from harness.adapter import Definition
-from networks.losses import total_loss
+from networks import total_loss
 from torch import Tensor, nn
 
 INITIALIZERS: Dict[str, Callable[[Tensor, float], Any]] = {

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Optional
 import keras
 import tensorflow as tf
 from harness.adapter import Definition
-from networks.losses import total_loss
+from networks import total_loss
 
 INITIALIZERS: Dict[str, Callable[[float], keras.initializers.Initializer]] = {
     "normal": lambda deviation: keras.initializers.RandomNormal(stddev=deviation),

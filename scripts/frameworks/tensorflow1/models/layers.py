@@ -6,8 +6,7 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 import tensorflow as tf
 from harness.adapter import Definition
-from networks import Weight
-from networks.losses import total_loss
+from networks import Weight, total_loss
 
 from ..steps import Variables, constant, normal, uniform
 

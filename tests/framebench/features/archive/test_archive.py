@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from framebench import cli
-from framebench.features.archive import handed_on
+from framebench.features.archive import contents
 from framebench.features.archive.contents import make_archive
 from framebench.records import sidecars
 
@@ -140,7 +140,7 @@ def test_only_named_fields_go() -> None:
     record["environment"]["scheduler"] = {"name": "slurm", "account": "quokka", "nodelist": "q7"}
     record["environment"]["variables"] = {"OMP_NUM_THREADS": "4", "API": "X-Api-Key: quokka"}
     record["command"] = ["python", "--token", "quokka"]
-    actual = handed_on.HandedOn(handed_on.names_in(record)).record(record)
+    actual = contents.HandedOn(contents.names_in(record)).record(record)
     assert "quokka" not in json.dumps(actual)
     assert actual["environment"]["scheduler"] == {"name": "slurm"}
     assert actual["environment"]["variables"] == {"OMP_NUM_THREADS": "4", "API": "value-1"}
@@ -152,5 +152,5 @@ def test_only_named_fields_go() -> None:
 def test_texts_of_frameworks_can_stay_behind(results: Path, tmp_path: Path) -> None:
     archive = packed(results, tmp_path / "figures", figures_only=True)
     record = json.loads((archive / "runs/case-0/r3.json").read_text())
-    assert (record["status"], record["reason"]) == ("failed", handed_on.WITHHELD)
+    assert (record["status"], record["reason"]) == ("failed", contents.WITHHELD)
     assert not any(b"PermissionError" in content for content in files(archive).values())

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from framebench.features.archive import handed_on
+from framebench.features.archive import contents
 
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / "results" / "community"
@@ -30,7 +30,7 @@ def check(path: Path) -> list[dict[str, Any]]:
         records = [json.loads(archive.read(name)) for name in names]
     for record in records:
         SCHEMA.validate(record)
-        again = handed_on.HandedOn([]).record(record)
+        again = contents.HandedOn([]).record(record)
         assert again == record, "it holds what --redact leaves out"
     return records
 

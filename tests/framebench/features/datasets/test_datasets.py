@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from framebench import cli
-from framebench.features.datasets import pictures
+from framebench.features.datasets import data_folders
 from framebench.features.datasets.data_folders import (
     MANIFEST,
     SPLITS,
@@ -31,7 +31,7 @@ def test_the_same_call_makes_the_same_bytes(tmp_path: Path) -> None:
     assert len(actual.paths) == 11, "the harness reads what is made here"
     assert make_images(tmp_path / "again", 12, seed=5) == made
     assert contents(tmp_path / "again") == first
-    other = pictures.make(6, 0)
+    other = data_folders.draw_image(6, 0)
     assert other != first["train/n00000000/n00000000_0.JPEG"]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from framebench.features.formats import file_formats, transfer
+from framebench.features.formats import file_formats
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordSet
 from framebench.records.run import Run
@@ -21,7 +21,7 @@ def brought(name: str, text: str, folder: Path, at: str = "results") -> RecordSe
     """Return the result set that the import of one file writes, as report and compare read it."""
     file = folder / f"given{file_formats.reader(name).suffix}"
     file.write_text(text)
-    transfer.import_files(name, file, folder / at)
+    file_formats.import_files(name, file, folder / at)
     actual = record_sets.load(folder / at / "runs")
     assert not actual.problems
     return actual
@@ -35,7 +35,7 @@ def imported(
         file = folder / "given" / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
-    said = transfer.import_files(name, folder / "given", folder / "results")
+    said = file_formats.import_files(name, folder / "given", folder / "results")
     actual = record_sets.load(folder / "results" / "runs")
     assert not actual.problems
     return tuple(actual.runs), said

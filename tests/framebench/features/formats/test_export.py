@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from framebench.features.formats import file_formats, names, transfer
+from framebench.features.formats import file_formats
 from framebench.features.formats.declared import superbench
 from framebench.features.formats.file_formats import ExportedFile, Results
 from framebench.records import record_sets, tidy_csv
@@ -245,7 +245,7 @@ def cells(one: Run) -> list[dict[str, str]]:
 
 
 def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path) -> None:
-    transfer.import_files("csv", save_export("csv", tmp_path), tmp_path / "again")
+    file_formats.import_files("csv", save_export("csv", tmp_path), tmp_path / "again")
     actual = record_sets.load(tmp_path / "again" / "runs")
     assert not actual.problems
     again = [row for one in actual.runs for row in cells(one)]
@@ -290,7 +290,7 @@ def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Pa
         sets.append(grouped([failed]))
     for cases in sets:
         with pytest.raises(RecordsError, match="export: nothing of these results") as error:
-            transfer.export_cases(cases, name, tmp_path / "x", tmp_path / "results")
+            file_formats.export_cases(cases, name, tmp_path / "x", tmp_path / "results")
         assert not cases or "not in it: copy/1n1g" in str(error.value)
         assert not [*tmp_path.rglob("*")]
     with_no_place = {"bencher", "github-action-benchmark", "google-benchmark", "pyperf"}
@@ -316,16 +316,16 @@ def test_no_format_overwrites_one_point_by_another(name: str) -> None:
 def test_names_are_the_same_from_set_to_set_and_differ_within_one() -> None:
     one, other = run(1.0), run(1.0, framework_version="3.0")
     keys = [one.key, other.key]
-    assert names.names_of([one.key]) == {one.key: CASE_NAME}
-    both = names.names_of(keys)
+    assert file_formats.names_of([one.key]) == {one.key: CASE_NAME}
+    both = file_formats.names_of(keys)
     assert len({*both.values()}) == 2
     assert all(name.startswith(f"{CASE_NAME}/") for name in both.values())
     own = [run(1.0, model=f"net@{version * 8}").key for version in "01"]
-    assert names.names_of(own[:1])[own[0]] == names.names_of(own[1:])[own[1]]
-    assert len({*names.names_of(own).values()}) == 2, "two versions of a model in one set"
-    units = names.names_of([one.key, run(1.0, unit="samples/s").key])
+    assert file_formats.names_of(own[:1])[own[0]] == file_formats.names_of(own[1:])[own[1]]
+    assert len({*file_formats.names_of(own).values()}) == 2, "two versions of a model in one set"
+    units = file_formats.names_of([one.key, run(1.0, unit="samples/s").key])
     assert len({*units.values()}) == 2, "figures in two units are of two cases"
-    assert names.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == CASE_NAME
+    assert file_formats.names_of([run(1.0, warmup_steps=7).key]).popitem()[1] == CASE_NAME
 
 
 def test_the_documentation_has_a_row_for_each_format() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from core import bounded
-from framebench.features.formats import file_formats, source
-from framebench.features.formats.rows import complete
+from framebench.features.formats import file_formats
+from framebench.features.formats.imported import ImportedFile, complete
 from framebench.records import tidy_csv
 from framebench.records.run import RecordsError
 
@@ -101,7 +101,7 @@ def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> 
     for text in lines_altered(samples.ALL[name]()):
         file.write_text(text)
         try:
-            taken = complete([*form.read(source.ImportedFile(file))])
+            taken = complete([*form.read(ImportedFile(file))])
             tidy_csv.text_of(row for run in taken for row in tidy_csv.rows_of(run))
         except RecordsError as error:
             refused.append(str(error))

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from framebench.features.formats import file_formats
-from framebench.features.formats.source import ImportedFile
-from framebench.features.node_health.figures import name_of
+from framebench.features.formats.imported import ImportedFile
+from framebench.features.node_health.judging import name_of
 from framebench.records.run import Run
 
 from ....conftest import ROOT

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from framebench.cases.conditions import Conditions
-from framebench.features.formats import file_formats, transfer
+from framebench.features.formats import file_formats
 from framebench.features.formats.file_formats import ExportedFile, Results
 from framebench.features.formats.superbench_metrics import meaning_of
 from framebench.records import record_sets
@@ -216,7 +216,7 @@ def test_what_was_imported_goes_out_as_it_came(tmp_path: Path) -> None:
     ]
     text = "".join(json.dumps(node) + "\n" for node in nodes)
     (tmp_path / "in.jsonl").write_text(text)
-    transfer.import_files("superbench", tmp_path / "in.jsonl", tmp_path / "set")
+    file_formats.import_files("superbench", tmp_path / "in.jsonl", tmp_path / "set")
     out = written(*record_sets.load(tmp_path / "set" / "runs").runs)
     assert not out.left_out
     assert [json.loads(line) for line in str(out.content).splitlines()] == nodes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from framebench.features.gate.bisection import (
+from framebench.features.gate.bisect import (
     CHANGED,
     OPEN,
     UNCHANGED,

@@ -15,8 +15,8 @@ from framebench.cases import matrix
 from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
-from framebench.features.gate import bisect, bisection, measuring, versions
-from framebench.features.gate.bisection import (
+from framebench.features.gate import bisect, command
+from framebench.features.gate.bisect import (
     CHANGED,
     OPEN,
     SKIPPED,
@@ -96,7 +96,7 @@ def test_each_end_says_what_it_is(
 )
 def test_a_change_is_shown_in_either_direction_or_not(factor: float, state: str) -> None:
     good, other = (group(side, None) for side in paired_sides(factor))
-    step = bisection.judge("2", good, other, 0.05)
+    step = bisect.judge("2", good, other, 0.05)
     assert step.state == state
     assert step.ratio == pytest.approx(factor, rel=0.01)
     assert step.interval is not None
@@ -129,13 +129,13 @@ def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
         )
         for run in other
     ]
-    step = bisection.judge("2", group(good, None), group(dead, None), 0.05)
+    step = bisect.judge("2", group(good, None), group(dead, None), 0.05)
     assert (step.state, step.ratio) == (SKIPPED, None)
     assert "no kernel" in step.reason
     with pytest.raises(RecordsError, match="the good version is failed: no kernel"):
-        bisection.judge("2", group(dead, None), group(good, None), 0.05)
+        bisect.judge("2", group(dead, None), group(good, None), 0.05)
     with pytest.raises(RecordsError, match="has no run"):
-        bisection.judge("2", {}, group(good, None), 0.05)
+        bisect.judge("2", {}, group(good, None), 0.05)
 
 
 MODEL = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
@@ -155,15 +155,15 @@ def test_versions_of_a_model_are_the_commits_that_changed_its_file(
         git(tmp_path, "add", ".")
         git(tmp_path, "commit", "-qm", title)
     monkeypatch.chdir(tmp_path / "models")
-    actual = versions.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py")
+    actual = bisect.model_versions("HEAD~3:models/net.py", "HEAD:models/net.py")
     contents = [actual.side(name).files["models/layers.py"] for name in actual.names]
     assert contents == [b"# zero\n", b"# one\n", b"# two\n"]
     beside.write_text("# three\n")
-    actual = versions.model_versions("HEAD~3:models/net.py", "net.py")
+    actual = bisect.model_versions("HEAD~3:models/net.py", "net.py")
     assert actual.side(actual.names[-1]).files["layers.py"] == b"# three\n"
     assert len(actual.names) == 4
     with pytest.raises(ConfigError, match=r"--bad: found HEAD:models/net\.py, which equals HEAD"):
-        versions.model_versions("HEAD:models/net.py", "HEAD:models/net.py")
+        bisect.model_versions("HEAD:models/net.py", "HEAD:models/net.py")
 
 
 USUAL = ["--package", "torch", "--good", "1.0", "--bad", "1.2", "--config", "frameworks=pytorch"]
@@ -232,8 +232,8 @@ def test_both_sides_are_cases_of_the_suite_that_is_measured(
     monkeypatch.setattr(snakemake_calls, "measure", measure)
     both = zip(paired_sides(0.9), ("net@1", "net@2"), strict=True)
     results = [group([changed(run, model=name) for run in runs], None) for runs, name in both]
-    cases = iter(measuring.called(side, "net") for side in results)
-    monkeypatch.setattr(measuring, "grouped", lambda source: next(cases))
+    cases = iter(command.called(side, "net") for side in results)
+    monkeypatch.setattr(command, "grouped", lambda source: next(cases))
     sides = ["--good", "HEAD~1:net.py", "--bad", "net.py"]
     arguments = [*sides, "--config", "suite=one.yaml", "--results", "out"]
     assert cli.main(["bisect", *arguments]) == 0

@@ -11,9 +11,8 @@ import pandas as pd
 import pytest
 from framebench import cli
 from framebench.config.catalog import own_model
-from framebench.features.gate import command, decisions, measuring, sides, summary
+from framebench.features.gate import command, decisions
 from framebench.features.gate.decisions import Decision
-from framebench.features.gate.measuring import Measuring
 from framebench.records.run import Flag, Run
 from framebench.runs import snakemake_calls
 from framebench.tables.grouping import group
@@ -24,8 +23,8 @@ from ...made_up_runs import changed, repeats
 
 
 def note_of(decided_cases: Sequence[Decision], status: int) -> str:
-    lines = summary.lines(decided_cases, status)
-    return summary.note("candidate against base, margin 5.0%", status, lines)
+    lines = decisions.lines(decided_cases, status)
+    return decisions.note("candidate against base, margin 5.0%", status, lines)
 
 
 def decided(base: Sequence[Run], candidate: Sequence[Run], at_looks: bool = True) -> list[Decision]:
@@ -77,7 +76,7 @@ def test_what_the_candidate_lost_or_computes_otherwise_is_broken() -> None:
     wrong_before = [replace(run, flags=(Flag("incorrect", "off"),)) for run in base]
     both = decided(wrong_before, failed)
     assert decisions.status(both) == 4, "a gate of which both sides fail can never tell"
-    for text in ("".join(summary.lines(both, 4)), summary.junit(both)):
+    for text in ("".join(decisions.lines(both, 4)), decisions.junit(both)):
         assert "the candidate is failed: no" in text
     nowhere = [[replace(run, status="unsupported") for run in some] for some in (failed, failed)]
     assert [decision.verdict for decision in decided(*nowhere)] == ["not compared"]
@@ -139,7 +138,9 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     candidate = [
         run for name, (_, entry) in pairs_of.items() if "lost" not in name for run in entry
     ]
-    root = ElementTree.fromstring(summary.junit(decided(base, candidate, at_looks=False)).encode())
+    root = ElementTree.fromstring(
+        decisions.junit(decided(base, candidate, at_looks=False)).encode()
+    )
     suite = root[0]
     assert suite.attrib["tests"] == "4"
     counts = [suite.attrib[name] for name in ("failures", "errors", "skipped")]
@@ -148,7 +149,7 @@ def test_junit_has_a_case_each_with_what_is_wrong() -> None:
     assert inner == {"good": "system-out", "slow": "failure", "open": "skipped",
                      "lost\\x1b": "error"}  # fmt: skip
     assert (
-        ElementTree.fromstring(summary.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
+        ElementTree.fromstring(decisions.broken_junit("a\x00b").encode())[0].attrib["errors"] == "1"
     )
 
 
@@ -163,7 +164,7 @@ def test_the_note_and_junit_name_flags_and_step_times() -> None:
     assert "disturbed (cases: 1)" in text
     assert "throughput ratio 0.95" in text
     assert "(100 ms -> 125 ms per step)" in text
-    case = ElementTree.fromstring(summary.junit(actual).encode())[0][0]
+    case = ElementTree.fromstring(decisions.junit(actual).encode())[0][0]
     assert "flags: disturbed" in (case.findtext("system-out") or "")
 
 
@@ -237,11 +238,11 @@ def test_each_gate_has_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.M
         (folder / "runs").mkdir(exist_ok=True)
 
     monkeypatch.setattr(snakemake_calls, "measure", measure)
-    monkeypatch.setattr(measuring, "grouped", lambda source: {})
-    usual, other = sides.MeasuredSide("default"), sides.MeasuredSide("other", {"tuned": True})
+    monkeypatch.setattr(command, "grouped", lambda source: {})
+    usual, other = command.MeasuredSide("default"), command.MeasuredSide("other", {"tuned": True})
     for pairs, both in ((6, (usual, other)), (9, (usual, other)), (6, (other, usual))):
-        Measuring({"axes": {}}, pairs, [], [], tmp_path).measure(*both)
-    Measuring({"axes": {"nodes": 1}}, 6, [], [], tmp_path).measure(usual, other)
+        command.measure(*both, {"axes": {}}, {"at_most": pairs}, [], [], tmp_path, [])
+    command.measure(usual, other, {"axes": {"nodes": 1}}, {}, [], [], tmp_path, [])
     first, more, swapped, another = measured
     assert first == more, "more pairs of the same sides do not go on"
     assert len({first, swapped, another}) == 3
@@ -266,7 +267,7 @@ def test_a_model_of_a_commit_is_what_git_has_of_it(
     beside.write_text("Stack = 'new'\n")
     monkeypatch.chdir(folder)
     base, candidate, again = (
-        sides.model("--base", text) for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
+        command.model("--base", text) for text in ("HEAD:nets/my.py", "my.py", "HEAD:./my.py")
     )
     name = str(beside.relative_to(tmp_path))
     assert [side.files[name] for side in (base, candidate)] == [

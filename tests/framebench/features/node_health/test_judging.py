@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 from framebench import cli
 from framebench.features.node_health import command as node_health
-from framebench.features.node_health import figures, judging, rules
-from framebench.features.node_health.figures import NodeMeasurement
-from framebench.features.node_health.judging import JudgedNode
-from framebench.features.node_health.rules import NodeRules
+from framebench.features.node_health import judging
+from framebench.features.node_health.judging import JudgedNode, NodeMeasurement, NodeRules
 from framebench.machine.identities import Identity
 from framebench.records.run import Run
 from framebench.statistics.verdicts import FALSE_ALARMS
@@ -44,7 +42,7 @@ def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float
 
 
 def measured(runs: Sequence[Run]) -> list[NodeMeasurement]:
-    return figures.measured(grouping.group(runs, None))
+    return judging.measured(grouping.group(runs, None))
 
 
 def judge(
@@ -57,7 +55,7 @@ def judge(
 
 def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
     """Return the nodes that the shipped rules name."""
-    nodes = judging.judge(measured(runs_of(made)), rules.read(None))
+    nodes = judging.judge(measured(runs_of(made)), judging.read_rules(None))
     return [node for node in nodes if node.verdict in judging.NAMED]
 
 
@@ -119,13 +117,13 @@ def test_a_figure_without_a_rule_does_not_count() -> None:
     disks = NodeRules.model_validate({"rules": {"disks": {"metrics": "disk/.*"}}})
     nodes = judge(runs_of(four(n3=SLOW)), disks)
     assert verdicts(nodes)["n3"] == "cannot tell"
-    assert nodes["n3"].reason == "no rule matches any of its figures"
+    assert nodes["n3"].telling.reason == "no rule matches any of its figures"
 
 
 def test_a_node_that_has_no_figure_where_others_have_one_has_failed() -> None:
     nodes = judge(runs_of(four(n4=[None] * 5)))
     assert verdicts(nodes)["n4"] == "failed"
-    assert nodes["n4"].reason == "failed: broke"
+    assert nodes["n4"].telling.reason == "failed: broke"
     everywhere = {"memory/triad": {node: [None] * 5 for node in NODES}}
     assert {*verdicts(judge(runs_of(everywhere))).values()} == {"cannot tell"}, (
         "what no node can is a fault of none"
@@ -134,13 +132,13 @@ def test_a_node_that_has_no_figure_where_others_have_one_has_failed() -> None:
 
 def test_too_few_nodes_or_repeats_cannot_tell() -> None:
     two = {"memory/triad": {"n1": HEALTHY, "n2": SLOW}}
-    assert {node.reason for node in judge(runs_of(two)).values()} == {
+    assert {node.telling.reason for node in judge(runs_of(two)).values()} == {
         "needs 3 nodes of one kind of hardware, or a baseline"
     }
     once = {"memory/triad": {node: [100.0 + n] for n, node in enumerate(NODES)} | {"n3": [50.0]}}
     nodes = judge(runs_of(once))
     assert {*verdicts(nodes).values()} == {"cannot tell"}
-    assert nodes["n3"].reason == "too few repeats, or too much noise"
+    assert nodes["n3"].telling.reason == "too few repeats, or too much noise"
 
 
 def test_nodes_of_other_hardware_are_held_against_their_own_kind() -> None:

@@ -1,4 +1,8 @@
-"""``framebench archive``: a result set as one zip file."""
+"""``framebench archive``: a result set as one zip file, optionally with named fields alone.
+
+A field that is not named here stays behind, so a new one does, too. Texts of frameworks may contain
+anything: paths, addresses, known hosts and users become stand-ins, long texts are cut, and all can
+be left out."""
 
 from __future__ import annotations
 
@@ -7,11 +11,14 @@ import hashlib
 import io
 import json
 import os
+import re
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from core import bounded
 
@@ -22,12 +29,11 @@ from ...files.json_files import cause
 from ...files.whole_files import write_whole
 from ...records import sidecars
 from ...records.record_sets import READ, RUNS, SEARCHES
-from ...records.sidecars import EXPECTED, CallEntry, Interruption
-from .handed_on import HandedOn, names_in
+from ...records.sidecars import CallEntry, Interruption
 
 #: Folders of records, and sidecar files that are read with them.
 RECORDS = ("runs", "verification", "peak_flops", SEARCHES)
-NOTES = (EXPECTED, sidecars.FILES[Interruption])
+NOTES = (sidecars.EXPECTED, sidecars.FILES[Interruption])
 #: Files that ``gpu-check`` writes: output of commands, and its table.
 GPU_REPORTS = {
     "nvidia-smi.txt": (
@@ -39,6 +45,82 @@ GPU_REPORTS = {
     "topology.txt": ("nvidia-smi", "topo", "-m"),
 }
 GPU_PATHS = "gpu_check.txt"
+#: Characters of the longest text, and characters of a text that are searched for names.
+LONGEST, LOOKED_AT = 300, 1000
+WITHHELD = "withheld"
+#: Versions of packages, and values of variables, that are handed on unchanged.
+_UNCHANGED = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
+#: Paths of the system, units with a slash, times, and words with colons, which name nobody.
+_PUBLIC = re.compile(
+    r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
+    r"|\d{1,2}:\d{2}:\d{2}(\.\d+)?|[A-Za-z:.%]+"
+)
+#: Patterns of texts that identify somebody, by kind; quoted paths may have blanks.
+_NAMING = re.compile(
+    r"""(?P<quoted>(['"`])(?=[/~\\.]|\w:[/\\])[^'"`\n]*\2?)"""
+    r"""|(?P<gpu>(?:GPU|MIG)-[0-9A-Za-z/-]{8,})"""
+    r"""|(?P<path>[^\s'"`=]*[/\\~@][^\s'"`]*)"""
+    r"""|(?P<address>(?<![\w.=])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])"""
+    r"""|(?<![\w:])[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*(?:%\w+)?(?!\w))"""
+)
+
+
+def _fields(names: str, **inner: Any) -> dict[str, Any]:
+    """Return fields that are handed on whole, and fields of which named subfields are."""
+    return {**dict.fromkeys(names.split()), **inner}
+
+
+_GPU = _fields(
+    "name uuid memory_bytes driver capability utilization_percent_mean sm_mhz memory_mhz "
+    "watts_mean temperature_celsius_max throttle_reasons uncorrected_errors "
+    "ecc other_processes state"
+)
+_HARDWARE = _fields("cpu cores physical_cores memory_bytes processor", gpus=_GPU)
+_WATCH = _fields(
+    "window_seconds interval_seconds samples cores counted_cores machine_cores foreign_load "
+    "machine_foreign_load steal waiting frequency_mhz temperature_celsius_max throttle_events "
+    "memory_bytes memory_available_bytes_min swapped_bytes energy_joules watching absent raw",
+    gpus=_GPU,
+)
+#: Fields of a record, and of the objects in it, that are handed on.
+FIELDS = _fields(
+    "format source kind case parameters repeat status reason framework_version metrics samples "
+    "window_seconds wall_seconds started memory lease attempts",
+    settings=_fields(
+        "accelerator cores_per_device warmup_steps variant node side_by_side dropout variables "
+        "preload huge_pages source warmup_limit timed_steps timed_seconds time_limit seed",
+        data=_fields("identity bad_images"),
+    ),
+    own_model=_fields("framework sha256"),
+    ranks=_fields(
+        "rank host status reason device cores numa_nodes huge_page_bytes framework_version "
+        "settings libraries trainable_parameters sample_work matmul_dtypes significant_bits "
+        "micro_steps step_all_reduces held_parameters collectives compiled processes preflight "
+        "batch_checksum weights_checksum verification blocks threads last_cache_bytes link "
+        "links loader_output decoded decoded_alone loaded input_pipeline fio matmuls library "
+        "sustained step_breakdown gradient_all_reduce task resumed_after untrained curve phases "
+        "settled_after run_ahead warmup_step_seconds step_seconds waited_step_seconds "
+        "window_start window_seconds first_value last_value peak_device_memory_bytes "
+        "allocated_memory_bytes peak_reserved_memory_bytes peak_host_memory_bytes"
+    ),
+    watch=_WATCH,
+    nodes=_fields("node memory", watch=_WATCH, hardware=_HARDWARE),
+    environment=_fields(
+        "install_method image_digest python packages variables code",
+        hardware=_HARDWARE,
+        system=_fields(
+            "host os kernel machine governor cgroup_cpu_limit cgroup_memory_limit_bytes"
+        ),
+        scheduler=_fields("name"),
+    ),
+)
+#: Fields with fixed words, which name nobody.
+_WORDS = _fields(
+    "format kind status framework framework_version precision compiler parallelism install_method "
+    "accelerator mode unit better quantity part ends python"
+)
+#: Values of required fields that are not handed on.
+_NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
 
 
 def make_archive(results: Path, redacts: bool = False, figures_only: bool = False) -> None:
@@ -52,9 +134,8 @@ def make_archive(results: Path, redacts: bool = False, figures_only: bool = Fals
             f"--results: found {results}, which has no record in runs/; allowed: a folder that was "
             "measured into"
         )
-    handed_on = None
-    if redacts or figures_only:
-        handed_on = HandedOn(_names(results), texts=not figures_only)
+    is_whole = not (redacts or figures_only)
+    handed_on = None if is_whole else HandedOn(_names(results), texts=not figures_only)
     calls = sidecars.load(results, CallEntry)
     name = calls[-1].suite if calls else "results"
     with tempfile.TemporaryDirectory(prefix="framebench-") as temporary:
@@ -117,3 +198,80 @@ def _pack(folder: Path, target: Path) -> None:
             if path.is_file() and not name.startswith((".", RUNS, str(READ))):
                 archive.write(path, name)
     write_whole(target, packed.getvalue())
+
+
+class HandedOn:
+    """Parts of records and texts that an archive hands on, with one stand-in for each name.
+
+    ``names``: hosts and users by kind; ``texts``: whether texts of frameworks are handed on."""
+
+    def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
+        self._hands_on_texts = texts
+        self._stand_ins: dict[tuple[str, str], str] = {}
+        self._kinds = {name.lower(): kind for kind, name in names if name}
+        longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
+        known = "|".join(longest_first) or "(?!)"
+        self._known = re.compile(rf"(?<![A-Za-z0-9])(?:{known})(?![A-Za-z0-9])", re.IGNORECASE)
+
+    def record(self, record: dict[str, Any]) -> Any:
+        """Return the parts of a record that are handed on."""
+        return self._object(record, FIELDS)
+
+    def text(self, text: str) -> str:
+        """Return a text with stand-ins, at most LONGEST characters of it."""
+        if len(text) > LOOKED_AT:  # also drop the last word, which may be part of a name
+            text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
+        text = _NAMING.sub(self._naming, text)
+        text = self._known.sub(
+            lambda match: self._stand_in(self._kinds[match[0].lower()], match[0].lower()), text
+        )
+        return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]} .."
+
+    def _naming(self, match: re.Match[str]) -> str:
+        kind, found = str(match.lastgroup).replace("quoted", "path"), match[0].strip("'\"`")
+        return match[0] if _PUBLIC.fullmatch(found) else self._stand_in(kind, found)
+
+    def _object(self, value: Any, fields: dict[str, Any] | None) -> Any:
+        if isinstance(value, list):
+            return [self._object(item, fields) for item in value]
+        if isinstance(value, str) and value.startswith(("/", "~")):  # paths may have blanks
+            return value if _PUBLIC.fullmatch(value) else self._stand_in("path", value)
+        if not isinstance(value, dict):
+            return self.text(value) if isinstance(value, str) else value
+        goes = {
+            _NAMING.sub(self._naming, name): self._field(name, item, fields and fields[name])
+            for name, item in value.items()
+            if fields is None or name in fields
+        }
+        needed = {name: item for name, item in _NEEDED.items() if name in value}
+        return goes if fields is None else {**needed, **goes}
+
+    def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
+        if name == "reason" and value and not self._hands_on_texts:
+            return WITHHELD
+        if name in _WORDS and isinstance(value, str):
+            return value
+        if name in _UNCHANGED and isinstance(value, dict):
+            return {
+                key: item
+                if _UNCHANGED[name].fullmatch(str(item))
+                else self._stand_in("value", str(item))
+                for key, item in value.items()
+            }
+        return self._object(value, fields)
+
+    def _stand_in(self, kind: str, name: str) -> str:
+        number = 1 + sum(other == kind for other, _ in self._stand_ins)
+        return self._stand_ins.setdefault((kind, name), f"{kind}-{number}")
+
+
+def names_in(record: Any) -> Iterator[tuple[str, str]]:
+    """Yield the hosts that a record names, each also without its domain, and its user."""
+    settings, environment = record.get("settings", {}), record.get("environment", {})
+    places = [settings, environment.get("system", {}), *record.get("ranks", [])]
+    for place in [*places, *record.get("nodes", [])]:
+        for field in ("host", "node"):
+            if name := place.get(field):
+                yield from (("host", str(name)), ("host", str(name).partition(".")[0]))
+    for user in re.findall(r"/(?:home|Users)/([^/]+)", environment.get("prefix", "")):
+        yield "user", user

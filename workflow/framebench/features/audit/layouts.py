@@ -58,15 +58,12 @@ def draw(layout: Path, records: Path) -> str:
             raise ConfigError(f"{layout}: tables: found {sorted(unknown)}; allowed: {_KEYS}")
         of = table["of"]
         if of not in rows:
-            rows[of] = _printed(records) if of == "printed" else _measured(records)
+            if of == "printed":
+                rows[of] = _printed(records)
+            else:
+                rows[of] = view.records(inputs_of(record_sets.load(records), records)[0].frame)
         lines += _tables(table, rows[of])
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _measured(records: Path) -> Sequence[Row]:
-    """Return the measured cases as rows."""
-    inputs, _ = inputs_of(record_sets.load(records), records)
-    return view.records(inputs.frame)
 
 
 def _printed(records: Path) -> Sequence[Row]:

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 from core import bounded
@@ -38,11 +37,8 @@ _FIGURE = re.compile(r"-?\d{1,15}(?:\.(\d{1,15}))?")
 KEYS = (*CASE, "input_pipeline", "variant")
 CELL = ("table", "place", "column", "quantity")
 
-
 (_TABLE,) = tables_in(Path(__file__).with_name("tables.yaml")).values()
 PUBLISHED_COLUMNS = _TABLE.names[: _TABLE.names.index("recomputed")]
-CAUSE_COLUMNS = (*CELL, "cause")
-CAUSES_NAME = "causes.csv"
 UNEXPLAINED = "unexplained"
 # Quantities that follow from runs, and their columns in the table of all cases.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
@@ -80,18 +76,10 @@ TABLE = replace(_TABLE, overview=lambda rows: (_SHOWN, [*_ranked(rows)]), lead=_
 
 
 def half_unit(printed: str) -> float | None:
-    """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2".
-
-    None for text that is not a figure, such as a dash.
-    """
+    """Return half a unit of the last printed digit: 0.005 for "28.89", 0.05 for "10.2"; None for
+    text that is not a figure, such as a dash."""
     match = _FIGURE.fullmatch(printed)
     return float(f"5e-{len(match[1] or '') + 1}") if match else None
-
-
-def _key_of(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the KEYS of a case with known runs; ``row``: its case and conditions by column."""
-    known = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
-    return tuple(str(known[name]) for name in KEYS)
 
 
 def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
@@ -102,24 +90,19 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     causes.csv ("unexplained" without one), or why there is nothing to compare. Raises RecordsError
     for files with other columns.
     """
-    cells = read_cells(published_csv)
-    causes = read_causes(published_csv.parent)
-    known = {_key_of(row): row for row in view.records(Inputs(cases).frame_of(WEAK))}
-    rows = [_compared(cell, known, causes) for cell in cells]
-    return TABLE.frame(rows)
+    path = published_csv.with_name("causes.csv")
+    listed = _read(path, (*CELL, "cause")) if path.is_file() else []
+    causes = {tuple(row[name] for name in CELL): row["cause"] for row in listed}
+    known = {}
+    for row in view.records(Inputs(cases).frame_of(WEAK)):
+        case = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
+        known[tuple(str(case[name]) for name in KEYS)] = row
+    return TABLE.frame(_compared(cell, known, causes) for cell in read_cells(published_csv))
 
 
 def read_cells(published_csv: Path) -> list[dict[str, str]]:
     """Return every printed cell, in the order printed. Raises RecordsError for other columns."""
     return _read(published_csv, PUBLISHED_COLUMNS)
-
-
-def read_causes(folder: Path) -> dict[tuple[str, ...], str]:
-    """Return the causes of cells that do not follow from their runs, by CELL; empty without the
-    file."""
-    path = folder / CAUSES_NAME
-    listed = _read(path, CAUSE_COLUMNS) if path.is_file() else []
-    return {tuple(row[name] for name in CELL): row["cause"] for row in listed}
 
 
 def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
@@ -137,27 +120,23 @@ def _read(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _compared(
-    cell: Row,
-    cases: Mapping[tuple[str, ...], Mapping[Any, Any]],
-    causes: Mapping[tuple[str, ...], str],
-) -> Mapping[str, Any]:
-    half = half_unit(cell["printed"])
-
-    def row(note: str, value: float | None = None, agrees: bool | None = None) -> dict[str, Any]:
-        found = {"recomputed": value, "half_unit": half, "agrees": agrees, "note": note}
-        return {**cell, **found}
-
+    cell: Row, cases: Mapping[tuple[str, ...], Values], causes: Mapping[tuple[str, ...], str]
+) -> Values:
+    half, quantity = half_unit(cell["printed"]), cell["quantity"]
+    case = cases.get(tuple(cell[key] for key in KEYS), {})
+    value, agrees, note = case.get(FROM_RUNS.get(quantity, "")), None, ""
     if half is None:
-        return row(f"no figure is printed, but {cell['printed']!r}")
-    if cell["quantity"] not in FROM_RUNS:
-        return row(f"runs do not have a {cell['quantity']}")
-    case = cases.get(tuple(cell[key] for key in KEYS))
-    if case is None:
-        return row("no runs of this case")
-    value = case[FROM_RUNS[cell["quantity"]]]
-    if pd.isna(value):
-        return row(str(case["reason"]))
-    printed = float(cell["printed"])
-    agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
-    cause = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
-    return row("" if agrees else cause, value, agrees)
+        note = f"no figure is printed, but {cell['printed']!r}"
+    elif quantity not in FROM_RUNS:
+        note = f"runs do not have a {quantity}"
+    elif not case:
+        note = "no runs of this case"
+    elif pd.isna(value):
+        note = str(case["reason"])
+    else:
+        printed = float(cell["printed"])
+        agrees = abs(value - printed) <= half + ROUNDING * abs(printed)
+        if not agrees:
+            note = causes.get(tuple(cell[name] for name in CELL), UNEXPLAINED)
+    recomputed = None if agrees is None else value
+    return {**cell, "recomputed": recomputed, "half_unit": half, "agrees": agrees, "note": note}

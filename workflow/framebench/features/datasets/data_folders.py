@@ -9,6 +9,7 @@ often. Nothing else can be learned.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -17,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from ...config.validation import ConfigError
 from ...files.whole_files import write_whole
-from . import pictures
 
 SPLITS = ("train", "val")
 #: Summary of a folder, written last. The harness identifies data sets by its digest.
@@ -32,6 +33,22 @@ _MARKS = ("[PAD]", *(f"[unused{n}]" for n in range(99)), "[UNK]", "[CLS]", "[SEP
 _VOCABULARY = (*_MARKS, *(f"word{n}" for n in range(5000)))
 #: Tokens drawn at a time.
 _PIECE = 1 << 20
+Array = np.ndarray[Any, np.dtype[np.float32]]
+
+#: Sizes (width, height) and their frequencies.
+SIZES = {
+    (500, 375): 0.55,
+    (375, 500): 0.13,
+    (500, 333): 0.15,
+    (333, 500): 0.05,
+    (500, 500): 0.04,
+    (640, 480): 0.04,
+    (400, 300): 0.04,
+}
+#: Amplitude of an octave relative to the next coarser one: in natural images, amplitudes fall with
+#: the frequency.
+_FALL = 0.62
+_EDGES = 3
 
 
 def make_images(folder: Path, images: int, seed: int) -> dict[str, Any]:
@@ -40,7 +57,7 @@ def make_images(folder: Path, images: int, seed: int) -> dict[str, Any]:
     _claim(folder)
 
     def make_image(number: int, name: str) -> tuple[str, int]:
-        content = pictures.make(seed, number)
+        content = draw_image(seed, number)
         write_whole(folder / name, content)
         return f"{name} {hashlib.sha256(content).hexdigest()}\n", len(content)
 
@@ -54,7 +71,7 @@ def make_images(folder: Path, images: int, seed: int) -> dict[str, Any]:
         "bytes": sum(size for _, size in found),
         "digest": hashlib.sha256(lines.encode()).hexdigest(),
     }
-    _write_manifest(folder, made)
+    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")
     return made
 
 
@@ -82,7 +99,7 @@ def make_tokens(folder: Path, count: int, seed: int) -> dict[str, Any]:
         write_whole(folder / f"{split}.json", json.dumps(declared) + "\n")
     write_whole(folder / "vocab.txt", "".join(f"{token}\n" for token in _VOCABULARY))
     made = {**_sizes(count), "vocabulary": len(_VOCABULARY), "digest": digest.hexdigest()}
-    _write_manifest(folder, made)
+    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")
     return made
 
 
@@ -113,5 +130,40 @@ def _claim(folder: Path) -> None:
         )
 
 
-def _write_manifest(folder: Path, made: dict[str, Any]) -> None:
-    write_whole(folder / MANIFEST, json.dumps({"made": made}, indent=1) + "\n")
+def draw_image(seed: int, number: int) -> bytes:
+    """Return the JPEG file of image ``number`` of ``seed``.
+    The same versions of numpy and Pillow give the same bytes."""
+    random = np.random.RandomState([seed, number])
+    width, height = [*SIZES][random.choice(len(SIZES), p=[*SIZES.values()])]
+    light = _field(random, width, height)
+    for _ in range(_EDGES):  # edges of objects
+        light += random.normal(0.0, 0.7) * (_field(random, width, height, octaves=3) > 0)
+    light += random.lognormal(-1.2, 0.5) * random.standard_normal(light.shape)
+    colours = [_field(random, width, height, octaves=4) for _ in range(2)]
+    levels = np.empty((height, width, 3), np.float32)
+    levels[..., 0] = 128 + 45 * light
+    for channel, colour in enumerate(colours, 1):
+        levels[..., channel] = 128 + 18 * colour
+    whole = np.clip(np.rint(levels), 0, 255).astype(np.uint8)
+    image = Image.fromarray(whole, "YCbCr")
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=int(random.randint(90, 98)), subsampling="4:2:0")
+    return file.getvalue()
+
+
+def _field(random: np.random.RandomState, width: int, height: int, octaves: int = 8) -> Array:
+    """Return a smooth random field (height, width) of mean 0 and deviation 1.
+    It is a sum of grids of random numbers, each twice as fine as the previous one."""
+    total = np.zeros((height, width), np.float32)
+    amplitude, cells = 1.0, 2
+    for _ in range(octaves):
+        if cells > max(width, height):
+            break
+        shape = (max(2, cells * height // width), cells)
+        grid = random.standard_normal(shape).astype(np.float32)
+        smooth = Image.fromarray(grid).resize((width, height), Image.Resampling.BICUBIC)
+        total += amplitude * np.asarray(smooth)
+        amplitude *= _FALL
+        cells *= 2
+    total -= total.mean()
+    return np.asarray(total / max(float(total.std()), 1e-6), np.float32)

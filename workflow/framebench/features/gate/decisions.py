@@ -1,4 +1,5 @@
-"""Gate decisions: whether a candidate passes against a base, case by case and overall.
+"""Gate decisions: whether a candidate passes against a base, case by case and overall; and their
+summary, a Markdown note for a pull request and JUnit XML.
 
 1. Cases and pairs are matched as in a comparison (:func:`comparison.match`). Measured pairs are
    decided at fixed looks (:mod:`statistics.sequential`), by which they were measured. The number of
@@ -22,21 +23,26 @@ Sources:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from xml.etree import ElementTree
 
-import pandas as pd
+from core.text import printable
 
 from ... import comparison
-from ...records.run import measuring_order, paired_ratios
+from ...records.run import ONE_AFTER_THE_OTHER, measuring_order, paired_ratios
 from ...statistics import intervals, sequential
+from ...statistics.descriptive import median
 from ...statistics.sequential import Bounds
 from ...statistics.verdicts import CANNOT_TELL
-from ...tables import measured
+from ...tables import formatting, measured
 from ...tables.columns import Row
+from ...tables.formatting import escape
+from ...tables.measured import figure_name
 from ...tables.ratios import Estimate, Matched
-from ...tables.results import CaseResult, CaseResults
+from ...tables.results import CaseResult, CaseResults, flags_of
 from ...tables.table import tables_in
 
 REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
@@ -44,6 +50,9 @@ REGRESSION, WITHIN, BROKEN = "regression", "within the margin", "broken"
 NOT_COMPARED = "not compared"
 #: Exit statuses. 2 is the status of a shell or of Snakemake for invalid arguments.
 PASSED, REGRESSED, OPEN, FAULTY = 0, 1, 3, 4
+HEADINGS = {PASSED: "passed", REGRESSED: "regression", OPEN: "cannot tell yet", FAULTY: "broken"}
+#: Largest number of cases that a note lists, and of characters of its lines.
+NAMED, LONGEST = 3, 1200
 
 TABLE = tables_in(Path(__file__).with_name("tables.yaml"), comparison.TABLE.columns)["gate"]
 
@@ -87,11 +96,6 @@ def decide(
         else:
             decisions.append(_decision(matched, *matched.comparable_sides, margin, count, at_looks))
     return decisions
-
-
-def frame(decisions: Sequence[Decision], margin: float) -> pd.DataFrame:
-    """Return a table row for each decision; nothing is rounded."""
-    return TABLE.frame([_row(decision, margin) for decision in decisions])
 
 
 def counted(decisions: Sequence[Decision]) -> Mapping[str, list[Decision]]:
@@ -158,7 +162,8 @@ def _why_not(matched: Matched) -> str:
     return matched.why_no_ratio
 
 
-def _row(decision: Decision, margin: float) -> Row:
+def row(decision: Decision, margin: float) -> Row:
+    """Return the cells of a decision; nothing is rounded."""
     matched, bounds = decision.matched, decision.bounds
     return {
         **comparison.side_cells(matched, decision.estimate),
@@ -168,3 +173,127 @@ def _row(decision: Decision, margin: float) -> Row:
         "verdict": decision.verdict,
         "reason": decision.reason,
     }
+
+
+def note(sides: str, status: int, lines: Sequence[str]) -> str:
+    """Return a Markdown note with these lines, of which long ones are cut."""
+    head = f"**Framebench gate: {HEADINGS[status]}**: {escape(sides)}"
+    return "".join(f"{' '.join(line.split())[:LONGEST]}\n" for line in (head, "", *lines))
+
+
+def lines(decisions: Sequence[Decision], status: int) -> list[str]:
+    """Return the content of a note, in at most eight lines."""
+    counts = counted(decisions)
+    worst = [
+        decision
+        for verdict in (REGRESSION, BROKEN, CANNOT_TELL)
+        for decision in sorted(
+            counts[verdict], key=lambda one: one.estimate.ratio if one.estimate else 0.0
+        )
+    ]
+    said = [_counts(decisions), *_then(decisions, status)]
+    for decision in worst[:NAMED]:
+        figures = "; ".join(filter(None, (_ratio(decision), decision.reason)))
+        name = figure_name(decision.matched.either.key)
+        said.append(f"- {decision.verdict}: {escape(name)}: {escape(figures)}")
+    left = len(worst) - NAMED
+    return [*said, f"- and {left} more, see `tables/gate.md`"] if left > 0 else said
+
+
+def junit(decisions: Sequence[Decision]) -> str:
+    """Return JUnit XML with a test case for each decision.
+    A regression is a failure and a broken case an error; undecided and uncompared cases are
+    skipped."""
+    keys = [decision.matched.either.key for decision in decisions]
+    apart = formatting.differing_conditions([key.row for key in keys])
+    cases = []
+    for decision, key in zip(decisions, keys, strict=True):
+        flags = _flags(decision)
+        parts = (_ratio(decision), decision.reason, f"flags: {flags}" if flags else "")
+        name = " ".join(filter(None, (figure_name(key), apart(key.row))))
+        figures = "; ".join(filter(None, parts))
+        cases.append((key.case.framework, name, decision.verdict, figures))
+    return _xml(cases)
+
+
+def broken_junit(message: str) -> str:
+    """Return the JUnit XML of a gate without a decision."""
+    return _xml([("", "gate", BROKEN, message)])
+
+
+def _xml(cases: Sequence[tuple[str, str, str, str]]) -> str:
+    """Return JUnit XML of cases: framework, name, verdict and figures of each."""
+    suites = ElementTree.Element("testsuites")
+    suite = ElementTree.SubElement(suites, "testsuite", name="framebench gate")
+    counts = Counter[str]()
+    for framework, name, verdict, figures in cases:
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=framework or "framebench", name=printable(name)
+        )
+        if verdict != WITHIN:
+            kind = {REGRESSION: "failure", BROKEN: "error"}.get(verdict, "skipped")
+            counts[kind] += 1
+            message = printable(f"{verdict}: {figures}")
+            ElementTree.SubElement(case, kind, message=message, type=verdict)
+        ElementTree.SubElement(case, "system-out").text = printable(figures)
+    suite.set("tests", str(len(cases)))
+    for kind, heading in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(heading, str(counts[kind]))
+    ElementTree.indent(suites)
+    text = ElementTree.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _counts(decisions: Sequence[Decision]) -> str:
+    counts = {name: len(some) for name, some in counted(decisions).items() if some}
+    text = ", ".join(f"{count} {name}" for name, count in counts.items())
+    flags = Counter(flag for decision in decisions for flag in _flags(decision).split())
+    flagged = ", ".join(f"{flag} (cases: {count})" for flag, count in sorted(flags.items()))
+    said = f" Flags: {flagged}." if flags else ""
+    return f"{formatting.counted(len(decisions), 'case')}: {text or 'none on either side'}.{said}"
+
+
+def _flags(decision: Decision) -> str:
+    """Return the flags of both sides in alphabetical order."""
+    return flags_of(decision.matched.base, decision.matched.candidate)
+
+
+def _then(decisions: Sequence[Decision], status: int) -> list[str]:
+    """Return lines on what to do next and on caveats."""
+    lines = []
+    if status == OPEN:
+        looks = [one.next_look or sequential.LOOKS[-1] for one in counted(decisions)[CANNOT_TELL]]
+        lines.append(
+            f"To decide: at least {max(looks)} pairs (`--pairs`), a larger margin, or a longer "
+            "window."
+            if looks
+            else "No case has a figure on both sides: nothing could be compared."
+        )
+    orders = {decision.estimate.order for decision in decisions if decision.estimate}
+    if ONE_AFTER_THE_OTHER in orders:
+        lines.append("Measured one after the other: the machine's drift counts as a difference.")
+    return lines
+
+
+def _step_times(decision: Decision) -> str:
+    """Return the median step times of base and candidate in milliseconds; "" without steps."""
+    times = [
+        median([1000 * median(run.step_seconds) for run in side.ok])
+        for side in decision.matched.comparable_sides or ()
+        if side.ok and all(run.step_seconds for run in side.ok)
+    ]
+    return f" ({times[0]:.4g} ms -> {times[1]:.4g} ms per step)" if len(times) == 2 else ""
+
+
+def _ratio(decision: Decision) -> str:
+    """Return the ratio and its quantity; "" if nothing is compared."""
+    estimate, both = decision.estimate, decision.matched.comparable_sides
+    if estimate is None or both is None:
+        return ""
+    text = f"{both[0].key.metric} ratio {estimate.ratio:.3f}"
+    if estimate.interval:
+        text += " [{:.3f} .. {:.3f}]".format(*estimate.interval)
+    text += _step_times(decision)
+    if estimate.pairs:
+        return f"{text}, {estimate.pairs} pairs"
+    return f"{text}, {len(both[0].values)} and {len(both[1].values)} repeats"

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from ...files.whole_files import write_together
 from ...report import html_report, page_data, page_tables
 from ...report.charts import trend_lines
@@ -19,7 +17,7 @@ from ...tables import formatting, frames
 from ...tables.formatting import counted
 from ...tables.legend import explanations
 from ...tables.measured import figure_name
-from . import sources, trends
+from . import trends
 from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
@@ -29,34 +27,18 @@ MAX_PLOTS = 24
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
     """Write ``tables/history.csv``, ``tables/changes.*`` and ``history.html`` below ``results``.
     Prints the changes. Raises RecordsError if no set can be read."""
-    measured, unread, count = sources.load(sets)
+    measured, unread, count = trends.load(sets)
     every, unplaced = trends.series_of(measured, by)
     for problem in (*unread, *unplaced):
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
-    points, changes = trends.points_frame(every), trends.changes_frame(every)
+    points = POINTS.frame(row for series in every for row in trends.point_rows(series))
+    changes = trends.changes_frame(every)
     files = frames.files({CHANGES: changes}, results / "tables")
     # One row for each case of each set is too long for Markdown.
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
-    files[path] = render(every, points, changes, by)
-    write_together(files)
-    print(f"{counted(count, 'set')}, by {by}")
-    print(trends.summary_text(every, changes))
-    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
-
-
-def render(
-    every: Sequence[CaseHistory],
-    points: pd.DataFrame,
-    changes: pd.DataFrame,
-    by: str,
-) -> str:
-    """Render the page of the series."""
-    shown = [
-        page_tables.page_table(CHANGES, changes),
-        page_tables.page_table(POINTS, points),
-    ]
-    return html_report.template("history.html.j2").render(
+    shown = [page_tables.page_table(CHANGES, changes), page_tables.page_table(POINTS, points)]
+    files[path] = html_report.template("history.html.j2").render(
         **html_report.page_files(),
         by=by,
         sets=len({point.source for series in every for point in series.measured}),
@@ -66,6 +48,10 @@ def render(
         data=page_data.page_data(shown, RowLinks.none()),
         flags=explanations([points]),
     )
+    write_together(files)
+    print(f"{counted(count, 'set')}, by {by}")
+    print(trends.summary_text(every, changes))
+    print(f"\ntable: {results / 'tables' / 'changes.csv'}\npage:  {path}")
 
 
 def plots(every: Sequence[CaseHistory]) -> list[Plot]:

@@ -1,10 +1,11 @@
-"""Trends: figures of each case in the order of the sets, and their changes."""
+"""Trends: figures of each case in a number of result sets, in their order, and their changes."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,19 +16,113 @@ import pandas as pd
 from ... import comparison
 from ...cases.conditions import Key
 from ...cases.names import batch_of
+from ...config.validation import RecordSource
 from ...files.json_files import Problem
+from ...records import record_sets
+from ...records.run import RecordsError
 from ...statistics import change_points, descriptive, intervals
 from ...statistics.change_points import ChangePoint
-from ...tables import measured
+from ...tables import grouping, measured
 from ...tables.columns import Row, interval_cells
 from ...tables.formatting import counted
-from ...tables.results import flags_of
+from ...tables.results import CaseResult, flags_of
 from ...tables.table import tables_in
-from .sources import HistoryPoint
 
 BETTER, WORSE = "better", "worse"
 
 POINTS, CHANGES = tables_in(Path(__file__).with_name("tables.yaml")).values()
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """Figure of a case in one set.
+    ``source``: name of the set; ``key``: without the version and without labels that distinguish
+    runs within a set; ``result``: the repeats, without their steps; ``facts``: environment and
+    settings."""
+
+    source: str
+    key: Key
+    result: CaseResult
+    facts: Mapping[str, Any]
+
+    @property
+    def version(self) -> str:
+        return self.result.case.framework_version
+
+    @property
+    def started(self) -> float | None:
+        """Start of the first run, in seconds since the epoch."""
+        runs = self.result.ok or self.result.runs
+        return min((run.started for run in runs if run.started is not None), default=None)
+
+
+def load(paths: Sequence[Path]) -> tuple[list[HistoryPoint], list[Problem], int]:
+    """Return the points of the sets at these paths, sets and cases that are left out, and the
+    number of sets. Prints ignored parts of a set. Raises RecordsError if no set can be read."""
+    found = find(paths)
+    points: list[HistoryPoint] = []
+    problems: list[Problem] = []
+    failures: list[Problem] = []
+    for name, path in found.items():
+        try:
+            of_set, left_out = _read(path, name)
+        except (RecordsError, OSError) as error:
+            failures.append(Problem(name, str(error)))
+            continue
+        points += of_set
+        problems += left_out
+    if len(failures) == len(found):
+        raise RecordsError(failures[0].message)
+    return points, [*failures, *problems], len(found)
+
+
+def find(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the sets at these paths, or in these folders, by their path below the common folder.
+    Raises RecordsError if a path holds none."""
+    found: list[Path] = []
+    for path in paths:
+        below = sorted(path.glob("[!.]*")) if path.is_dir() else []
+        inner = [path] if is_set(path) else [one for one in below if is_set(one)]
+        if not inner:
+            raise RecordsError(
+                f"sets: {path} holds no results; allowed: folders of results or of records, CSVs "
+                "of runs, or a folder of these"
+            )
+        found += inner
+    common = os.path.commonpath([path.absolute().parent for path in found])
+    return {os.path.relpath(path.absolute(), common): path for path in found}
+
+
+def is_set(path: Path) -> bool:
+    """Return whether a path is itself a result set: a CSV, results, or a folder of records."""
+    if not path.is_dir():
+        return path.suffix == ".csv" and path.is_file()
+    if (path / "runs").is_dir() or (path / record_sets.RUNS).is_file():
+        return True
+    nested = any(path.glob("*/*/*/r[0-9]*.json")) and not any(path.glob("*/runs"))
+    return nested or any(path.glob("*.json"))
+
+
+def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
+    """Return the points of a set, and the cases that are left out.
+    Raises RecordsError if nothing can be read."""
+    points: list[HistoryPoint] = []
+    left_out: list[Problem] = []
+    several: dict[Key, list[CaseResult]] = defaultdict(list)
+    records = path / "runs" if (path / "runs").is_dir() else path
+    for key, result in grouping.grouped(RecordSource(records, "")).items():
+        plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
+        several[plain].append(result)
+    for key, (result, *others) in several.items():
+        if others:
+            case = " ".join(filter(None, (key.case.framework, key.case.model, key.case.mode)))
+            why = f"{1 + len(others)} versions, machines or environments in one set: left out"
+            left_out.append(Problem(f"{name}: {case}", why))
+            continue
+        facts = comparison.environment_of(result.ok or result.runs)
+        runs = tuple(replace(run, step_seconds=(), waited_apart=()) for run in result.runs)
+        points.append(HistoryPoint(name, key.without_versions, replace(result, runs=runs), facts))
+    return points, left_out
 
 
 @dataclass(frozen=True)
@@ -84,16 +179,11 @@ def tests(every: Sequence[CaseHistory]) -> int:
     return max(1, sum(len(series.places) >= change_points.FEWEST for series in every))
 
 
-def points_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
-    """Return a table row for each case in each set; nothing is rounded."""
-    return POINTS.frame([row for series in every for row in _point_rows(series)])
-
-
 def changes_frame(every: Sequence[CaseHistory]) -> pd.DataFrame:
     """Return a table row for each change."""
     count = tests(every)
     return CHANGES.frame(
-        [_change_row(series, change, count) for series in every for change in series.changes]
+        _change_row(series, change, count) for series in every for change in series.changes
     )
 
 
@@ -127,7 +217,8 @@ def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
     }
 
 
-def _point_rows(series: CaseHistory) -> Iterator[Row]:
+def point_rows(series: CaseHistory) -> Iterator[Row]:
+    """Yield the cells of a case in each set; nothing is rounded."""
     begins = {series.places[change.at] for change in series.changes}
     for number, (label, point) in enumerate(zip(series.labels, series.measured, strict=True)):
         result = point.result

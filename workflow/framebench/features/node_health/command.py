@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...files.whole_files import write_together
 from ...records import record_sets
-from ...records.run import RecordsError
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
 from ...tables import frames, grouping
-from ...tables.columns import Row, interval_cells
+from ...tables.columns import interval_cells
 from ...tables.table import tables_in
-from . import figures, judging
-from .figures import NodeMeasurement
-from .judging import FAILED, NAMED, JudgedFigure, JudgedNode
-from .rules import NodeRules
+from . import judging
+from .judging import FAILED, NAMED, JudgedFigure, JudgedNode, NodeMeasurement, NodeRules
 
 NODES, FIGURES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 #: Exit statuses: a node is slow, a node failed, and no node can be judged.
@@ -59,8 +56,8 @@ def make(source: Path, results: Path, rules: NodeRules, baseline: Path | None) -
     nodes = judging.judge(_figures(source), rules, kept)
     folder = results / "tables"
     made = {
-        NODES: NODES.frame(_node_rows(nodes)),
-        FIGURES: FIGURES.frame(_figure_rows(nodes)),
+        NODES: NODES.frame(_cells(node, node.telling) for node in nodes),
+        FIGURES: FIGURES.frame(_cells(node, figure) for node in nodes for figure in node.judged),
     }
     write_together(frames.files(made, folder))
     print("\n".join(lines(nodes)))
@@ -77,19 +74,8 @@ def _figures(source: Path) -> list[NodeMeasurement]:
     for problem in record_set.problems:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
-        raise RecordsError(f"{source}: holds no record of a run")
-    return figures.measured(grouping.group(record_set.runs, None))
-
-
-def _node_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
-    """Yield a row per node, most urgent first."""
-    for node in nodes:
-        yield {**_cells(node, node.telling), "node_verdict": node.verdict, "reason": node.reason}
-
-
-def _figure_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
-    """Yield a row per figure of a node and side that it is compared with."""
-    return (_cells(node, entry) for node in nodes for entry in node.judged)
+        raise record_sets.RecordsError(f"{source}: holds no record of a run")
+    return judging.measured(grouping.group(record_set.runs, None))
 
 
 def _cells(node: JudgedNode, judged: JudgedFigure) -> dict[str, Any]:

@@ -16,7 +16,7 @@ out (step 2). Nodes of one kind always differ a little; this is not a defect.
 3. The figure is also compared with all repeats of the baseline, where the baseline has it.
 4. The p-values are adjusted for all tests, of all nodes, figures and both sides (Holm). The chance
    that any healthy node is called slower is at most FALSE_ALARMS, under any dependence. A
-   simulation checks it (tests/framebench/features/node_health/test_false_alarms.py).
+   simulation checks it (tests/framebench/features/node_health/test_judging.py).
 5. A figure that is not called slower shows no difference if the opposite claim, worse by less than
    the margin, is shown against the others without the worst quarter, and against the baseline
    (level of one figure, not adjusted). Else the verdict is "cannot tell".
@@ -76,45 +76,25 @@ class Claim(NamedTuple):
     reference: float
     ratio: float
     interval: intervals.Interval | None
-    p_adjusted: float
-    verdict: str
-
-
-class _Test(NamedTuple):
-    """A test of one figure of a node against one side.
-    ``reference``: repeats with the strongest evidence; ``beyond``, ``within``: unadjusted p-values
-    for the claims that the node is worse by more than the margin, and by less."""
-
-    node: str
-    figure: NodeFigure
-    side: str
-    reference: Sequence[float]
-    beyond: float
-    within: float
+    p_adjusted: float = 1.0
+    verdict: str = CANNOT_TELL
 
 
 def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Claim]:
     """Return a claim for each figure, node and side, in the order of ``figures`` and of their
     nodes. The claims do not depend on the order of the figures."""
     tests = [test for figure in figures for test in _tests(figure)]
-    adjusted = intervals.family_wise([test.beyond for test in tests])
+    adjusted = intervals.family_wise([beyond for _, beyond, _ in tests])
     claims = []
-    for test, p in zip(tests, adjusted, strict=True):
-        own, reference = test.figure.values[test.node], median(test.reference)
-        verdict = CANNOT_TELL
-        if p <= level:
-            verdict = SLOWER
-        elif test.within <= LEVEL:
-            verdict = NO_DIFFERENCE
-        interval = intervals.ratio_interval(test.reference, own)
-        ratio = median(own) / reference
-        claims.append(
-            Claim(test.node, test.figure, test.side, reference, ratio, interval, p, verdict)
-        )
+    for (claim, _, within), p in zip(tests, adjusted, strict=True):
+        verdict = SLOWER if p <= level else NO_DIFFERENCE if within <= LEVEL else CANNOT_TELL
+        claims.append(claim._replace(p_adjusted=p, verdict=verdict))
     return claims
 
 
-def _tests(figure: NodeFigure) -> Iterator[_Test]:
+def _tests(figure: NodeFigure) -> Iterator[tuple[Claim, float, float]]:
+    """Yield a claim for each node and side, without a verdict, and the unadjusted p-values that the
+    node is worse by more than the margin, and by less."""
     measured = {node: values for node, values in figure.values.items() if values}
     for node in measured:
         if len(measured) >= FEWEST:
@@ -141,15 +121,17 @@ def _others(
 
 def _test(
     node: str, figure: NodeFigure, side: str, references: Sequence[tuple[Sequence[float], int]]
-) -> _Test:
-    factor = 1 - figure.margin
+) -> tuple[Claim, float, float]:
+    factor, own = 1 - figure.margin, figure.values[node]
     claims = [
-        intervals.one_sided_rank_test([factor * value for value in values], figure.values[node])
+        intervals.one_sided_rank_test([factor * value for value in values], own)
         for values, _ in references
     ]
     counted = [
         choices * beyond for (_, choices), (beyond, _) in zip(references, claims, strict=True)
     ]
     telling = counted.index(min(counted))
-    beyond = min(1.0, len(counted) * counted[telling])
-    return _Test(node, figure, side, references[telling][0], beyond, claims[-1][1])
+    reference = references[telling][0]  # with the strongest evidence
+    middle, interval = median(reference), intervals.ratio_interval(reference, own)
+    claim = Claim(node, figure, side, middle, median(own) / middle, interval)
+    return claim, min(1.0, len(counted) * counted[telling]), claims[-1][1]

@@ -11,20 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 from ....cases.conditions import series_of_model
-from ....cases.names import (
-    SUPERBENCH,
-    SUPERBENCH_PRECISIONS,
-    superbench_key,
-    superbench_metric,
-)
+from ....cases.names import SUPERBENCH, SUPERBENCH_PRECISIONS, superbench_key, superbench_metric
 from ....records.run import MetricValue
 from ....statistics.descriptive import samples_needed
 from ....tables.results import CaseResult
-from .. import rows
 from ..file_formats import ExportedFile, Format, Results
-from ..source import ImportedFile
-from ..superbench_metrics import RETURN_CODE, meaning_of
-from ..superbench_names import names_of
+from ..imported import ImportedFigure, ImportedFile, figure
+from ..superbench_metrics import RETURN_CODE, meaning_of, names_of
 
 #: First part of model benchmarks' keys. Micro-benchmarks have their own.
 CLEAN = "model-benchmarks"
@@ -113,14 +106,12 @@ def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repea
         return
     values = [run.value(case.key.metric, case.key.point) for run in case.ok]
     for name in names_of(case):
-        yield (
-            f"{name.benchmark}:{annotation}",
-            [
-                {name.metric: name.factor / value if name.is_inverse else name.factor * value}
-                for value in values
-                if value is not None
-            ],
-        )
+        figures = [
+            {name.metric: name.factor / value if name.is_inverse else name.factor * value}
+            for value in values
+            if value is not None
+        ]
+        yield f"{name.benchmark}:{annotation}", figures
 
 
 def _steps(case: CaseResult) -> _Repeats:
@@ -165,7 +156,7 @@ def _annotation(case: CaseResult, name: str) -> str:
     return flagged + re.sub(r"[^A-Za-z0-9_.=-]+", "-", "-".join(parts))
 
 
-def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
+def read(source: ImportedFile) -> Iterator[ImportedFigure]:
     nodes: dict[str, int] = {}
     for line, text in source.lines():
         entry = source.object_of(text, line)
@@ -183,7 +174,7 @@ def read(source: ImportedFile) -> Iterator[rows.ImportedFigure]:
 
 def _figure(
     source: ImportedFile, node: str, key: str, value: Any, line: int
-) -> Iterator[rows.ImportedFigure]:
+) -> Iterator[ImportedFigure]:
     """Yield the figure of a key, or the failure that its value encodes."""
     benchmark, _, rest = key.partition("/")
     if not rest:
@@ -213,7 +204,7 @@ def _figure(
         failure = f"return code {value}" if value else ""
     elif number < 0:
         failure = f"SuperBench wrote {value}, its mark of a failure"
-    yield rows.figure(
+    yield figure(
         SUPERBENCH, mode, MetricValue(what, number, meaning.unit, meaning.better),
         repeat=max(runs, default=0) + 1, failure=failure, parameters=parameters, node=node,
         framework=framework, model=model,

@@ -1,4 +1,5 @@
-"""Conversion of imported figures to runs with one metric each.
+"""Reading of another tool's file, with errors that name the line, and conversion of its figures to
+runs with one metric each.
 
 Facts that the file lacks stay empty."""
 
@@ -10,13 +11,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
 
+from core import bounded
 from core.case import Case
-from core.text import printable
+from core.text import printable, shorten
 
 from ...cases.conditions import Conditions
-from ...records.run import MetricValue, Run
+from ...config.validation import show
+from ...files.json_files import cause
+from ...records.run import MetricValue, RecordsError, Run
 
 #: Fields of a case that a file may lack.
 _UNKNOWN: Mapping[str, Any] = {
@@ -24,6 +30,71 @@ _UNKNOWN: Mapping[str, Any] = {
     "node": "",
     **dict.fromkeys(("nodes", "devices_per_node", "batch_per_device"), 0),
 }
+#: Setting names that differ between repeats of one case: seeds, times, paths, run names.
+_INCIDENTAL = re.compile(
+    r"(^|[._ -])(seeds?|dates?|time|timestamp|datetime|paths?|dirs?|directory|folder|files?"
+    r"|filename|duration|elapsed|log|logs|logdir|pid|port|uuid|uid|commit|sha|url|user|rank|argv0|command|cmd)$",
+    re.IGNORECASE,
+)
+_PATH = re.compile(r"(~|\.{1,2})?/")
+
+
+class FormatError(RecordsError):
+    """Raised if a file has another format or is incomplete; the message names file and line."""
+
+
+@dataclass(frozen=True)
+class ImportedFile:
+    """A file to import. ``left_out``: reason and name of each figure that the reader skipped."""
+
+    path: Path
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+
+    def leave_out(self, name: str, reason: str) -> None:
+        """Record that a figure is skipped, with the reason."""
+        self.left_out.append((reason, name))
+
+    def refuse(self, message: str, line: int | None = None) -> NoReturn:
+        """Raise :class:`FormatError`."""
+        where = f"{self.path}, line {line}" if line else f"{self.path}"
+        raise FormatError(f"import: {where}: {shorten(message, 1000)}")
+
+    @cached_property
+    def text(self) -> str:
+        """Content of the file. Bytes that are not UTF-8 are replaced, since several programs may
+        write into a log."""
+        try:
+            return bounded.read_bytes(self.path).decode("utf-8-sig", "replace")
+        except OSError as error:
+            self.refuse(cause(error))
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Yield number and text of each line that is not blank."""
+        for number, line in enumerate(self.text.split("\n"), 1):
+            if text := line.strip():
+                yield number, printable(text)
+
+    def object_of(self, text: str, line: int) -> dict[str, Any]:
+        """Return the JSON object in ``text``. Raises FormatError for anything else."""
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            self.refuse(f"is not a JSON object ({error})", line)
+        if not isinstance(value, dict):
+            self.refuse(f"found {show(value)}; allowed: a JSON object", line)
+        return value
+
+    def number(self, value: Any, what: str, line: int) -> float:
+        """Return a finite number. Raises FormatError for any other value."""
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self.refuse(f"{what}: found {show(value)}; allowed: a number", line)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number):
+            self.refuse(f"{what}: found {number}; allowed: a finite number", line)
+        return number
 
 
 @dataclass(frozen=True)
@@ -52,6 +123,7 @@ def figure(
 
     ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``failure``:
     reason of a failed one. ``case``: further fields of the case that the file states."""
+    value = None if failure else metric.value
     run = Run(
         case=Case(
             source=source,
@@ -64,13 +136,7 @@ def figure(
         attempt=0,
         status="failed" if failure else "ok",
         reason=_text(failure),
-        metrics=(
-            metric._replace(
-                name=_text(metric.name),
-                value=None if failure else metric.value,
-                unit=_text(metric.unit),
-            ),
-        ),
+        metrics=(metric._replace(name=_text(metric.name), value=value, unit=_text(metric.unit)),),
         step_seconds=(),
         wall_seconds=None,
         origin="",
@@ -85,15 +151,6 @@ def _text(value: Any) -> Any:
     """Return text as one printable line, lists and objects as JSON, other values unchanged."""
     text = json.dumps(value) if isinstance(value, (list, dict)) else value
     return re.sub(r"\s+", " ", printable(text)).strip() if isinstance(text, str) else text
-
-
-#: Setting names that differ between repeats of one case: seeds, times, paths, run names.
-_INCIDENTAL = re.compile(
-    r"(^|[._ -])(seeds?|dates?|time|timestamp|datetime|paths?|dirs?|directory|folder|files?"
-    r"|filename|duration|elapsed|log|logs|logdir|pid|port|uuid|uid|commit|sha|url|user|rank|argv0|command|cmd)$",
-    re.IGNORECASE,
-)
-_PATH = re.compile(r"(~|\.{1,2})?/")
 
 
 def settings_of(stated: Mapping[str, Any], ignored: Collection[str] = ()) -> dict[str, Any]:
@@ -126,7 +183,11 @@ def complete(figures: Sequence[ImportedFigure]) -> list[Run]:
     alike: dict[Case, dict[int, Mapping[str, Any]]] = defaultdict(dict)
     for one in figures:
         alike[one.run.case][id(one.settings)] = one.settings
-    differing = {case: _differing([*some.values()]) for case, some in alike.items()}
+    differing: dict[Case, list[str]] = {}
+    for case, some in alike.items():
+        names = {name for settings in some.values() for name in settings}
+        values = {name: {repr(one.get(name)) for one in some.values()} for name in names}
+        differing[case] = sorted(name for name in names if len(values[name]) > 1)
     counted: Counter[Any] = Counter()
     completed = []
     for one in figures:
@@ -139,9 +200,3 @@ def complete(figures: Sequence[ImportedFigure]) -> list[Run]:
             run = replace(run, repeat=counted[run.key])
         completed.append(run)
     return completed
-
-
-def _differing(settings: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of settings that differ, or are missing, in some of ``settings``."""
-    names = {name for one in settings for name in one}
-    return sorted(name for name in names if len({repr(one.get(name)) for one in settings}) > 1)

@@ -1,13 +1,16 @@
-"""GoogLeNet (Szegedy et al. 2014, arXiv:1409.4842), whose "5x5" is a 3x3 as in torchvision, and
-Inception V3 (Szegedy et al. 2015, arXiv:1512.00567). ``width`` is a factor of all channels."""
+"""Networks without shortcuts: AlexNet (Krizhevsky 2014, arXiv:1404.5997), VGG (Simonyan and
+Zisserman 2014, arXiv:1409.1556), SqueezeNet (Iandola et al. 2016, arXiv:1602.07360), GoogLeNet
+(Szegedy et al. 2014, arXiv:1409.4842), whose "5x5" is a 3x3 as in torchvision, and Inception V3
+(Szegedy et al. 2015, arXiv:1512.00567). ``width``, of the last two: a factor of all channels."""
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Any, Sequence
 
-from networks.initials import Initials, normal
-from networks.layers import IMAGES, Extent, Layers
+from networks.layers import IMAGES, Initials, Layers, constant, he_normal_out, he_uniform_in, normal
 
+#: Entry for a max pool in the list of a VGG's and a SqueezeNet's layers.
+POOL = "pool"
 #: Channels of GoogLeNet's blocks: the 1x1, the reduction before the 3x3, the 3x3, the reduction
 #: before the "5x5", the "5x5", and the projection after the pool.
 GOOGLENET = {
@@ -27,17 +30,79 @@ GOOGLENET = {
 GOOGLENET_HEADS = {"inception4a": "aux1", "inception4d": "aux2"}
 
 
-def _layer(
-    add: Layers,
-    x: str,
-    name: str,
-    channels: int,
-    kernel: Extent,
-    stride: int = 1,
-    padding: Optional[Extent] = None,
-) -> str:
-    """Add convolution, batch normalisation and ReLU; return the name of the ReLU."""
-    x = add.convolution(x, f"{name}.conv", _wide(add, channels), kernel, stride, padding)
+def alexnet(add: Layers) -> str:
+    """Add AlexNet. ``channels`` of the five convolutions; ``features`` of the two hidden linear
+    layers."""
+    x = IMAGES
+    kernels = ((0, 11, 4, 2), (3, 5, 1, 2), (6, 3, 1, 1), (8, 3, 1, 1), (10, 3, 1, 1))
+    for channels, (place, kernel, stride, padding) in zip(add.hyper["channels"], kernels):
+        name = f"features.{place}"
+        x = add.convolution(x, name, channels, kernel, stride, padding, bias=True)
+        x = add.relu(x, f"features.{place + 1}")
+        if place in (0, 3, 10):
+            x = add.max_pool(x, f"features.{place + 2}", 3, 2)
+    x = add.flatten(add.adaptive_average_pool(x, "avgpool", 6), "flatten")
+    for place in (0, 3):
+        x = add.dropout(x, f"classifier.{place}")
+        x = add.linear(x, f"classifier.{place + 1}", add.hyper["features"])
+        x = add.relu(x, f"classifier.{place + 2}")
+    return add.linear(x, "classifier.6", add.hyper["classes"])
+
+
+def vgg(add: Layers) -> str:
+    """Add a VGG. ``layers``: channels of each convolution, or POOL; ``batch_norm``: whether each
+    convolution is followed by one; ``features`` of the two hidden linear layers."""
+    hyper = add.hyper
+    add.initials = Initials(he_normal_out, constant(0.0), normal(0.01), constant(0.0))
+    x, number = IMAGES, 0
+    for channels in hyper["layers"]:
+        if channels == POOL:
+            x = add.max_pool(x, f"features.{number}", 2, 2)
+            number += 1
+            continue
+        x = add.convolution(x, f"features.{number}", channels, 3, bias=True)
+        if hyper["batch_norm"]:
+            number += 1
+            x = add.batch_norm(x, f"features.{number}")
+        x = add.relu(x, f"features.{number + 1}")
+        number += 2
+    x = add.flatten(add.adaptive_average_pool(x, "avgpool", 7), "flatten")
+    for number in (0, 3):
+        x = add.linear(x, f"classifier.{number}", hyper["features"])
+        x = add.relu(x, f"classifier.{number + 1}")
+        x = add.dropout(x, f"classifier.{number + 2}")
+    return add.linear(x, "classifier.6", hyper["classes"])
+
+
+def squeezenet(add: Layers) -> str:
+    """Add a SqueezeNet. ``layers``: channels and kernel of the stem, then POOL or the channels of a
+    fire module (squeezed, expanded by a 1x1, expanded by a 3x3)."""
+    add.initials = Initials(he_uniform_in, constant(0.0))
+    (channels, kernel), *others = add.hyper["layers"]
+    x = add.convolution(IMAGES, "features.0", channels, kernel, 2, padding=0, bias=True)
+    x = add.relu(x, "features.1")
+    for number, layer in enumerate(others, 2):
+        name = f"features.{number}"
+        if layer == POOL:
+            x = add.max_pool(x, name, 3, 2, ceil=True)
+            continue
+        squeezed, *expanded = layer
+        x = add.convolution(x, f"{name}.squeeze", squeezed, 1, bias=True)
+        x = add.relu(x, f"{name}.squeeze_activation")
+        branches = []
+        for kernel, channels in zip((1, 3), expanded):
+            part = f"{name}.expand{kernel}x{kernel}"
+            y = add.convolution(x, part, channels, kernel, bias=True)
+            branches.append(add.relu(y, f"{part}_activation"))
+        x = add.concatenate(branches, f"{name}.concatenate")
+    x = add.dropout(x, "classifier.0")
+    x = add.convolution(x, "classifier.1", add.hyper["classes"], 1, bias=True, initial=normal(0.01))
+    return add.global_average_pool(add.relu(x, "classifier.2"), "classifier.3")
+
+
+def _layer(add: Layers, x: str, name: str, channels: int, *window: Any) -> str:
+    """Add a convolution (``window``: kernel, stride, padding), batch normalisation and ReLU."""
+    x = add.convolution(x, f"{name}.conv", _wide(add, channels), *window)
     return add.relu(add.batch_norm(x, f"{name}.bn"), f"{name}.relu")
 
 
@@ -46,7 +111,6 @@ def _wide(add: Layers, channels: int) -> int:
 
 
 def googlenet(add: Layers) -> str:
-    """Add GoogLeNet; return the name of its last layer."""
     hyper = add.hyper
     add.initials = Initials(convolution=normal(0.01), linear=normal(0.01))
     x = _layer(add, IMAGES, "conv1", 64, 7, 2)
@@ -67,16 +131,12 @@ def googlenet(add: Layers) -> str:
 def _googlenet_block(add: Layers, x: str, name: str, numbers: Sequence[int]) -> str:
     width1, reduced3, width3, reduced5, width5, pooled = numbers
     pool = add.max_pool(x, f"{name}.branch4.0", 3, 1, 1, ceil=True)
-    branches = [
-        _layer(add, x, f"{name}.branch1", width1, 1),
-        _layer(
-            add, _layer(add, x, f"{name}.branch2.0", reduced3, 1), f"{name}.branch2.1", width3, 3
-        ),
-        _layer(
-            add, _layer(add, x, f"{name}.branch3.0", reduced5, 1), f"{name}.branch3.1", width5, 3
-        ),
-        _layer(add, pool, f"{name}.branch4.1", pooled, 1),
-    ]
+    one = _layer(add, x, f"{name}.branch1", width1, 1)
+    three = _layer(add, x, f"{name}.branch2.0", reduced3, 1)
+    three = _layer(add, three, f"{name}.branch2.1", width3, 3)
+    five = _layer(add, x, f"{name}.branch3.0", reduced5, 1)
+    five = _layer(add, five, f"{name}.branch3.1", width5, 3)
+    branches = [one, three, five, _layer(add, pool, f"{name}.branch4.1", pooled, 1)]
     return add.concatenate(branches, f"{name}.concatenate")
 
 
@@ -91,7 +151,6 @@ def _googlenet_head(add: Layers, x: str, name: str) -> None:
 
 
 def inception_v3(add: Layers) -> str:
-    """Add Inception v3; return the name of its last layer."""
     add.initials = Initials(convolution=normal(0.1), linear=normal(0.1))
     x = _layer(add, IMAGES, "Conv2d_1a_3x3", 32, 3, 2, 0)
     x = _layer(add, x, "Conv2d_2a_3x3", 32, 3, 1, 0)
