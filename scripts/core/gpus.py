@@ -1,7 +1,9 @@
-"""NVIDIA GPUs and instances of MIG, as ``nvidia-smi`` lists and CUDA_VISIBLE_DEVICES names them."""
+"""NVIDIA GPUs and instances of MIG, as ``nvidia-smi`` lists and CUDA_VISIBLE_DEVICES names them;
+start of CUDA by NVIDIA's driver."""
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import subprocess
@@ -10,6 +12,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from core import bounded, programs
 
+#: NVIDIA's driver.
+CUDA = "libcuda.so.1"
 #: Variable that names the GPUs that CUDA shows a process.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SMI = "nvidia-smi"
@@ -268,3 +272,18 @@ def _instance(gpu: Gpu, profile: str, uuid: str) -> Gpu:
         instances=None,
         is_instance=True,
     )
+
+
+def start_cuda() -> Tuple[int, str]:
+    """Return CUDA's number of the error and its words; 0 and the CUDA version that the driver
+    supports where it starts. Raises OSError without the driver's library. A broken driver may hang
+    or crash this process."""
+    driver = ctypes.CDLL(CUDA)
+    number = int(driver.cuInit(0))
+    if number:
+        words = ctypes.c_char_p()
+        driver.cuGetErrorString(number, ctypes.byref(words))
+        return number, (words.value or b"").decode("utf-8", "replace")
+    version = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    return 0, f"{version.value // 1000}.{version.value % 1000 // 10}"

@@ -12,8 +12,6 @@ import statistics
 import time
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from core.matmuls import MatmulShape
-
 from harness.adapter import Unsupported
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
@@ -21,7 +19,7 @@ from harness.measuring import blocks
 from harness.measuring.micro.results import check_matmul, operands
 from harness.measuring.sweep import Block, GridPoint, Sweep
 from harness.measuring.verification import rounding
-from harness.operations import MATMUL
+from harness.operations import MATMUL, MatmulShape
 from harness.telemetry import meters, nvml
 from harness.telemetry.meters import CLOCK, ENERGY
 

@@ -7,7 +7,7 @@ import socket
 from argparse import Namespace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from core import control_groups
+from core import limits
 
 from harness import variables
 from harness.kind import Workload
@@ -110,7 +110,7 @@ def run_ranks(
         "folder": folder,
         "node": name(),
     }
-    kills_before = control_groups.oom_kills()
+    kills_before = limits.oom_kills()
     used = [core for of_rank in pinned for core in of_rank] if options.cores_per_device else cores
     gpus = count if options.accelerator == "cuda" else 0
     limit = memory.allowed(options.memory_limit, 1 / devices.total)
@@ -124,7 +124,7 @@ def run_ranks(
             launch.watch(ranks, folder, deadline, held, meeting, apart, asked)
         finally:
             launch.end(forks.pid if forks else None)
-    out_of_memory = control_groups.oom_kills() != kills_before
+    out_of_memory = limits.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, options.time_limit)
         for rank in ranks

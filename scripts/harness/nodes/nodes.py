@@ -25,7 +25,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from core import bounded, control_groups, signals
+from core import bounded, limits, programs
 
 from harness.adapter import Mismatch
 from harness.kind import Workload
@@ -168,7 +168,7 @@ def _introduced(
     names = ", ".join(node["node"] for node in nodes) or "none"
     answered = f"{len(nodes)} of {count} nodes answered ({names})"
     if starter.poll() is not None:
-        signals.await_own([starter.returncode])
+        programs.await_own_signal([starter.returncode])
         last = outcome.last_line(log)
         raise Missing(
             f"{answered}; the command that starts them ended with status {starter.returncode}"
@@ -292,7 +292,7 @@ def _take_part(workload: Workload, folder: str, request: Answer, asked: List[int
     options, count = workload.options, workload.case.nodes
     deadline = time.monotonic() + request["seconds"]
     index = int(os.environ[_INDEX])
-    cores_of.restrict(options.cores, control_groups.whole_cores())
+    cores_of.restrict(options.cores, limits.whole_cores())
     common = one_node.common_environment(options)
     introduced, devices = _introduction(workload, common), one_node.Devices()
     with contextlib.ExitStack() as stack:
@@ -333,7 +333,7 @@ def main(folder: str) -> int:
     others."""
     asked: List[int] = []
     adopt_orphans()
-    for number in signals.ENDING:
+    for number in programs.ENDING_SIGNALS:
         signal.signal(number, lambda number, frame: asked.append(number))
     try:
         request: Answer = bounded.read_json(os.path.join(folder, _REQUEST))

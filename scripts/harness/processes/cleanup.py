@@ -13,7 +13,7 @@ import uuid
 from contextlib import contextmanager, suppress
 from typing import Any, Iterable, Iterator, List, Tuple
 
-from core import signals
+from core import programs
 
 from harness.output import OutputError
 
@@ -43,11 +43,13 @@ def signals_raise() -> Iterator[None]:
     def leave(number: int, frame: Any) -> None:
         if not left:
             left.append(number)
-            signals.ignore(numbers)
+            programs.ignore_signals(numbers)
             raise Interrupted(number)
 
     numbers = [
-        number for number in signals.ENDING if signal.getsignal(number) is not signal.SIG_IGN
+        number
+        for number in programs.ENDING_SIGNALS
+        if signal.getsignal(number) is not signal.SIG_IGN
     ]
     for number in numbers:
         signal.signal(number, leave)

@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Union
 
-from core import signals
+from core import programs
 from core.gpus import NOT_MET
 
 from harness import variables
@@ -296,7 +296,9 @@ def watch(
                     if not (final and fields.get("status") == "ok"):
                         grace_end = min(grace_end, now + _GRACE_SECONDS)
             if len(judged) == len(ranks):
-                signals.await_own(rank.process.returncode for rank in ranks if not rank.stopped)
+                programs.await_own_signal(
+                    rank.process.returncode for rank in ranks if not rank.stopped
+                )
                 return
             if now >= deadline:
                 _stop(ranks, TIME_LIMIT, apart)

@@ -11,8 +11,8 @@ import os
 import time
 from typing import Dict, List, Optional
 
-from core import control_groups
-from core.memory_limits import Limit
+from core import limits
+from core.limits import Limit
 
 from harness.processes.descendants import Descendants
 
@@ -27,7 +27,7 @@ def allowed(limit: Optional[Limit], part: float = 1.0) -> Optional[int]:
     part."""
     if limit is None:
         return None
-    return max(1, limit.bytes_of(int(part * control_groups.memory_bytes())))
+    return max(1, limit.bytes_of(int(part * limits.memory_bytes())))
 
 
 class HeldMemory:
@@ -66,7 +66,7 @@ class HeldMemory:
     def fields(self) -> Dict[str, int]:
         """Return the entry of the record."""
         limit = {} if self.limit is None else {"limit_bytes": self.limit}
-        total = control_groups.memory_bytes()
+        total = limits.memory_bytes()
         peaks = {"peak_bytes": self.peak, "others_bytes": self.others}
         return {**limit, **peaks, "total_bytes": total}
 

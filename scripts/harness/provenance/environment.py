@@ -9,7 +9,7 @@ import socket
 import sys
 from typing import Any, Dict, Mapping, Optional, Sequence
 
-from core.control_groups import cpu_limit, memory_limit
+from core.limits import cpu_limit, memory_limit
 
 from harness.machine.hardware import hardware
 from harness.machine.sources import command_output, file_line, file_text

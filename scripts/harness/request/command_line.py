@@ -8,8 +8,8 @@ import re
 import shlex
 from typing import Callable, List, Sequence, Tuple, TypeVar
 
-from core import axes, inputs
-from core.memory_limits import parse_limit
+from core import axes
+from core.limits import parse_limit
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
@@ -143,14 +143,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="name of a file in scripts/models; or the path of another such file; or your own "
         f"model: {own_model.ALLOWED}",
     )
-    for axis in axes.asked():
+    for axis in axes.BUILT_IN:
         if axis.name not in ("framework", "model"):
             usual = declaration.DEFAULTS.get(axis.name, axis.default)
             default = "" if usual is None else f" (default: {usual})"
             metavar = "N" if axis.form == axes.COUNT else "NAME"
             read = _saying_why(axis.type)
             add(axis.option, type=read, metavar=metavar, help=axis.help + default)
-    add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(inputs.READING)}")
+    add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(axes.READING)}")
     add = parser.add_argument_group("measuring").add_argument
     add("--accelerator", required=True, choices=["cpu", "cuda"])
     add(

@@ -7,8 +7,8 @@ from argparse import Namespace
 from typing import Any, Dict, Mapping, Optional
 
 from core import axes, declarations, precisions
+from core.axes import READING
 from core.declarations import read_model_config
-from core.inputs import READING
 from core.parallelism import DATA, form_of, mismatch
 
 from harness import optimizers
@@ -136,14 +136,14 @@ def case_of(
         compiler=native or compiler or "none",
         sequence_length=length,
     )
-    optional = {axis.name: values[axis.name] for axis in axes.optional()}
+    optional = {axis.name: values[axis.name] for axis in axes.OPTIONAL}
     return case._replace(**{name: value for name, value in optional.items() if value is not None})
 
 
 def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
     """Return the values of all axes, with defaults; None for axes that the benchmark lacks."""
     values, own = {}, (*kind.axes, *TOPOLOGY)
-    for axis in axes.asked():
+    for axis in axes.BUILT_IN:
         value, usual = getattr(options, axis.name), DEFAULTS.get(axis.name, axis.default)
         if axis.name not in own and value is not None:
             raise ValueError(f"--kind {kind.name} has no {axis.option}")

@@ -10,7 +10,7 @@ import os
 import statistics
 from typing import Dict, List, Optional, Sequence
 
-from core import control_groups
+from core import limits
 
 from harness.machine.sources import file_line, file_number, file_text
 
@@ -46,7 +46,7 @@ class Sensors:
         counters = [_Energy(path) for path in rapl if file_number(path) is not None]
         # Cores are part of their package, and packages of psys.
         self._energies = [each for each in counters if each.name.startswith(("package", "dram"))]
-        self._has_quota = control_groups.cpu_limit() is not None
+        self._has_quota = limits.cpu_limit() is not None
 
     def read(self) -> Reading:
         """Return one sample.
@@ -60,7 +60,7 @@ class Sensors:
         sample["temperature_celsius"] = max(degrees, default=None)
         counts = _numbers(self._throttles)
         sample["throttle_events"] = sum(counts) if counts else None
-        periods = control_groups.throttled_periods() if self._has_quota else None
+        periods = limits.throttled_periods() if self._has_quota else None
         sample["throttled_periods"] = periods
         sample.update((f"{energy.name}_joules", energy.joules()) for energy in self._energies)
         return sample

@@ -3,7 +3,7 @@ record."""
 
 import time
 
-from core.inputs import SYNTHETIC
+from core.axes import SYNTHETIC
 from harness import kinds
 from harness.adapter import Case, RankContext
 from harness.kind import Context, Workload

@@ -212,7 +212,7 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
 #: Ignores a signal, and sends it to itself when modules are deleted, at the end of Python.
 LATE_SIGNAL = """
 import os, signal, sys
-from core import signals
+from core import programs
 
 class Late:
     def __init__(self):
@@ -221,7 +221,7 @@ class Late:
         self.send(*self.target)
 
 signal.signal(signal.SIGTERM, lambda *_: print("handled"))
-signals.ignore([signal.SIGTERM])
+programs.ignore_signals([signal.SIGTERM])
 sys.modules["late"] = Late()
 """
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from core.memory_limits import parse_limit
+from core.limits import parse_limit
 from harness.processes import memory
 
 from ...bench import Bench

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from core.memory_limits import parse_limit
+from core.limits import parse_limit
 
 from .. import PROJECT
 from .validation import NotAllowed, show

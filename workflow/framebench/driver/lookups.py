@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from core import surroundings
+from core import programs
 
 from .. import PROJECT
 from ..cases import fitting
@@ -97,7 +97,7 @@ class Lookups:
         start = [*plan.software[job.software].python, f"{plan.scripts}/harness"]
         # An image has its own libraries.
         image = plan.software[job.software].image
-        loader = [] if image else surroundings.for_loader(os.environ)
+        loader = [] if image else programs.for_loader(os.environ)
         caller = ["env", *map("=".join, loader)] if loader else []
         command = shlex.join([*caller, *start, *arguments])
         # The harness prints a result line for those who start it by hand.

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from types import FrameType
 
 import psutil
-from core import signals
+from core import programs
 
 
 def end_descendants(is_over: threading.Event) -> None:
@@ -42,7 +42,7 @@ class StopSignals:
         self._stop = stop
         if threading.current_thread() is not threading.main_thread():
             return
-        for number in signals.ENDING:
+        for number in programs.ENDING_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._receive)
 
@@ -50,7 +50,7 @@ class StopSignals:
         """Ignore further signals, which would kill this process once Python has dropped its
         handlers."""
         if self.received:
-            signals.ignore(signals.ENDING)
+            programs.ignore_signals(programs.ENDING_SIGNALS)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         if self.received:

@@ -7,10 +7,23 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
-from core import cuda, programs
+from core import gpus, programs
 
 _SECONDS = 120.0
+#: Program that prints the error of CUDA's start. Frameworks may find a missing library elsewhere.
+_START = f"""
+import sys
+sys.path.insert(0, {str(Path(gpus.__file__).parents[1])!r})
+from core import gpus
+try:
+    number, words = gpus.start_cuda()
+except OSError:
+    sys.exit()
+if number:
+    print(number, words)
+"""
 #: Remedies by CUDA's error number.
 REMEDIES = {
     802: "start NVIDIA's fabric manager, of the driver's version "
@@ -27,7 +40,7 @@ REMEDIES = {
 def fault() -> str:
     """Return why CUDA does not start and what helps; "" if it does, or has no library here."""
     try:
-        ended = programs.run([sys.executable, "-I", cuda.__file__], timeout=_SECONDS)
+        ended = programs.run([sys.executable, "-I", "-c", _START], timeout=_SECONDS)
     except subprocess.TimeoutExpired:
         return f"CUDA does not start within {_SECONDS:g} s; allowed: a driver that answers"
     number, _, words = ended.stdout.strip().partition(" ")

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from core import control_groups, gpus
+from core import gpus, limits
 from core.gpus import Gpu, GpuError
 from harness.machine.cores import siblings
 from harness.machine.sources import file_entry
@@ -63,8 +63,8 @@ def detect(most_cores: int | None = None) -> Machine:
     flags = file_entry(_CPUS, "flags") or file_entry(_CPUS, "Features") or ""  # x86 or ARM
     # the same name as the harness reports
     node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-    limits = (len(cores), most_cores, control_groups.whole_cores())
-    most = min(number for number in limits if number is not None)
+    numbers = (len(cores), most_cores, limits.whole_cores())
+    most = min(number for number in numbers if number is not None)
     return Machine(
         most, len(devices), memory,
         physical_cores=min(most, len({tuple(siblings(core)) for core in cores})),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from core.inputs import NATIVE
+from core.axes import NATIVE
 
 from ...cases.conditions import CONDITIONS, Key, series_of_model
 from ...cases.names import topology_of
