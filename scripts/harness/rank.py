@@ -20,14 +20,14 @@ from core import bounded
 from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
 from harness.adapter.own_models import check_own_files
+from harness.hardware import parse_list
 from harness.kind import Context, Kind, Workload
-from harness.machine.cores import parse_list
 from harness.measuring.checks import check_all_reduce, check_preloaded
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
-from harness.messages.report import Report
 from harness.processes.cleanup import remove_shared
 from harness.processes.descendants import signal_when_parent_dies
+from harness.report import Report
 
 _SECONDS_TO_LEAVE = 10
 #: Seconds between two checks at a barrier: short compared with a step, but no load for the waiting

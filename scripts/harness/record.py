@@ -13,12 +13,12 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from core import RECORD_FORMAT
 from core.text import printable
 
+from harness.command_line import repeating
 from harness.kind import Kind, Workload
 from harness.kinds.largest_batch import LargestBatch
 from harness.measuring import steps
-from harness.messages.report import encodable
-from harness.provenance.code import own_commit
-from harness.request.command_line import repeating
+from harness.provenance import own_commit
+from harness.report import encodable
 from harness.samples import folder
 from harness.variables import recorded
 

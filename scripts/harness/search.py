@@ -13,9 +13,9 @@ from core import bounded
 
 from harness import record
 from harness.adapter import Unsupported
+from harness.command_line import parse
 from harness.kind import Workload
 from harness.kinds.largest_batch import fitting_batch, largest_possible, next_batch
-from harness.request.command_line import parse
 
 #: Options of the search's command line that are not passed to its runs.
 _OWN = ("--kind", "--parameter", "--output", "--log")

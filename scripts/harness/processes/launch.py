@@ -16,8 +16,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Seq
 from core import programs
 from core.gpus import NOT_MET
 
-from harness import variables
-from harness.messages import report
+from harness import report, variables
 from harness.processes.cleanup import remove_shared
 from harness.processes.descendants import Descendants
 from harness.processes.fork_server import START_RANK, ForkedRank, ForkServer

@@ -10,7 +10,7 @@ from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 from core import bounded
 from core.text import shorten
 
-from harness.messages import report
+from harness import report
 from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
 
 # Outcomes, most telling first. An error caused by the end of another rank is last but one, because

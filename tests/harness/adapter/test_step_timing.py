@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import record
+from harness import record, report
 from harness.adapter import Mismatch
 from harness.measuring import checks, step_counts, synthetic, window
-from harness.messages import report
 from harness.processes import launch, outcome
 
 from ...frameworks.models import MODELS, model_config_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from harness.request import own_model as own_model_declaration
+from harness import own_model as own_model_declaration
 from pydantic import BeforeValidator
 
 from .catalog import Catalog

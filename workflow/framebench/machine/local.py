@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 from core import gpus, limits
 from core.gpus import Gpu, GpuError
-from harness.machine.cores import siblings
-from harness.machine.sources import file_entry
+from harness.hardware import file_entry, siblings
 
 from . import driver, identities
 from .identities import UNKNOWN, Identity

@@ -17,7 +17,7 @@ from typing import Any, Dict, List
 from core import limits, programs
 
 from harness.adapter import Mismatch, Unsupported
-from harness.machine.sources import file_line
+from harness.hardware import file_line
 from harness.processes import memory
 
 #: Default size of the largest array or working set, relative to the last-level cache, as STREAM's

@@ -27,23 +27,21 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from core import bounded, limits, programs
 
+from harness import cores as cores_of
+from harness import hardware, provenance
+from harness import node as one_node
 from harness.adapter import Mismatch
+from harness.command_line import parse
 from harness.kind import Workload
-from harness.machine import cores as cores_of
-from harness.machine import hardware, interfaces
-from harness.machine.sources import file_line
-from harness.messages.report import error_text
-from harness.nodes import node as one_node
 from harness.output import partial
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, temporary_folder
 from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
-from harness.provenance import software
-from harness.request.command_line import parse
+from harness.report import error_text
 
 #: First word of the harness's command line, before the folder, that makes it the agent of a node.
 AGENT = "agent"
-_HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+_HARNESS = os.path.dirname(os.path.realpath(__file__))
 #: File names in the folder; files of a node end in its index.
 _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
 #: Variables of a SLURM step's process: the index of its node, and the address of the node that runs
@@ -265,22 +263,22 @@ def _read(folder: str, name: str, count: int) -> List[Optional[Answer]]:
 
 def _this_machine() -> str:
     """Return an identification of this machine."""
-    return f"{socket.gethostname()} {file_line('/proc/sys/kernel/random/boot_id')}"
+    return f"{socket.gethostname()} {hardware.file_line('/proc/sys/kernel/random/boot_id')}"
 
 
 def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
     """Return the properties of this node that the launcher must know before it assigns a share."""
     options, cores = workload.options, cores_of.allowed()
-    address = interfaces.address_towards(os.environ[_LAUNCHER])
-    installed = software.installed(software.search_path(common, "/"))
+    address = hardware.address_towards(os.environ[_LAUNCHER])
+    installed = provenance.installed(common, "/")
     return {
         "node": one_node.name(),
         "addresses": launch.free_addresses(workload.case.devices_per_node, address),
         "cores": len(cores),
-        "hardware": hardware.hardware(cores),
+        "hardware": hardware.describe(cores),
         "devices": hardware.visible_gpus(common),
-        "wrong": software.wrong_environment(options.prefix, options.pins, installed)
-        or software.wrong_image(options.image, common),
+        "wrong": provenance.wrong_environment(options.prefix, options.pins, installed)
+        or provenance.wrong_image(options.image, common),
     }
 
 

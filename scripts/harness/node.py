@@ -9,14 +9,12 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from core import limits
 
-from harness import variables
+from harness import cores as cores_of
+from harness import hardware, own_model, variables
 from harness.kind import Workload
-from harness.machine import cores as cores_of
-from harness.machine import hardware
 from harness.processes import launch, memory, outcome
 from harness.processes.fork_server import ForkServer
-from harness.request import own_model
-from harness.telemetry.watcher import Watcher, summary
+from harness.watcher import Watcher, summary
 
 
 class Devices(NamedTuple):

@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence
 
-from harness.machine.sources import file_text
-
-
-def parse_list(text: str) -> List[int]:
-    """Parse Linux's list format: ``0-2,5`` is 0, 1, 2, 5."""
-    cores: List[int] = []
-    for part in text.strip().split(","):
-        if part:
-            first, _, last = part.partition("-")
-            cores.extend(range(int(first), int(last or first) + 1))
-    return cores
-
-
-def siblings(core: int) -> List[int]:
-    """Return the logical cores that are threads of the same physical core, including this one."""
-    listed = file_text(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
-    return parse_list(listed) if listed else [core]
+from harness.hardware import file_text, parse_list, physical_cores, siblings
 
 
 def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
@@ -46,17 +30,6 @@ def restrict(*most: Optional[int]) -> None:
         os.sched_setaffinity(0, deal(cores, 1, fewest)[0])
 
 
-def physical(
-    cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
-) -> List[List[int]]:
-    """Return the physical cores of these logical ones, each as the list of its threads among
-    them."""
-    threads: Dict[Tuple[int, ...], List[int]] = {}
-    for core in sorted(cores):
-        threads.setdefault(tuple(sorted({core, *siblings(core)})), []).append(core)
-    return list(threads.values())
-
-
 def deal(
     cores: Iterable[int],
     count: int,
@@ -74,7 +47,7 @@ def deal(
     share them.
 
     No device has cores of two NUMA nodes, where a node has enough of them."""
-    groups = _by_node(physical(cores, siblings), nodes)
+    groups = _by_node(physical_cores(cores, siblings), nodes)
     whole = [threads for group in groups for threads in group]
     most = min(per_device, len(whole) // count)
     places = [part for group in groups for part in _parts(group, most)]
@@ -123,7 +96,7 @@ def near_gpus(
     assigned: List[List[int]] = []
     for index, cores in enumerate(local):
         same = [gpu for gpu, others in enumerate(local) if others == cores]
-        whole = physical(cores, siblings)
+        whole = physical_cores(cores, siblings)
         count = len(whole) // len(same)
         first = same.index(index) * count
         assigned.append(sorted(core for pair in whole[first : first + count] for core in pair))

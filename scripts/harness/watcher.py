@@ -14,10 +14,10 @@ import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from harness.machine.cores import siblings
+from harness import nvml
+from harness.hardware import siblings
 from harness.processes.descendants import OwnTime
-from harness.telemetry import nvml
-from harness.telemetry.sensors import Sensors
+from harness.sensors import Sensors
 
 INTERVAL_SECONDS = 0.5
 
@@ -34,12 +34,6 @@ Sample = Dict[str, Any]
 Window = Tuple[float, float]
 
 
-def shared_with(cores: Sequence[int]) -> List[int]:
-    """Return ``cores`` and the other threads of the same physical cores, which share their
-    units."""
-    return sorted({sibling for core in cores for sibling in siblings(core)}.union(cores))
-
-
 class Watcher:
     """Samples from entering the context until leaving it. Never raises: a run goes on unwatched.
 
@@ -51,7 +45,11 @@ class Watcher:
     def __init__(self, cores: Sequence[int], variables: Mapping[str, str], devices: int) -> None:
         self.samples: List[Sample] = []
         self.interval = INTERVAL_SECONDS
-        self.used, self.counted = sorted(cores), shared_with(cores)
+        self.used = sorted(cores)
+        # The other threads of the same physical cores share their units.
+        self.counted = sorted(
+            {sibling for core in cores for sibling in siblings(core)}.union(cores)
+        )
         self.absent: Dict[str, str] = {}
         self.gpus: List[Dict[str, Any]] = []
 

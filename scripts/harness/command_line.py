@@ -11,10 +11,9 @@ from typing import Callable, List, Sequence, Tuple, TypeVar
 from core import axes
 from core.limits import parse_limit
 
-from harness import kinds, variables
+from harness import declaration, kinds, own_model, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
 from harness.measuring.step_counts import FEWEST
-from harness.request import declaration, own_model
 
 _Value = TypeVar("_Value")
 

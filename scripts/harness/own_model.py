@@ -27,7 +27,7 @@ OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight
 ALLOWED = f"the path of a Python file, or {':NAME, '.join(LIBRARIES)}:NAME"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FRAMEWORKS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
+    os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "frameworks"
 )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set
 
+from harness.sensors import CLOCK, ENERGY, Reading
+
 #: Every bit of nvmlDeviceGetCurrentClocksThrottleReasons, by NVIDIA's names.
 THROTTLE_REASONS = {
     0x1: "gpu_idle",
@@ -113,6 +115,11 @@ class Gpus:
                 partial(self._others, index, device, ours)
             )
         return sample
+
+    def clock_and_energy(self, index: int) -> Reading:
+        """Return the clock of GPU number ``index`` of the run, and its energy since some moment."""
+        sample = self.read(set())
+        return {CLOCK: sample[f"gpu-{index}_sm_mhz"], ENERGY: sample[f"gpu-{index}_joules"]}
 
     def read_link(self) -> Dict[str, Any]:
         """Return each quantity of LINK_UNITS of the last device; None for one that is absent."""

@@ -11,16 +11,13 @@ from core.axes import READING
 from core.declarations import read_model_config
 from core.parallelism import DATA, form_of, mismatch
 
-from harness import optimizers
+from harness import optimizers, own_model
 from harness.adapter import Case
 from harness.kind import TOPOLOGY, Kind
-from harness.request import own_model
 from harness.samples import masking
 from harness.samples.folder import size_of
 
-_MODELS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "models"
-)
+_MODELS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "models")
 #: Default values of axes on the command line.
 DEFAULTS: Dict[str, Any] = {
     "precision": precisions.default(),
