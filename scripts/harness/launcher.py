@@ -34,7 +34,7 @@ from harness.measuring.checks import check_batches
 from harness.processes import launch, machine_lock, outcome
 from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
-from harness.processes.fork_server import ForkServer
+from harness.processes.launch import ForkServer
 from harness.report import error_text
 
 #: Advice where all ranks have the same batch of a user's model.

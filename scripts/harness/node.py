@@ -12,8 +12,8 @@ from core import limits
 from harness import cores as cores_of
 from harness import hardware, own_model, variables
 from harness.kind import Workload
-from harness.processes import launch, memory, outcome
-from harness.processes.fork_server import ForkServer
+from harness.processes import descendants, launch, outcome
+from harness.processes.launch import ForkServer
 from harness.watcher import Watcher, summary
 
 
@@ -78,7 +78,7 @@ def _seconds_to_meet(workload: Workload) -> Optional[float]:
     """Return the seconds in which the ranks of a run have to meet; None for a single one."""
     if workload.case.devices == 1:
         return None
-    return launch.MEETING_SECONDS if workload.case.nodes == 1 else launch.MEETING_OVER_NODES
+    return outcome.MEETING_SECONDS if workload.case.nodes == 1 else outcome.MEETING_OVER_NODES
 
 
 def run_ranks(
@@ -111,17 +111,17 @@ def run_ranks(
     kills_before = limits.oom_kills()
     used = [core for of_rank in pinned for core in of_rank] if options.cores_per_device else cores
     gpus = count if options.accelerator == "cuda" else 0
-    limit = memory.allowed(options.memory_limit, 1 / devices.total)
+    limit = descendants.allowed_memory(options.memory_limit, 1 / devices.total)
     ranks: List[launch.RankProcess] = []
     with Watcher(used or cores, common, gpus) as watcher:
         try:
             launch.start_ranks(ranks, spec, share, pinned, common, devices.files, forks)
             apart = forks.pid if forks else None
-            held = memory.HeldMemory(limit, apart)
-            meeting = launch.Meeting(folder, _seconds_to_meet(workload), options.accelerator)
-            launch.watch(ranks, folder, deadline, held, meeting, apart, asked)
+            held = descendants.HeldMemory(limit, apart)
+            meeting = outcome.Meeting(folder, _seconds_to_meet(workload), options.accelerator)
+            outcome.watch(ranks, folder, deadline, held, meeting, apart, asked)
         finally:
-            launch.end(forks.pid if forks else None)
+            descendants.end(forks.pid if forks else None)
     out_of_memory = limits.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, options.time_limit)

@@ -97,10 +97,10 @@ def run_ranks(
         request = {"arguments": arguments, "machine": _this_machine()}
         _write(folder, _REQUEST, {**request, "seconds": seconds})
         with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
-            launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
+            outcome.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
             # An agent starts its clock after this process.
-            launch.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
+            outcome.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
             results = _read(folder, _RESULT, count)
     check(workload, nodes)
     outcomes = [
@@ -147,7 +147,7 @@ def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"
         for end in (process.terminate, process.kill):
             if process.poll() is None:
                 end()
-                launch.wait_for(process, time.monotonic() + _LEAVE_SECONDS)
+                outcome.wait_for(process, time.monotonic() + _LEAVE_SECONDS)
 
 
 def _introduced(

@@ -25,8 +25,7 @@ from harness.kind import Context, Kind, Workload
 from harness.measuring.checks import check_all_reduce, check_preloaded
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
-from harness.processes.cleanup import remove_shared
-from harness.processes.descendants import signal_when_parent_dies
+from harness.processes.descendants import remove_shared, signal_when_parent_dies
 from harness.report import Report
 
 _SECONDS_TO_LEAVE = 10

@@ -47,9 +47,7 @@ class Watcher:
         self.interval = INTERVAL_SECONDS
         self.used = sorted(cores)
         # The other threads of the same physical cores share their units.
-        self.counted = sorted(
-            {sibling for core in cores for sibling in siblings(core)}.union(cores)
-        )
+        self.counted = sorted({thread for core in cores for thread in (core, *siblings(core))})
         self.absent: Dict[str, str] = {}
         self.gpus: List[Dict[str, Any]] = []
 

@@ -1,5 +1,4 @@
-"""Orderly end of a run: signals become an exception; temporary files and the shared memory that
-loaders name after their processes are removed."""
+"""Orderly end of a run: signals become an exception, and temporary files are removed."""
 
 from __future__ import annotations
 
@@ -11,17 +10,13 @@ import signal
 import tempfile
 import uuid
 from contextlib import contextmanager, suppress
-from typing import Any, Iterable, Iterator, List, Tuple
+from typing import Any, Iterator, List, Tuple
 
 from core import programs
 
 from harness.output import OutputError
 
 _OWN_FOLDER = re.compile("framebench-[0-9a-f]{32}")
-#: Folder of named shared memory.
-SHARED = "/dev/shm"
-#: Prefixes of the names of loaders' shared memory, with the process id: PaddlePaddle's and MXNet's.
-_SEGMENTS = ("paddle_{}_", "mx_{:x}_")
 
 
 class Interrupted(BaseException):
@@ -110,19 +105,3 @@ def _remove_left(root: str) -> None:
                 shutil.rmtree(path, ignore_errors=True)
             finally:
                 os.close(left)
-
-
-def remove_shared(processes: Iterable[int]) -> None:
-    """Remove shared-memory files that bear the id of one of these ``processes``, as loaders name
-    them.
-
-    The processes must have ended, or be about to."""
-    beginnings = tuple(name.format(process) for process in processes for name in _SEGMENTS)
-    names: List[str] = []
-    with suppress(OSError):
-        names = os.listdir(SHARED)
-    for name in names:
-        path = os.path.join(SHARED, name)
-        with suppress(OSError):  # another process may have removed the folder
-            if name.startswith(beginnings) and os.stat(path).st_uid == os.getuid():
-                os.unlink(path)

@@ -235,7 +235,7 @@ def test_failures_after_the_time_limit_of_another_rank_are_its_consequence(
         limited,
         ended("").process,
         "/nowhere",
-        stopped=launch.TIME_LIMIT,
+        stopped=outcome.TIME_LIMIT,
         stopped_at=10.0,
         ended=11.0,
     )

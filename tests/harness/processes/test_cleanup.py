@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.processes import cleanup
+from harness.processes import descendants
 
 from ...bench import PATIENCE, ROOT, Bench
 from ...processes import wait_for
@@ -195,14 +195,14 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
 
 def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
     name = f"test_{uuid.uuid4().hex}"
-    stranger = Path(cleanup.SHARED, f"paddle_{os.getpid()}_0_{name}")
+    stranger = Path(descendants.SHARED, f"paddle_{os.getpid()}_0_{name}")
     stranger.touch()
     try:
         program = ROOT / "tests" / "harness" / "programs" / "share_memory.py"
         path = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
         number = int(subprocess.check_output([sys.executable, program, name], env=path))
         names = [name, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
-        there = [name for name in names if Path(cleanup.SHARED, name).exists()]
+        there = [name for name in names if Path(descendants.SHARED, name).exists()]
         assert not there, "left by a process that was ended"
         assert stranger.exists(), "of a process that goes on"
     finally:
@@ -240,8 +240,8 @@ def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
 IMPATIENT = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])
-from harness.processes import launch
-launch.MEETING_SECONDS = 0.5
+from harness.processes import outcome
+outcome.MEETING_SECONDS = 0.5
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0] + "/harness", run_name="__main__")
 """

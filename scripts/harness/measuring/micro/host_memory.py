@@ -18,7 +18,7 @@ from core import limits, programs
 
 from harness.adapter import Mismatch, Unsupported
 from harness.hardware import file_line
-from harness.processes import memory
+from harness.processes.descendants import available_bytes
 
 #: Default size of the largest array or working set, relative to the last-level cache, as STREAM's
 #: rules demand.
@@ -76,7 +76,8 @@ def default_bytes(parameter: str, arrays: int = 1) -> int:
     cache, total = largest_cache(), limits.memory_bytes()
     if not cache:
         raise Mismatch(f"the kernel does not report the size of the caches: set {parameter}")
-    return min(TIMES_CACHE * cache, min(memory.available_bytes() or total, total) // 8 // arrays)
+    available = min(available_bytes() or total, total)
+    return min(TIMES_CACHE * cache, available // 8 // arrays)
 
 
 def largest_cache() -> int:
