@@ -34,7 +34,7 @@ ORDERS = {
         *("kind", "measuring", "learning", "kinds", "rank", "start_rank"),
         # a run, from the command line to its record
         *("own_model", "declaration", "command_line", "provenance", "record", "node", "nodes"),
-        *("search", "launcher", "__main__"),
+        *("launcher", "__main__"),
     ),
     # Records precede plans, because remaining runs and their durations follow from measurements.
     "framebench": (

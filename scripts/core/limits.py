@@ -114,10 +114,6 @@ class Limit(NamedTuple):
         """Return the limit in bytes, of ``total`` bytes."""
         return int(total * self.number / 100 if self.is_percent else self.number)
 
-    def part(self, share: float) -> Limit:
-        """Return a ``share`` of the limit."""
-        return self._replace(number=share * self.number)
-
     def __str__(self) -> str:
         """Return the text of which :func:`parse_limit` makes the limit."""
         return f"{self.number:.6f}%" if self.is_percent else f"{self.number / 2**20:.6f}MiB"

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from core import limits, precisions
@@ -24,11 +24,11 @@ from harness import (
     output,
     provenance,
     record,
-    search,
 )
 from harness.adapter import Mismatch, Unsupported
 from harness.command_line import SKIP, each_check, parse
 from harness.kind import Kind, TargetMissed, Workload, combined
+from harness.kinds import largest_batch
 from harness.kinds.largest_batch import LargestBatch
 from harness.measuring.checks import check_batches
 from harness.processes import launch, machine_lock, outcome
@@ -144,10 +144,11 @@ def result(setup: Setup) -> record.Measured:
     try:
         if not isinstance(setup.kind, LargestBatch):
             return run_ranks(setup)
-        measured = search.measure(setup.workload, lambda workload: run(workload, None))
-        if measured.status == "ok":
-            return replace(measured, metrics=metrics_of(setup, measured.attempts))
-        return measured
+        status, reason, attempts, version = largest_batch.search(
+            setup.workload, lambda arguments: run(parse(arguments), None)
+        )
+        metrics = metrics_of(setup, attempts) if status == "ok" else {}
+        return record.Measured(status, reason, (), {}, metrics, attempts, version)
     except (machine_lock.MachineLockError, output.OutputError):  # raised by a run of the search
         raise
     except Unsupported as error:
