@@ -77,7 +77,9 @@ class Case(_Values):
 
         ``others``: fields that are not axes. Raises ValueError for an unregistered axis.
         """
-        check_axes(values)
+        allowed = ", ".join(axis.name for axis in axes.BUILT_IN)
+        for name in (name for name in values if name not in cls._fields):
+            raise ValueError(f"case: found the axis {name!r}; allowed: {allowed}")
         known = {axis.name: values.get(axis.name) or _absent(axis) for axis in axes.BUILT_IN}
         return cls(mode=mode, **known, **others)
 
@@ -266,11 +268,3 @@ def _absent(axis: Axis) -> Any:
     if axis.default is not None or axis.name == "sequence_length":
         return axis.default
     return "" if axis.form == axes.TEXT else 0
-
-
-def check_axes(case: Mapping[str, Any]) -> None:
-    """Raise ValueError for an unknown axis in ``case`` of a record."""
-    known = [axis.name for axis in axes.BUILT_IN]
-    for name in case:
-        if name not in Case._fields:
-            raise ValueError(f"case: found the axis {name!r}; allowed: {', '.join(known)}")

@@ -74,13 +74,6 @@ def _cores_of_ranks(workload: Workload, cores: List[int], common: Dict[str, str]
     return cores_of.near_gpus(addresses, cores)[:devices]
 
 
-def _seconds_to_meet(workload: Workload) -> Optional[float]:
-    """Return the seconds in which the ranks of a run have to meet; None for a single one."""
-    if workload.case.devices == 1:
-        return None
-    return outcome.MEETING_SECONDS if workload.case.nodes == 1 else outcome.MEETING_OVER_NODES
-
-
 def run_ranks(
     workload: Workload,
     share: launch.Share,
@@ -118,7 +111,7 @@ def run_ranks(
             launch.start_ranks(ranks, spec, share, pinned, common, devices.files, forks)
             apart = forks.pid if forks else None
             held = descendants.HeldMemory(limit, apart)
-            meeting = outcome.Meeting(folder, _seconds_to_meet(workload), options.accelerator)
+            meeting = outcome.Meeting(folder, workload.case, options.accelerator)
             outcome.watch(ranks, folder, deadline, held, meeting, apart, asked)
         finally:
             descendants.end(forks.pid if forks else None)

@@ -62,7 +62,8 @@ def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
 class Gpus:
     """GPUs of one run. Raises :class:`Unwatchable`.
 
-    ``library``: the module ``pynvml``."""
+    ``library``: the module ``pynvml``. ``facts``: name, uuid and whether the memory corrects errors
+    (None where the device does not report it) of each."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], devices: int) -> None:
         self.library = library
@@ -73,7 +74,7 @@ class Gpus:
             self.facts: List[Dict[str, Any]] = [
                 {"name": text(library.nvmlDeviceGetName(handle)),
                  "uuid": text(library.nvmlDeviceGetUUID(handle)),
-                 "ecc": self._ecc(handle)}
+                 "ecc": self._asked(partial(self._ecc, handle))}
                 for handle in self.handles
             ]  # fmt: skip
         except library.NVMLError as error:
@@ -85,13 +86,8 @@ class Gpus:
             return self.library.nvmlDeviceGetHandleByIndex(int(name))
         return self.library.nvmlDeviceGetHandleByUUID(name)
 
-    def _ecc(self, handle: Any) -> Optional[bool]:
-        """Return whether the memory corrects errors; None where the device cannot or does not
-        report it."""
-        try:
-            return bool(self.library.nvmlDeviceGetEccMode(handle)[0])
-        except self.library.NVMLError:
-            return None
+    def _ecc(self, device: Any) -> bool:
+        return bool(self.library.nvmlDeviceGetEccMode(device)[0])
 
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """Return one sample of all devices; ``ours``: the run's processes.

@@ -62,8 +62,11 @@ def model_config(text: str) -> Dict[str, Any]:
     Its ``name`` is the file's, followed by eight digits of the digest of all its files.
     Raises :class:`NotAModel`.
     """
-    if library(text):
-        return _model_config(text, _library_declaration(text))
+    own = library(text)
+    if own:
+        if not _NAME.fullmatch(text.partition(":")[2]):
+            raise NotAModel(repr(text), f"{own}:NAME, of letters, digits, '_', '-' and '.'")
+        return _model_config(text, _own(own, LIBRARIES[own], text, None))
     if not text.endswith(".py"):
         raise NotAModel(repr(text))
     name, declaration = _file_declaration(text)
@@ -84,13 +87,6 @@ def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
         "hyperparameters": OPTIMIZER,
         "verification": {"batch_per_device": 8},
     }
-
-
-def _library_declaration(text: str) -> Dict[str, Any]:
-    name, _, model = text.partition(":")
-    if not _NAME.fullmatch(model):
-        raise NotAModel(repr(text), f"{name}:NAME, of letters, digits, '_', '-' and '.'")
-    return _own(name, LIBRARIES[name], text, None)
 
 
 def _own(

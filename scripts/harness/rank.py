@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from core import bounded
 
@@ -80,14 +80,6 @@ class Barrier:
             time.sleep(_BARRIER_SECONDS)
 
 
-def prefer_for_oom_kill() -> None:
-    """Make the kernel kill this process and its children first when memory runs out."""
-    with contextlib.suppress(OSError), open(
-        "/proc/self/oom_score_adj", "w", encoding="utf-8"
-    ) as file:
-        file.write("1000")
-
-
 def load_framework(kind: Kind, folder: str, context: Context, rank_context: RankContext) -> Context:
     """Return the context with the adapter in ``folder``, or unchanged where the kind needs no
     adapter. Raises Unsupported where the kind or several ranks need more capabilities, and what
@@ -115,14 +107,6 @@ def start_framework(context: Context) -> None:
         )
 
 
-def _pin(text: str) -> List[int]:
-    """Pin this process to the cores in ``text``, if any, and return them."""
-    cores = parse_list(text)
-    if cores:
-        os.sched_setaffinity(0, cores)
-    return cores
-
-
 def _leave(status: int) -> None:
     # Clean up here, because the interpreter's own cleanup is skipped.
     remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
@@ -138,7 +122,9 @@ def main(spec_path: str) -> int:
     # Request the signal before the spec is opened: a launcher that ended earlier has removed the
     # spec, and one that ends later ends this rank.
     signal_when_parent_dies(signal.SIGKILL)
-    prefer_for_oom_kill()
+    # The kernel kills this process and its children first when memory runs out.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+        score.write("1000")
     faulthandler.enable()
     spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
@@ -148,7 +134,9 @@ def main(spec_path: str) -> int:
     report = Report(spec["folder"], rank_context.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
-        cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
+        cores = parse_list(os.environ.get("FRAMEBENCH_CORES", ""))
+        if cores:
+            os.sched_setaffinity(0, cores)
         check_preloaded(options.variables.get("LD_PRELOAD", ""))
         report.enter("start")
         kind = kinds.load(options.kind, options.kinds)

@@ -178,8 +178,8 @@ def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
         "steal": None if stolen is None else stolen / (end - start),
         "frequency_mhz": _range(inside, "mhz"),
         "temperature_celsius_max": max(_values(inside, "temperature_celsius"), default=None),
-        "throttle_events": _difference(_values(samples, "throttle_events")),
-        "throttled_periods": _difference(_values(samples, "throttled_periods")),
+        "throttle_events": _difference(samples, "throttle_events"),
+        "throttled_periods": _difference(samples, "throttled_periods"),
         # By counter: package-0, dram-0, gpu-0.
         "energy_joules": {name: used for name, used in energies.items() if used is not None},
         "gpus": [
@@ -192,6 +192,11 @@ def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
 
 def _values(samples: Sequence[Sample], name: str) -> List[Any]:
     return [sample[name] for sample in samples if sample.get(name) is not None]
+
+
+def _difference(samples: Sequence[Sample], name: str) -> Optional[float]:
+    counts = _values(samples, name)
+    return counts[-1] - counts[0] if counts else None
 
 
 def _range(samples: Sequence[Sample], name: str) -> Optional[Dict[str, float]]:
@@ -231,7 +236,3 @@ def _gpu(prefix: str, samples: Sequence[Sample], inside: Sequence[Sample]) -> Di
 
 def _union(sets: Sequence[Any]) -> List[Any]:
     return sorted(set().union(*sets))
-
-
-def _difference(counts: Sequence[float]) -> Optional[float]:
-    return counts[-1] - counts[0] if counts else None

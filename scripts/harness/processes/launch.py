@@ -21,10 +21,8 @@ _START_RANK = os.path.join(
 
 
 class Share(NamedTuple):
-    """A node's share of a run: its ranks from ``first_rank`` on; ``addresses``: addresses of all
-    ranks.
-
-    ``addresses``: ``host:port`` in rank order."""
+    """A node's share of a run: its ranks from ``first_rank`` on, of all with these ``addresses``
+    (``host:port`` in rank order)."""
 
     first_rank: int
     addresses: List[str]
@@ -145,11 +143,6 @@ class RankProcess:
     ended: Optional[float] = None
 
 
-def log_path(log: str, rank: int) -> str:
-    """Return the log of a rank: ``NAME.log`` of rank 0, else ``NAME.rank1.log`` and so on."""
-    return log if rank == 0 else log_with_name(log, f"rank{rank}")
-
-
 def log_with_name(log: str, name: str) -> str:
     """Return ``STEM.NAME.log`` for the log ``STEM.log``."""
     stem, suffix = os.path.splitext(log)
@@ -235,7 +228,7 @@ def start_ranks(
         # A separate folder, so that nothing of the user's is imported or overwritten.
         here = os.path.join(folder, f"rank{rank}")
         os.mkdir(here)
-        path = log_path(options["log"], rank)
+        path = log_with_name(options["log"], f"rank{rank}") if rank else options["log"]
         with open(path, "wb") as output:
             process: Union[subprocess.Popen[bytes], ForkedRank, None] = None
             if forks and options["accelerator"] == "cpu":

@@ -13,6 +13,7 @@ import time
 from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
 from core import bounded, programs
+from core.case import Case
 from core.gpus import NOT_MET
 from core.text import shorten
 
@@ -83,23 +84,23 @@ def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
 
 
 class Meeting:
-    """Watch over the first communication of ranks, which may wait for each other without end.
+    """Watch over the first communication of ranks, which may wait for each other without end."""
 
-    ``seconds``: most seconds of the meeting; None for ranks that do not meet."""
-
-    def __init__(self, folder: str, seconds: Optional[float], accelerator: str) -> None:
-        self._folder, self._seconds = folder, seconds
+    def __init__(self, folder: str, case: Case, accelerator: str) -> None:
+        self._folder = folder
+        self._seconds = MEETING_SECONDS if case.nodes == 1 else MEETING_OVER_NODES
+        self._is_over = case.devices == 1
         self._remedy = _NCCL if accelerator == "cuda" else ""
 
     def reason_to_end(self, ranks: Sequence[RankProcess]) -> Optional[Stop]:
         """Return why the run must end, or None. Reports are read only until the ranks have met."""
-        if self._seconds is None:
+        if self._is_over:
             return None
         phases = [report.read(self._folder, rank.rank)[0] for rank in ranks]
         if any(phase in _BEFORE_MEETING for phase in phases):
             return None
         if any(phase not in _MEETING for phase in phases):
-            self._seconds = None
+            self._is_over = True
             return None
         paths = [report.path_of(self._folder, rank.rank) for rank in ranks]
         waited = time.time() - max(map(os.path.getmtime, paths))
