@@ -66,14 +66,12 @@ def model_config(text: str) -> Dict[str, Any]:
     if own:
         if not _NAME.fullmatch(text.partition(":")[2]):
             raise NotAModel(repr(text), f"{own}:NAME, of letters, digits, '_', '-' and '.'")
-        return _model_config(text, _own(own, LIBRARIES[own], text, None))
-    if not text.endswith(".py"):
+        name, declaration = text, _own(own, LIBRARIES[own], text, None)
+    elif text.endswith(".py"):
+        stem, declaration = _file_declaration(text)
+        name = f"{stem}@{declaration['sha256'][:8]}"
+    else:
         raise NotAModel(repr(text))
-    name, declaration = _file_declaration(text)
-    return _model_config(f"{name}@{declaration['sha256'][:8]}", declaration)
-
-
-def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "name": name,
         "title": name,

@@ -92,8 +92,17 @@ class ForkServer:
         if self._serves != (framework, dict(common)):
             self.__exit__()
             self._serves = (framework, dict(common))
-            self._process = self._server(common)
-        request: Dict[str, Any] = {
+            self._process = subprocess.Popen(
+                [sys.executable, _START_RANK],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                universal_newlines=True,
+                cwd="/",
+                env=self._serves[1],
+                preexec_fn=os.setpgrp,  # not in the launcher's group, which Ctrl-C interrupts
+            )
+        request = {
             "spec": spec,
             "variables": dict(variables),
             "folder": folder,
@@ -113,19 +122,6 @@ class ForkServer:
             self._serves = None
             return None
         return ForkedRank(int(answer))
-
-    def _server(self, common: Mapping[str, str]) -> "subprocess.Popen[str]":
-        # Not in the launcher's group, which Ctrl-C interrupts.
-        return subprocess.Popen(
-            [sys.executable, _START_RANK],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            universal_newlines=True,
-            cwd="/",
-            env=dict(common),
-            preexec_fn=os.setpgrp,
-        )
 
 
 @dataclass
