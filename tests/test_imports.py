@@ -46,10 +46,14 @@ ORDERS = {
 #: Modules of the harness that an adapter may import.
 OF_ADAPTERS = (
     *("adapter", "optimizers", "operations", "communication", "sharded", "primitives", "loader"),
-    *("batch_input", "common_capabilities", "hardware.interface_with", "processes.descendants"),
+    *("batch_input", "common_capabilities", "hardware.interface_with"),
+    "processes.descendants.signal_when_parent_dies",
 )
 #: Declarations of the harness that the driver may import.
-OF_DRIVER = (*("kind", "kinds", "own_model", "learning.amounts", "samples.folder", "hardware"),)
+OF_DRIVER = (
+    *("kind", "kinds", "own_model", "learning.amounts", "samples.folder"),
+    *("hardware.file_entry", "hardware.siblings"),
+)
 #: What the folders of ``scripts`` may import, besides themselves and the standard library.
 ROOMS = {
     "core": {"numpy"},

@@ -16,7 +16,8 @@ import signal
 import subprocess
 import sys
 import time
-from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
+from contextlib import contextmanager
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
 
 #: Variables of the dynamic loader. A library that another program needs can hide one of ours.
 _LOADER = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -73,6 +74,36 @@ def for_loader(environment: Mapping[str, str]) -> Sequence[Tuple[str, str]]:
     """Return the loader's variables, with values, that :func:`protected` took from the caller."""
     values = ((name, environment.get(_KEPT + name)) for name in _LOADER)
     return [(name, value) for name, value in values if value is not None]
+
+
+class Interrupted(BaseException):
+    """Raised where a signal asks this process to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def signals_raise() -> Iterator[None]:
+    """Turn signals that end a process into :class:`Interrupted`, and ignore them during cleanup.
+
+    Signals that were ignored from the start stay ignored."""
+
+    left: List[int] = []
+
+    def leave(number: int, frame: Any) -> None:
+        if not left:
+            left.append(number)
+            ignore_signals(numbers)
+            raise Interrupted(number)
+
+    numbers = [
+        number for number in ENDING_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN
+    ]
+    for number in numbers:
+        signal.signal(number, leave)
+    yield
 
 
 def ignore_signals(numbers: Iterable[int]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from core import limits, precisions
+from core.programs import Interrupted, signals_raise
 from core.text import shorten
 
 from harness import cores as cores_of
@@ -32,7 +33,6 @@ from harness.kinds import largest_batch
 from harness.kinds.largest_batch import LargestBatch
 from harness.measuring.checks import check_batches
 from harness.processes import launch, machine_lock, outcome
-from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
 from harness.processes.launch import ForkServer
 from harness.report import error_text
@@ -229,7 +229,7 @@ def run(workload: Workload, forks: Optional[ForkServer]) -> int:
     with devices_for(workload, kind, common) as devices:
         started = time.monotonic()
         output.prepare(options.output, options.log)
-        with temporary_folder() as folder:
+        with output.temporary_folder() as folder:
             mark = uuid.uuid4().hex
             setup = Setup(workload, kind, mark, folder, started, cores, common, devices, forks)
             made = measure(setup)

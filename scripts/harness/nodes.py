@@ -26,6 +26,7 @@ import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from core import bounded, limits, programs
+from core.programs import Interrupted
 
 from harness import cores as cores_of
 from harness import hardware, provenance
@@ -33,9 +34,8 @@ from harness import node as one_node
 from harness.adapter import Mismatch
 from harness.command_line import parse
 from harness.kind import Workload
-from harness.output import partial
+from harness.output import partial, temporary_folder
 from harness.processes import launch, machine_lock, outcome
-from harness.processes.cleanup import Interrupted, temporary_folder
 from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
 from harness.report import error_text
 

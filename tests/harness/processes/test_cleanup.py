@@ -116,7 +116,8 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
 #: these functions.
 INTERRUPTED = """
 import os, shutil, signal, sys
-from harness.processes import cleanup
+from core import programs
+from harness import output
 
 def interrupted(called):
     def call(*given, **options):
@@ -127,9 +128,9 @@ def interrupted(called):
 module, name = sys.argv[1].split(".")
 setattr(sys.modules[module], name, interrupted(getattr(sys.modules[module], name)))
 try:
-    with cleanup.signals_raise(), cleanup.temporary_folder():
+    with programs.signals_raise(), output.temporary_folder():
         pass
-except cleanup.Interrupted:
+except programs.Interrupted:
     print("interrupted")
 """
 
