@@ -107,14 +107,6 @@ def start_framework(context: Context) -> None:
         )
 
 
-def _leave(status: int) -> None:
-    # Clean up here, because the interpreter's own cleanup is skipped.
-    remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
 def main(spec_path: str) -> int:
     """Run the rank that the environment describes.
 
@@ -123,8 +115,8 @@ def main(spec_path: str) -> int:
     # spec, and one that ends later ends this rank.
     signal_when_parent_dies(signal.SIGKILL)
     # The kernel kills this process and its children first when memory runs out.
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
-        score.write("1000")
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:
+        score.write(b"1000")
     faulthandler.enable()
     spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
@@ -157,7 +149,11 @@ def main(spec_path: str) -> int:
     except BaseException as error:
         report.fail(error=error, **describe(error, adapter))
         print(report.fields["traceback"], file=sys.stderr)
-        _leave(1)  # do not wait for threads that wait for other ranks
+        # Do not wait for threads that wait for other ranks: skip the interpreter's own cleanup.
+        remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
     gc.unfreeze()
     kind.afterwards(context, time.perf_counter() - begin)
     report.succeed()

@@ -12,12 +12,15 @@ import ctypes
 import glob
 import itertools
 import os
+import re
 import signal
 import time
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set
 
 from core import limits
 from core.limits import Limit
+
+from harness.hardware import file_text
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -53,14 +56,12 @@ class ProcessState(NamedTuple):
 
 def state_of(process: int, proc: str = "/proc") -> Optional[ProcessState]:
     """Return the state of a process; None without it."""
-    try:
-        with open(f"{proc}/{process}/stat", "rb") as file:
-            # The process name in brackets may hold any character.
-            fields = file.read().rpartition(b")")[2].split()
-    except OSError:
+    text = file_text(f"{proc}/{process}/stat")
+    if text is None:
         return None
+    fields = text.rpartition(")")[2].split()  # the process name in brackets may hold any character
     user, system, of_children, system_of_children = (int(word) / _TICKS for word in fields[11:15])
-    is_running = fields[0] not in (b"Z", b"X")
+    is_running = fields[0] not in ("Z", "X")
     return ProcessState(int(fields[1]), is_running, user + system, of_children + system_of_children)
 
 
@@ -198,16 +199,8 @@ def available_bytes(proc: str = "/proc") -> int:
 
 def _sum(path: str, keys: List[str]) -> int:
     """Return the sum of the lines ``key: number kB`` in bytes; 0 where there are none."""
-    total = 0
-    try:
-        with open(path, "rb") as file:
-            for line in file:
-                key, _, rest = line.partition(b":")
-                if key.decode("ascii", "replace") in keys:
-                    total += int(rest.split()[0]) * 1024
-    except OSError:
-        return 0  # the process has ended
-    return total
+    lines = re.findall(rf"^(?:{'|'.join(keys)}):\s*(\d+)", file_text(path) or "", re.M)
+    return 1024 * sum(map(int, lines))
 
 
 def end(apart: Optional[int] = None, at_once: bool = False) -> None:
