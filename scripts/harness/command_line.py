@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 import shlex
+import sys
 from typing import Callable, List, Sequence, Tuple, TypeVar
 
 from core import axes
@@ -17,6 +18,8 @@ from harness.measuring.step_counts import FEWEST
 
 _Value = TypeVar("_Value")
 
+#: Command that starts the harness.
+START = (sys.executable, os.path.dirname(os.path.realpath(__file__)))
 #: Values of --emulated.
 MEASURE, SKIP = "measure", "skip"
 #: Option with the arguments of a check, which may be repeated.
@@ -60,12 +63,12 @@ def each_check(arguments: Sequence[str]) -> List[List[str]]:
     return [[*shared, *shlex.split(text)] for text in checks.check] or [shared]
 
 
-def repeating(workload: Workload, executable: str, harness: str) -> List[str]:
+def repeating(workload: Workload) -> List[str]:
     """Return the command line that repeats a run from any folder.
 
     Paths are absolute, also those among the parameters. Output options are left out, so that this
     run's files are not overwritten. Variables are as records show them."""
-    words = [executable, harness]
+    words = [*START]
     remaining = iter(workload.options.arguments)
     for word in remaining:
         name, separator, value = word.partition("=")

@@ -6,6 +6,8 @@ import glob
 import os
 from typing import Callable, Dict, Iterable, List, Optional, Sequence
 
+from core import limits
+
 from harness.hardware import file_text, parse_list, physical_cores, siblings
 
 
@@ -21,11 +23,11 @@ def allowed() -> List[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def restrict(*most: Optional[int]) -> None:
-    """Restrict this process and its children to the smallest of these numbers of cores, if it may
-    use more. One thread of each physical core is kept first."""
+def restrict(most: Optional[int]) -> None:
+    """Restrict this process and its children to ``most`` cores (None for no limit), and to the
+    whole cores within the CPU quota. One thread of each physical core is kept first."""
     cores = allowed()
-    fewest = min([len(cores), *(number for number in most if number is not None)])
+    fewest = min(number for number in (len(cores), most, limits.whole_cores()) if number)
     if fewest < len(cores):
         os.sched_setaffinity(0, deal(cores, 1, fewest)[0])
 

@@ -12,7 +12,7 @@ import uuid
 from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from core import limits, precisions
+from core import precisions
 from core.programs import Interrupted, signals_raise
 from core.text import shorten
 
@@ -223,7 +223,7 @@ def run(workload: Workload, forks: Optional[ForkServer]) -> int:
     if os.path.lexists(options.output):
         print(output.measured_already(options.output), file=sys.stderr)
         return _CANNOT_DO
-    cores_of.restrict(options.cores, limits.whole_cores())
+    cores_of.restrict(options.cores)
     kind = kinds.load(options.kind, options.kinds)
     cores, common = cores_of.allowed(), node.common_environment(options)
     with devices_for(workload, kind, common) as devices:

@@ -25,14 +25,14 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from core import bounded, limits, programs
+from core import bounded, programs
 from core.programs import Interrupted
 
 from harness import cores as cores_of
 from harness import hardware, provenance
 from harness import node as one_node
 from harness.adapter import Mismatch
-from harness.command_line import parse
+from harness.command_line import START, parse
 from harness.kind import Workload
 from harness.output import partial, temporary_folder
 from harness.processes import launch, machine_lock, outcome
@@ -41,7 +41,6 @@ from harness.report import error_text
 
 #: First word of the harness's command line, before the folder, that makes it the agent of a node.
 AGENT = "agent"
-_HARNESS = os.path.dirname(os.path.realpath(__file__))
 #: File names in the folder; files of a node end in its index.
 _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
 #: Variables of a SLURM step's process: the index of its node, and the address of the node that runs
@@ -96,7 +95,7 @@ def run_ranks(
         seconds = deadline - time.monotonic()
         request = {"arguments": arguments, "machine": _this_machine()}
         _write(folder, _REQUEST, {**request, "seconds": seconds})
-        with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
+        with _started([*srun(count), *START, AGENT, folder], log) as starter:
             outcome.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
             # An agent starts its clock after this process.
@@ -290,7 +289,7 @@ def _take_part(workload: Workload, folder: str, request: Answer, asked: List[int
     options, count = workload.options, workload.case.nodes
     deadline = time.monotonic() + request["seconds"]
     index = int(os.environ[_INDEX])
-    cores_of.restrict(options.cores, limits.whole_cores())
+    cores_of.restrict(options.cores)
     common = one_node.common_environment(options)
     introduced, devices = _introduction(workload, common), one_node.Devices()
     with contextlib.ExitStack() as stack:

@@ -63,7 +63,7 @@ def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
 
 def test_the_command_that_repeats_a_run_has_its_variables(toy: Bench) -> None:
     asked = command_line.parse([*toy.command(variable="OMP_STACKSIZE=16M")[2:]])
-    repeated = command_line.repeating(asked, "python", "x")
+    repeated = command_line.repeating(asked)
     assert repeated[-2:] == ["--variable", "OMP_STACKSIZE=16M"]
 
 
