@@ -249,17 +249,12 @@ class Case(_Values):
 
     def arguments(self) -> Dict[str, Any]:
         """Return the values that differ from their default, by axis."""
-        values = {axis.name: getattr(self, axis.name) for axis in axes.BUILT_IN}
-        defaults = {axis.name: axis.default for axis in axes.OPTIONAL}
-        return {
-            name: value
-            for name, value in values.items()
-            if value not in (None, "", 0) and value != defaults.get(name)
-        }
+        values = ((axis, getattr(self, axis.name)) for axis in axes.BUILT_IN)
+        return {axis.name: v for axis, v in values if v not in (None, "", 0, axis.default)}
 
     def to_record(self, known: Collection[str]) -> Dict[str, Any]:
         """Return ``case`` of a record; null for axes that are not in ``known``."""
-        names = [axis.name for axis in axes.BUILT_IN]
+        names = (axis.name for axis in axes.BUILT_IN)
         return {name: getattr(self, name) if name in known else None for name in names}
 
 

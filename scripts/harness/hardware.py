@@ -100,7 +100,7 @@ def describe(cores: Sequence[int]) -> Dict[str, Any]:
         "cores": len(cores),
         "physical_cores": len(physical_cores(cores)),
         "memory_bytes": int(memory[0]) * 1024 if memory else None,
-        "gpus": _own_gpus(os.environ),
+        "gpus": _own_gpus(),
         **({"gpus_fault": fault} if fault else {}),
     }
 
@@ -175,11 +175,11 @@ def _facts(gpu: Gpu) -> Dict[str, Any]:
     return {**{fact: getattr(gpu, fact) for fact in _OF_GPU}, "state": dict(gpu.state)}
 
 
-def _own_gpus(variables: Mapping[str, str]) -> List[Dict[str, Any]]:
-    """Return the GPUs of a machine. GPUs that MIG divides are replaced by the instances that a
-    process with these variables may use."""
+def _own_gpus() -> List[Dict[str, Any]]:
+    """Return the GPUs of a machine. GPUs that MIG divides are replaced by the instances that this
+    process may use."""
     known, _ = listed()
-    names = tuple(filter(None, map(str.strip, variables.get(VISIBLE, "").split(","))))
+    names = tuple(filter(None, map(str.strip, os.environ.get(VISIBLE, "").split(","))))
     found: List[Gpu] = []
     for gpu in known:
         named = [instance for instance in gpu.instances or () if instance.uuid.startswith(names)]

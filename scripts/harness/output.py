@@ -77,11 +77,10 @@ def _publish(path: str, output: str) -> None:
     moment."""
     try:
         os.link(path, output)
-    except FileExistsError:
+    except OSError as error:
         # Some network file systems report this error for a link that they have just made.
-        if os.stat(path).st_nlink < 2:
-            raise OutputError(measured_already(output)) from None
-    except OSError:
+        if isinstance(error, FileExistsError) and os.stat(path).st_nlink > 1:
+            return
         if os.path.lexists(output):
             raise OutputError(measured_already(output)) from None
         os.replace(path, output)
