@@ -16,8 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 #: Variables of the dynamic loader. A library that another program needs can hide one of ours.
 _LOADER = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
@@ -70,10 +69,9 @@ def protect() -> None:
     os.environ.update(environment)
 
 
-def for_loader(environment: Mapping[str, str]) -> Sequence[Tuple[str, str]]:
-    """Return the loader's variables, with values, that :func:`protected` took from the caller."""
-    values = ((name, environment.get(_KEPT + name)) for name in _LOADER)
-    return [(name, value) for name, value in values if value is not None]
+def callers_loader() -> Dict[str, str]:
+    """Return the loader's variables that :func:`protected` took from the caller."""
+    return {name: os.environ[_KEPT + name] for name in _LOADER if _KEPT + name in os.environ}
 
 
 class Interrupted(BaseException):
@@ -84,12 +82,9 @@ class Interrupted(BaseException):
         self.number = number
 
 
-@contextmanager
-def signals_raise() -> Iterator[None]:
-    """Turn signals that end a process into :class:`Interrupted`, and ignore them during cleanup.
-
-    Signals that were ignored from the start stay ignored."""
-
+def raise_signals() -> None:
+    """Turn signals that end a process into :class:`Interrupted`, and ignore all later ones, so that
+    none disturbs the cleanup. Signals that were ignored from the start stay ignored."""
     left: List[int] = []
 
     def leave(number: int, frame: Any) -> None:
@@ -103,7 +98,6 @@ def signals_raise() -> Iterator[None]:
     ]
     for number in numbers:
         signal.signal(number, leave)
-    yield
 
 
 def ignore_signals(numbers: Iterable[int]) -> None:
@@ -140,7 +134,7 @@ def run(command: Sequence[str], **options: Any) -> "subprocess.CompletedProcess[
     """Run a program to its end and return it with its output and errors, which are text whatever
     its bytes are. ``options``: options of :func:`subprocess.run`, whose exceptions are raised. It
     has the caller's loader, which may be the only way to its libraries."""
-    options.setdefault("env", {**os.environ, **dict(for_loader(os.environ))})
+    options.setdefault("env", {**os.environ, **callers_loader()})
     return subprocess.run(
         command, capture_output=True, encoding="utf-8", errors="replace", **options
     )

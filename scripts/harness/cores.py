@@ -94,7 +94,10 @@ def near_gpus(
     Given all GPUs, a GPU has the same cores in a run of one GPU and in a run of all, because these
     runs are compared. Lists are empty where the kernel does not say, or where a GPU would get no
     core."""
-    local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
+    # nvidia-smi writes the PCI domain with eight digits, the kernel with four.
+    files = [f"{root}/{address.lower()[-12:]}/local_cpulist" for address in addresses]
+    listed = [parse_list(file_text(file) or "") for file in files]
+    local = [sorted(set(usable).intersection(cores)) for cores in listed]
     assigned: List[List[int]] = []
     for index, cores in enumerate(local):
         same = [gpu for gpu, others in enumerate(local) if others == cores]
@@ -103,9 +106,3 @@ def near_gpus(
         first = same.index(index) * count
         assigned.append(sorted(core for pair in whole[first : first + count] for core in pair))
     return assigned if all(assigned) else [[] for _ in addresses]
-
-
-def _local(address: str, root: str) -> List[int]:
-    # nvidia-smi writes the PCI domain with eight digits, the kernel with four.
-    domain, _, rest = address.lower().partition(":")
-    return parse_list(file_text(f"{root}/{domain[-4:]}:{rest}/local_cpulist") or "")

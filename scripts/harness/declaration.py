@@ -152,11 +152,6 @@ def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
     return values
 
 
-def _has_module(folder: str, name: str) -> bool:
-    path = os.path.join(folder, *name.split("."))
-    return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
-
-
 def unsupported(
     framework: Mapping[str, Any], case: Case, model_config: Dict[str, Any]
 ) -> Optional[str]:
@@ -187,9 +182,11 @@ def unsupported(
         if "heads" not in model_config.get("hyperparameters", {}):
             return f"{case.model} is not a transformer: its devices share a step by {DATA} alone"
         features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))
-    models = os.path.join(framework["folder"], "models")
-    if model_config and not _has_module(models, definition_of(model_config)):
-        return f"{framework['name']} has no definition of the model {case.model}"
+    if model_config:
+        names = definition_of(model_config).split(".")
+        path = os.path.join(framework["folder"], "models", *names)
+        if not (os.path.isfile(f"{path}.py") or os.path.isfile(f"{path}/__init__.py")):
+            return f"{framework['name']} has no definition of the model {case.model}"
     for name, value, known in features:
         if value not in known:
             return f"{framework['name']} has no {name} {value} (it has: {', '.join(known)})"

@@ -105,17 +105,6 @@ def describe(cores: Sequence[int]) -> Dict[str, Any]:
     }
 
 
-def _blocks(text: str) -> List[Dict[str, str]]:
-    """Return the entries of each logical core."""
-    blocks = []
-    for block in text.split("\n\n"):
-        lines = (line.partition(":") for line in block.splitlines())
-        entries = {name.strip(): value.strip() for name, _, value in lines}
-        if "processor" in entries:
-            blocks.append(entries)
-    return blocks
-
-
 def _caches(folder: str) -> Dict[str, str]:
     """Return the size of each cache of the first core, as the kernel writes it: ``{"L1 Data":
     "32K"}``."""
@@ -134,7 +123,11 @@ def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
     linear algebra.
 
     Values that the kernel does not report are missing."""
-    blocks = _blocks(file_text(cpuinfo) or "")
+    blocks = []  # entries of each logical core
+    for block in (file_text(cpuinfo) or "").split("\n\n"):
+        lines = (line.partition(":") for line in block.splitlines())
+        entries = {name.strip(): value.strip() for name, _, value in lines}
+        blocks += [entries] if "processor" in entries else []
     if not blocks:
         return {}
     first = blocks[0]

@@ -13,19 +13,11 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from core import precisions
-from core.programs import Interrupted, signals_raise
+from core.programs import Interrupted, raise_signals
 from core.text import shorten
 
 from harness import cores as cores_of
-from harness import (
-    hardware,
-    kinds,
-    node,
-    nodes,
-    output,
-    provenance,
-    record,
-)
+from harness import hardware, kinds, node, nodes, output, provenance, record
 from harness.adapter import Mismatch, Unsupported
 from harness.command_line import SKIP, each_check, parse
 from harness.kind import Kind, TargetMissed, Workload, combined
@@ -256,7 +248,8 @@ def main(arguments: Sequence[str]) -> int:
     workloads = [parse(words) for words in each_check(arguments)]
     status = 0
     try:
-        with signals_raise(), ForkServer() as server:
+        raise_signals()
+        with ForkServer() as server:
             for workload in workloads:
                 try:
                     ended = run(workload, server if len(workloads) > 1 else None)

@@ -128,7 +128,8 @@ def interrupted(called):
 module, name = sys.argv[1].split(".")
 setattr(sys.modules[module], name, interrupted(getattr(sys.modules[module], name)))
 try:
-    with programs.signals_raise(), output.temporary_folder():
+    programs.raise_signals()
+    with output.temporary_folder():
         pass
 except programs.Interrupted:
     print("interrupted")
