@@ -9,7 +9,6 @@ imported.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import os
 import pwd
 import signal
@@ -31,10 +30,6 @@ _PYTHON = (
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: Seconds to wait for an own signal after one ended another process of the job.
 _OWN_SECONDS = 5.0
-
-_set_disposition = ctypes.CDLL(None).signal
-_set_disposition.argtypes = [ctypes.c_int, ctypes.c_void_p]
-_set_disposition.restype = ctypes.c_void_p
 
 
 def protected(environment: Mapping[str, str]) -> Dict[str, str]:
@@ -106,9 +101,14 @@ def ignore_signals(numbers: Iterable[int]) -> None:
     Their Python handlers stay and may run once more, for signals that came before: Python prints an
     OSError where a handler is gone by then, and any thread may have taken the signal.
     """
+    import ctypes  # not above: a library of the caller's may hide the one that ctypes needs
+
     numbers = list(numbers)
+    set_disposition = ctypes.CDLL(None).signal
+    set_disposition.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    set_disposition.restype = ctypes.c_void_p
     for number in numbers:
-        _set_disposition(number, int(signal.SIG_IGN))
+        set_disposition(number, int(signal.SIG_IGN))
     atexit.register(_drop_handlers, numbers)
 
 
