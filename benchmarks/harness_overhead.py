@@ -26,10 +26,10 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     """Run all loops in turn, and print the seconds of each step by loop as JSON."""
     sys.path.insert(0, str(ROOT / "scripts"))
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+    from harness import declaration
     from harness.adapter import Case, RankContext
     from harness.measuring import synthetic, window
     from harness.measuring.loading import load_adapter
-    from harness.request import declaration
 
     model_config = declaration.read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)

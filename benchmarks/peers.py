@@ -84,7 +84,7 @@ COLUMNS = (
 
 
 def read_config(model: str) -> dict[str, Any]:
-    from harness.request.declaration import read_model
+    from harness.declaration import read_model
 
     return read_model(str(ROOT / "scripts" / "models" / (model + ".json")))
 
@@ -165,10 +165,10 @@ def environment(name: str, framework: str = "") -> str:
 
 def use_physical_cores() -> None:
     """Run this process and its children on one thread of each physical core."""
-    from harness.machine import cores
+    from harness import cores, hardware
 
     usable = cores.allowed()
-    os.sched_setaffinity(0, cores.deal(usable, 1, len(cores.physical(usable)))[0])
+    os.sched_setaffinity(0, cores.deal(usable, 1, len(hardware.physical_cores(usable)))[0])
     os.environ["OMP_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
 
 

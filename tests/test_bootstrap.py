@@ -42,7 +42,7 @@ def write_wheel(folder: Path) -> str:
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "a project"
-    needed = ("workflow/framebench/environments/uv.py", "scripts/core/surroundings.py")
+    needed = ("workflow/framebench/environments/uv.py", "scripts/core/programs.py")
     for name in ("bootstrap", *needed):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

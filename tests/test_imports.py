@@ -28,11 +28,13 @@ ORDERS = {
         *("adapter", "optimizers", "operations", "communication", "sharded", "primitives"),
         *("loader", "batch_input", "common_capabilities", "variables", "try_imports"),
         # machine, and needs of a run's processes
-        *("machine", "output", "messages", "samples", "processes", "telemetry"),
+        *("hardware", "cores", "sensors", "nvml", "output", "report", "samples", "processes"),
+        *("watcher",),
         # one rank
         *("kind", "measuring", "learning", "kinds", "rank", "start_rank"),
         # a run, from the command line to its record
-        *("request", "provenance", "record", "nodes", "search", "launcher", "__main__"),
+        *("own_model", "declaration", "command_line", "provenance", "record", "node", "nodes"),
+        *("launcher", "__main__"),
     ),
     # Records precede plans, because remaining runs and their durations follow from measurements.
     "framebench": (
@@ -44,12 +46,13 @@ ORDERS = {
 #: Modules of the harness that an adapter may import.
 OF_ADAPTERS = (
     *("adapter", "optimizers", "operations", "communication", "sharded", "primitives", "loader"),
-    *("batch_input", "common_capabilities", "machine.interfaces", "processes.descendants"),
+    *("batch_input", "common_capabilities", "hardware.interface_with"),
+    "processes.descendants.signal_when_parent_dies",
 )
 #: Declarations of the harness that the driver may import.
 OF_DRIVER = (
-    *("kind", "kinds", "request.own_model", "learning.amounts", "samples.folder"),
-    *("machine.cores", "machine.sources"),
+    *("kind", "kinds", "own_model", "learning.amounts", "samples.folder"),
+    *("hardware.file_entry", "hardware.siblings"),
 )
 #: What the folders of ``scripts`` may import, besides themselves and the standard library.
 ROOMS = {

@@ -1,7 +1,8 @@
-"""Register of axes, which distinguish cases.
+"""Registers of axes, which distinguish cases, and of conditions, which tell figures of equal cases
+apart.
 
 A suite sets values of axes. Command line, suite, matrix, folder names, records, columns, labels and
-the filters of the page loop over this register.
+the filters of the page loop over these registers.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Tuple
 
-from core import inputs, parallelism
+from core import parallelism
 
 #: Forms of a value.
 TEXT, COUNT, YES_NO = "text", "count", "yes_no"
@@ -20,6 +21,19 @@ MODES = (TRAIN, INFERENCE)
 GENERATE = "generate"
 VERIFIED = (*MODES, GENERATE)
 LARGEST_COUNT = 1000000
+
+#: Inputs: a batch made before the model is built, and kept on the device.
+SYNTHETIC = "synthetic"
+#: Synthetic batch on the host, copied to the device before each step.
+SYNTHETIC_HOST = "synthetic_host"
+#: New batch before each step, of samples that the framework's loader, or NVIDIA's DALI, reads.
+DATA, DALI = "data", "dali"
+INPUTS = (SYNTHETIC, SYNTHETIC_HOST, DATA, DALI)
+#: Inputs that read files.
+READING = (DATA, DALI)
+#: Input of an imported figure that states none, and of our runs with a synthetic batch.
+NATIVE = "native"
+
 #: Values of parameters of a benchmark, by name.
 Parameters = Tuple[Tuple[str, Any], ...]
 
@@ -99,10 +113,6 @@ class Axis:
         return self.words(value) if self.words else f"{self.name.replace('_', ' ')} {value}"
 
 
-def _with(letter: str) -> Callable[[Any], str]:
-    return lambda value: f"{letter}{value}"
-
-
 #: Axes that are always part of a case's name.
 _IDENTITY = (
     Axis("framework", "the framework"),
@@ -116,7 +126,7 @@ _IDENTITY = (
         COUNT,
         unit="samples",
         title="batch per device",
-        label=_with("b"),
+        label="b{}".format,
         words=lambda value: f"batch {value}",
     ),
     Axis("precision", "name of the precision"),
@@ -127,12 +137,12 @@ _IDENTITY = (
         count,
         COUNT,
         unit="tokens",
-        label=_with("s"),
+        label="s{}".format,
         words=lambda value: f"seq {value}",
     ),
 )
-#: Axes with a default.
-_OPTIONAL = (
+#: Axes that have a default.
+OPTIONAL = (
     Axis(
         "accumulation",
         "micro-steps of a training step, each with its own batch; 1: the step is not divided",
@@ -140,7 +150,7 @@ _OPTIONAL = (
         COUNT,
         default=1,
         applies_to=(TRAIN,),
-        label=_with("a"),
+        label="a{}".format,
         verified_at=2,
         in_own_models=False,
     ),
@@ -155,27 +165,125 @@ _OPTIONAL = (
     Axis(
         "input",
         "where the samples of a step come from",
-        choice(*inputs.NAMES),
-        default=inputs.SYNTHETIC,
-        allowed=inputs.NAMES,
+        choice(*INPUTS),
+        default=SYNTHETIC,
+        allowed=INPUTS,
         in_own_models=False,
     ),
 )
 
-BUILT_IN: Tuple[Axis, ...] = (*_IDENTITY, *_OPTIONAL)
-_BY_NAME = {axis.name: axis for axis in BUILT_IN}
+#: All axes, which a suite may set.
+BUILT_IN: Tuple[Axis, ...] = (*_IDENTITY, *OPTIONAL)
+BY_NAME = {axis.name: axis for axis in BUILT_IN}
 
 
-def asked() -> Tuple[Axis, ...]:
-    """Return all axes that a suite may set."""
-    return BUILT_IN
+def _condition(name: str, help: str, default: Any = "", **more: Any) -> Axis:
+    more = {"words": str, "setting": name, **more}
+    return Axis(name, help, default=default, observed=True, **more)
 
 
-def optional() -> Tuple[Axis, ...]:
-    """Return the axes that have a default."""
-    return _OPTIONAL
+_MACHINE = (
+    _condition("accelerator", "`cpu` or `cuda`"),
+    _condition(
+        "cores_per_device",
+        "physical cores of a device, on a CPU",
+        None,
+        form=COUNT,
+        words=lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
+    ),
+    _condition(
+        "side_by_side",
+        "whether other runs had the rest of the machine meanwhile",
+        False,
+        form=YES_NO,
+        words=lambda _: "side by side",
+    ),
+)
+_SETTINGS = (
+    _condition(
+        "warmup_steps",
+        "steps before the timed window",
+        None,
+        form=COUNT,
+        title="warm-up steps",
+        words=lambda steps: f"{steps} warm-up steps",
+    ),
+    _condition(
+        "warmup_limit",
+        "most steps of a warm-up that goes on until the step time has settled",
+        None,
+        form=COUNT,
+        title="warm-up limit",
+        words=lambda steps: f"warm-up to {steps}",
+    ),
+    _condition(
+        "timed_steps",
+        "steps of the timed window",
+        None,
+        form=COUNT,
+        words=lambda steps: f"{steps} steps",
+    ),
+    _condition(
+        "timed_seconds",
+        "seconds that the timed window was to fill, with at least `timed_steps`",
+        None,
+        form=COUNT,
+        words=lambda seconds: f"{seconds} s",
+    ),
+    _condition(
+        "suite_variant",
+        "variant of the suite, in an A/B test",
+        title="variant",
+        setting="variant",
+        in_variants=True,
+    ),
+    _condition(
+        "model_source",
+        "owner of the model's code, where it is not ours",
+        title="code by",
+        setting="source",
+        in_variants=True,
+    ),
+    _condition(
+        "node",
+        "requested node, if a suite measures each node",
+        words=lambda name: f"node {name}",
+    ),
+    _condition(
+        "input",
+        "where the samples come from: `native`, as the source has it, of our own runs a batch on "
+        "the device; `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
+        "identity; or another pipeline",
+        NATIVE,
+        setting="",
+    ),
+    _condition(
+        "source_variant",
+        "further settings of an imported set, in its own words",
+        title="variant",
+        setting="",
+    ),
+    _condition(
+        "machine",
+        "label of the machine, where a set has several for one case",
+        words=lambda label: f"machine {label}",
+        setting="",
+    ),
+    _condition(
+        "environment",
+        "label of the packages, where a set has several for one case",
+        words=lambda label: f"environment {label}",
+        setting="",
+    ),
+)
 
 
-def named(name: str) -> Axis:
-    """Return an axis. Raises KeyError for an unknown one."""
-    return _BY_NAME[name]
+def _is_condition(axis: Axis) -> bool:
+    return axis.name == "sequence_length" or (axis.default is not None and axis.name != "input")
+
+
+_AXES = tuple(filter(_is_condition, BUILT_IN))
+#: Conditions, with the axes that only some tables have as columns.
+CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *_AXES, *_SETTINGS)
+#: Fields of :class:`core.case.Case` that hold conditions, by name of the condition.
+IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "suite_variant": "variant", "node": "node"}

@@ -15,7 +15,7 @@ from typing import (
     Optional,
 )
 
-from core import axes, inputs
+from core import axes
 from core.axes import MODES, Axis, Parameters
 from core.parallelism import DATA, Layout, layout_of
 
@@ -47,7 +47,7 @@ class _Values(NamedTuple):
     accumulation: int = 1
     parallelism: str = DATA
     node: str = ""
-    input: str = inputs.SYNTHETIC
+    input: str = axes.SYNTHETIC
     framework_version: str = ""
     source: str = ""
 
@@ -77,7 +77,9 @@ class Case(_Values):
 
         ``others``: fields that are not axes. Raises ValueError for an unregistered axis.
         """
-        check_axes(values)
+        allowed = ", ".join(axis.name for axis in axes.BUILT_IN)
+        for name in (name for name in values if name not in cls._fields):
+            raise ValueError(f"case: found the axis {name!r}; allowed: {allowed}")
         known = {axis.name: values.get(axis.name) or _absent(axis) for axis in axes.BUILT_IN}
         return cls(mode=mode, **known, **others)
 
@@ -89,13 +91,13 @@ class Case(_Values):
     @property
     def reads_images(self) -> bool:
         """Return whether the case reads a data folder."""
-        return self.input in inputs.READING or self.mode == INPUT
+        return self.input in axes.READING or self.mode == INPUT
 
     @property
     def input_source(self) -> str:
         """Input of the case, as in a record."""
-        reads_by_itself = self.mode == INPUT and self.input == inputs.SYNTHETIC
-        return inputs.DATA if reads_by_itself else self.input
+        reads_by_itself = self.mode == INPUT and self.input == axes.SYNTHETIC
+        return axes.DATA if reads_by_itself else self.input
 
     @property
     def topology(self) -> str:
@@ -167,7 +169,7 @@ class Case(_Values):
 
     def differing(self) -> Iterator[Axis]:
         """Yield the optional axes whose value is not the default."""
-        for axis in axes.optional():
+        for axis in axes.OPTIONAL:
             if getattr(self, axis.name) != axis.default:
                 yield axis
 
@@ -175,10 +177,10 @@ class Case(_Values):
         """Return short texts of the values that are not in every name, by axis or parameter."""
         found = {"compiler": self.compiler, "batch": ""}
         if self.batch_per_device:
-            found["batch"] = axes.named("batch_per_device").label(self.batch_per_device)
+            found["batch"] = axes.BY_NAME["batch_per_device"].label(self.batch_per_device)
         found.update((axis.name, axis.label(getattr(self, axis.name))) for axis in self.differing())
         if self.sequence_length:
-            found["sequence_length"] = axes.named("sequence_length").label(self.sequence_length)
+            found["sequence_length"] = axes.BY_NAME["sequence_length"].label(self.sequence_length)
         found.update((name, f"{name}={value}") for name, value in self.parameters)
         found.update(node=self.node, variant=self.variant)
         return {name: label for name, label in found.items() if label}
@@ -192,9 +194,9 @@ class Case(_Values):
         shown = {axis.name for axis in self.differing()}
         optional = {
             axis.name: axis.text(getattr(self, axis.name)) if axis.name in shown else ""
-            for axis in axes.optional()
+            for axis in axes.OPTIONAL
         }
-        length, batch = axes.named("sequence_length"), axes.named("batch_per_device")
+        length, batch = axes.BY_NAME["sequence_length"], axes.BY_NAME["batch_per_device"]
         return {
             "mode": self.mode,
             "precision": self.precision,
@@ -240,24 +242,19 @@ class Case(_Values):
             return f"{folders}/{'-'.join(filter(None, parts))}-{digest}"
         parts = [self.mode, self.precision, self.compiler, self.topology]
         parts += [labels.pop("parallelism", ""), labels["batch"]]
-        optional = [axis.name for axis in axes.optional() if axis.name != "accumulation"]
+        optional = [axis.name for axis in axes.OPTIONAL if axis.name != "accumulation"]
         parts += [labels.get(name, "") for name in ("accumulation", "sequence_length", *optional)]
         name = "-".join(filter(None, [*parts, self.variant, digest]))
         return f"{self.framework}/{self.model}/{name}"
 
     def arguments(self) -> Dict[str, Any]:
         """Return the values that differ from their default, by axis."""
-        values = {axis.name: getattr(self, axis.name) for axis in axes.asked()}
-        defaults = {axis.name: axis.default for axis in axes.optional()}
-        return {
-            name: value
-            for name, value in values.items()
-            if value not in (None, "", 0) and value != defaults.get(name)
-        }
+        values = ((axis, getattr(self, axis.name)) for axis in axes.BUILT_IN)
+        return {axis.name: v for axis, v in values if v not in (None, "", 0, axis.default)}
 
     def to_record(self, known: Collection[str]) -> Dict[str, Any]:
         """Return ``case`` of a record; null for axes that are not in ``known``."""
-        names = [axis.name for axis in axes.asked()]
+        names = (axis.name for axis in axes.BUILT_IN)
         return {name: getattr(self, name) if name in known else None for name in names}
 
 
@@ -266,11 +263,3 @@ def _absent(axis: Axis) -> Any:
     if axis.default is not None or axis.name == "sequence_length":
         return axis.default
     return "" if axis.form == axes.TEXT else 0
-
-
-def check_axes(case: Mapping[str, Any]) -> None:
-    """Raise ValueError for an unknown axis in ``case`` of a record."""
-    known = [axis.name for axis in axes.asked()]
-    for name in case:
-        if name not in Case._fields:
-            raise ValueError(f"case: found the axis {name!r}; allowed: {', '.join(known)}")

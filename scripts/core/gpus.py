@@ -1,15 +1,19 @@
-"""NVIDIA GPUs and instances of MIG, as ``nvidia-smi`` lists and CUDA_VISIBLE_DEVICES names them."""
+"""NVIDIA GPUs and instances of MIG, as ``nvidia-smi`` lists and CUDA_VISIBLE_DEVICES names them;
+start of CUDA by NVIDIA's driver."""
 
 from __future__ import annotations
 
+import ctypes
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from core import bounded, programs
 
+#: NVIDIA's driver.
+CUDA = "libcuda.so.1"
 #: Variable that names the GPUs that CUDA shows a process.
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 _SMI = "nvidia-smi"
@@ -90,13 +94,9 @@ def list_gpus(seconds: float = 60.0) -> List[Gpu]:
     gpus = _parse(_ask(query, seconds))
     if not any(gpu.instances is not None for gpu in gpus):
         return gpus
-    profiles = _profiles(_ask(["-L"], seconds))
+    listing = _ask(["-L"], seconds)
     return [
-        gpu
-        if gpu.instances is None
-        else gpu._replace(
-            instances=tuple(_instance(gpu, *profile) for profile in profiles.get(gpu.uuid, ()))
-        )
+        gpu if gpu.instances is None else gpu._replace(instances=_instances(gpu, listing))
         for gpu in gpus
     ]
 
@@ -130,8 +130,9 @@ def visible_gpus(gpus: Sequence[Gpu], visible: Optional[str]) -> List[Gpu]:
 def _named(word: str, gpus: Sequence[Gpu], visible: str) -> Gpu:
     """Return the GPU or instance that an entry of CUDA_VISIBLE_DEVICES names."""
     if word in ("", "-1", "NoDevFiles"):
+        hidden = "the GPU" if len(gpus) == 1 else f"all {len(gpus)} GPUs"
         raise GpuError(
-            f"{VISIBLE}={visible!r} hides {_count(len(gpus))}; allowed: GPUs by number or UUID, or "
+            f"{VISIBLE}={visible!r} hides {hidden}; allowed: GPUs by number or UUID, or "
             "no such variable"
         )
     if word.isdigit() and int(word) < len(gpus):
@@ -159,10 +160,6 @@ def _undivided(gpu: Gpu) -> str:
         for instance in gpu.instances
     )
     return f"MIG divides {gpu.name} and no instance is named; allowed: {names}"
-
-
-def _count(number: int) -> str:
-    return "the GPU" if number == 1 else f"all {number} GPUs"
 
 
 _DRIVER = "allowed: a driver that works"
@@ -248,23 +245,30 @@ def profile_bytes(name: str) -> Optional[int]:
     return int(profile.group(1)) * 2**30 if profile else None
 
 
-def _profiles(listing: str) -> Dict[str, List[Tuple[str, str]]]:
-    """Return profile and UUID of the instances of each GPU in the output of ``nvidia-smi -L``."""
-    results: Dict[str, List[Tuple[str, str]]] = {}
+def _instances(gpu: Gpu, listing: str) -> Tuple[Gpu, ...]:
+    """Return the instances of a GPU in the output of ``nvidia-smi -L``."""
+    instances, owner = [], ""
     for line in listing.splitlines():
-        gpu, instance = _GPU.match(line), _INSTANCE.match(line)
-        if gpu:
-            results[gpu.group(1)] = []
-        elif instance and results:
-            results[list(results)[-1]].append((instance.group(1), instance.group(2)))
-    return results
+        whole, instance = _GPU.match(line), _INSTANCE.match(line)
+        if whole:
+            owner = whole.group(1)
+        elif instance and owner == gpu.uuid:
+            profile, uuid = instance.groups()
+            own = gpu._replace(name=f"{gpu.name} MIG {profile}", uuid=uuid, is_instance=True)
+            instances.append(own._replace(memory_bytes=profile_bytes(profile), instances=None))
+    return tuple(instances)
 
 
-def _instance(gpu: Gpu, profile: str, uuid: str) -> Gpu:
-    return gpu._replace(
-        name=f"{gpu.name} MIG {profile}",
-        memory_bytes=profile_bytes(profile),
-        uuid=uuid,
-        instances=None,
-        is_instance=True,
-    )
+def start_cuda() -> Tuple[int, str]:
+    """Return CUDA's number of the error and its words; 0 and the CUDA version that the driver
+    supports where it starts. Raises OSError without the driver's library. A broken driver may hang
+    or crash this process."""
+    driver = ctypes.CDLL(CUDA)
+    number = int(driver.cuInit(0))
+    if number:
+        words = ctypes.c_char_p()
+        driver.cuGetErrorString(number, ctypes.byref(words))
+        return number, (words.value or b"").decode("utf-8", "replace")
+    version = ctypes.c_int()
+    driver.cuDriverGetVersion(ctypes.byref(version))
+    return 0, f"{version.value // 1000}.{version.value % 1000 // 10}"

@@ -1,18 +1,4 @@
-"""Precisions: one file each in ``scripts/precisions``.
-
-A file has name and title. At least the ``share`` of a step's matmuls and convolutions must run in
-its ``dtypes``. ``baseline`` is the precision that its speed-up is relative to, null for a baseline
-itself. Results must be within bounds of the reference, with the ``reason``; ``updates`` states
-whether weights are stored finely enough to compare updates.
-
-``cpu``, for a precision that a CPU may emulate: the ``dtype`` that frameworks use on a CPU, and
-``instructions``, any of which computes in it, as named by the kernel.
-
-``capability``: the least compute capability of a GPU that has it.
-
-``variables``: environment variables that make libraries compute in another precision while the
-matmuls look the same, with the values at which they do not.
-"""
+"""Precisions: one file each in ``scripts/precisions``."""
 
 from __future__ import annotations
 
@@ -34,16 +20,17 @@ FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__)
 class Precision(NamedTuple):
     """A file of ``scripts/precisions``.
 
-    ``share``: fraction of a step's matmuls that must run in ``dtypes``. ``baseline``: precision
-    that its speed-up is relative to, None for a baseline itself. ``bounds``: largest relative error
-    that counts as the same computation, by quantity of the verification. ``gradient_floor``: a
-    parameter's gradient is compared with at least this fraction of its share of the norm of all
-    gradients, see :mod:`harness.kinds.verification`. ``updates``: whether updates, and the
-    losses after them, are compared. ``variables``: allowed values by environment variable.
-    ``storage``: dtype of the parameters, "" if not stated. ``cpu_dtype``: dtype that frameworks use
-    on a CPU, "" for a precision that no CPU emulates; ``instructions``: instruction sets, any of
-    which computes in it. ``capability``: least compute capability of a GPU that has it, "" for
-    any."""
+    ``share``: least fraction of a step's matmuls and convolutions in ``dtypes``. ``baseline``:
+    precision that its speed-up is relative to, None for a baseline itself. ``bounds``: largest
+    relative error that counts as the same computation, by quantity of the verification.
+    ``gradient_floor``: a parameter's gradient is compared with at least this fraction of its share
+    of the norm of all gradients, see :mod:`harness.kinds.verification`. ``updates``: whether
+    weights are stored finely enough to compare updates, and the losses after them. ``variables``:
+    environment variables that make libraries compute in another precision while the matmuls look
+    the same, with the values at which they do not. ``storage``: dtype of the parameters, "" if not
+    stated. ``cpu_dtype``: dtype that frameworks use on a CPU, "" for a precision that no CPU
+    emulates; ``instructions``: instruction sets, any of which computes in it. ``capability``: least
+    compute capability of a GPU that has it, "" for any."""
 
     name: str
     title: str

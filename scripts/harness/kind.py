@@ -22,7 +22,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 from core import axes
 
 from harness.adapter import Adapter, Case, RankContext
-from harness.messages.report import Report
+from harness.report import Report
 
 #: Axes of a benchmark of training or inference steps. An axis that a benchmark lacks is null in its
 #: records.

@@ -9,29 +9,25 @@ import sys
 import time
 import traceback
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from core import control_groups, precisions
+from core import precisions
+from core.programs import Interrupted, raise_signals
 from core.text import shorten
 
-from harness import kinds, output, record, search
+from harness import cores as cores_of
+from harness import hardware, kinds, node, nodes, output, provenance, record
 from harness.adapter import Mismatch, Unsupported
+from harness.command_line import SKIP, each_check, parse
 from harness.kind import Kind, TargetMissed, Workload, combined
+from harness.kinds import largest_batch
 from harness.kinds.largest_batch import LargestBatch
-from harness.machine import cores as cores_of
-from harness.machine import hardware
-from harness.machine.hardware import processor
 from harness.measuring.checks import check_batches
-from harness.messages.report import error_text
-from harness.nodes import node, nodes
 from harness.processes import launch, machine_lock, outcome
-from harness.processes.cleanup import Interrupted, signals_raise, temporary_folder
 from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
-from harness.processes.fork_server import ForkServer
-from harness.provenance import environment, software
-from harness.provenance.code import computation_digest
-from harness.request.command_line import SKIP, each_check, parse
+from harness.processes.launch import ForkServer
+from harness.report import error_text
 
 #: Advice where all ranks have the same batch of a user's model.
 _OWN_BATCHES = (
@@ -121,14 +117,14 @@ def refusal(setup: Setup, installed: Mapping[str, str]) -> Optional[record.Measu
         return None
     cannot = workload.unsupported
     if cannot is None and options.accelerator == "cpu" and options.emulated == SKIP:
-        sets = processor().get("instruction_sets", ())
+        sets = hardware.processor().get("instruction_sets", ())
         cannot = precisions.emulated(case.precision, sets) if case.precision else None
     if cannot:
         return record.Measured("unsupported", cannot)
     wrong = (
-        software.wrong_environment(options.prefix, options.pins, installed)
+        provenance.wrong_environment(options.prefix, options.pins, installed)
         or node.too_few_cores(workload, len(setup.cores))
-        or software.wrong_image(options.image, setup.common)
+        or provenance.wrong_image(options.image, setup.common)
         or node.elsewhere(options.node)
         or (precisions.contradicted(case.precision, setup.common) if case.precision else None)
     )
@@ -140,10 +136,11 @@ def result(setup: Setup) -> record.Measured:
     try:
         if not isinstance(setup.kind, LargestBatch):
             return run_ranks(setup)
-        measured = search.measure(setup.workload, lambda workload: run(workload, None))
-        if measured.status == "ok":
-            return replace(measured, metrics=metrics_of(setup, measured.attempts))
-        return measured
+        status, reason, attempts, version = largest_batch.search(
+            setup.workload, lambda arguments: run(parse(arguments), None)
+        )
+        metrics = metrics_of(setup, attempts) if status == "ok" else {}
+        return record.Measured(status, reason, (), {}, metrics, attempts, version)
     except (machine_lock.MachineLockError, output.OutputError):  # raised by a run of the search
         raise
     except Unsupported as error:
@@ -153,7 +150,7 @@ def result(setup: Setup) -> record.Measured:
     except Mismatch as error:
         return record.Measured("failed", error_text(error))
     except Interrupted:
-        reached = environment.limit_reached(os.environ)
+        reached = provenance.limit_reached(os.environ)
         if not reached:
             raise
         return record.Measured("timeout", reached)
@@ -167,8 +164,8 @@ def measure(setup: Setup) -> Dict[str, Any]:
     the end of its job's time. Raises
     :class:`output.OutputError` and MachineLockError where a run of a search does."""
     workload, options = setup.workload, setup.workload.options
-    installed = software.installed(software.search_path(setup.common, setup.folder))
-    where = environment.capture(options.install_method, setup.cores, installed, setup.common)
+    installed = provenance.installed(setup.common, setup.folder)
+    where = provenance.capture(options.install_method, setup.cores, installed, setup.common)
     if options.image is not None:
         where.update({"image": options.image, "image_digest": options.image_digest})
     if setup.devices.gpu:
@@ -176,8 +173,10 @@ def measure(setup: Setup) -> Dict[str, Any]:
         where["hardware"]["gpus"] = [gpu for gpu in gpus if gpu["uuid"] == setup.devices.gpu]
     measured = refusal(setup, installed) or result(setup)
     if options.framework:
-        where["code"]["computation"] = computation_digest(options.framework, workload.model_config)
-    version = installed.get(software.normal(workload.package), "") if workload.package else ""
+        where["code"]["computation"] = provenance.computation_digest(
+            options.framework, workload.model_config
+        )
+    version = installed.get(provenance.normal(workload.package), "") if workload.package else ""
     return record.assemble(workload, setup.kind, measured, where, setup.started, version)
 
 
@@ -216,13 +215,13 @@ def run(workload: Workload, forks: Optional[ForkServer]) -> int:
     if os.path.lexists(options.output):
         print(output.measured_already(options.output), file=sys.stderr)
         return _CANNOT_DO
-    cores_of.restrict(options.cores, control_groups.whole_cores())
+    cores_of.restrict(options.cores)
     kind = kinds.load(options.kind, options.kinds)
     cores, common = cores_of.allowed(), node.common_environment(options)
     with devices_for(workload, kind, common) as devices:
         started = time.monotonic()
         output.prepare(options.output, options.log)
-        with temporary_folder() as folder:
+        with output.temporary_folder() as folder:
             mark = uuid.uuid4().hex
             setup = Setup(workload, kind, mark, folder, started, cores, common, devices, forks)
             made = measure(setup)
@@ -249,7 +248,8 @@ def main(arguments: Sequence[str]) -> int:
     workloads = [parse(words) for words in each_check(arguments)]
     status = 0
     try:
-        with signals_raise(), ForkServer() as server:
+        raise_signals()
+        with ForkServer() as server:
             for workload in workloads:
                 try:
                     ended = run(workload, server if len(workloads) > 1 else None)

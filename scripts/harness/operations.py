@@ -52,6 +52,26 @@ def functions(
     }
 
 
+class MatmulShape(NamedTuple):
+    """Shape of a matmul: (m, k) by (k, n), ``batch`` times.
+
+    Field names are the parameters of a point of the benchmark."""
+
+    batch: int
+    m: int
+    k: int
+    n: int
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations: a multiplication and an addition for each term."""
+        return 2 * self.batch * self.m * self.k * self.n
+
+    def __str__(self) -> str:
+        """Return the shape as suites write it."""
+        return "x".join(map(str, self[1:] if self.batch == 1 else self))
+
+
 class ConvolutionShape(NamedTuple):
     """Convolution without a bias.
 

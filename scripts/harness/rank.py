@@ -13,21 +13,20 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
-from typing import Any, Dict, List, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional
 
 from core import bounded
 
 from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
 from harness.adapter.own_models import check_own_files
+from harness.hardware import parse_list
 from harness.kind import Context, Kind, Workload
-from harness.machine.cores import parse_list
 from harness.measuring.checks import check_all_reduce, check_preloaded
 from harness.measuring.failure import describe
 from harness.measuring.loading import load_adapter, load_environment
-from harness.messages.report import Report
-from harness.processes.cleanup import remove_shared
-from harness.processes.descendants import signal_when_parent_dies
+from harness.processes.descendants import remove_shared, signal_when_parent_dies
+from harness.report import Report
 
 _SECONDS_TO_LEAVE = 10
 #: Seconds between two checks at a barrier: short compared with a step, but no load for the waiting
@@ -81,14 +80,6 @@ class Barrier:
             time.sleep(_BARRIER_SECONDS)
 
 
-def prefer_for_oom_kill() -> None:
-    """Make the kernel kill this process and its children first when memory runs out."""
-    with contextlib.suppress(OSError), open(
-        "/proc/self/oom_score_adj", "w", encoding="utf-8"
-    ) as file:
-        file.write("1000")
-
-
 def load_framework(kind: Kind, folder: str, context: Context, rank_context: RankContext) -> Context:
     """Return the context with the adapter in ``folder``, or unchanged where the kind needs no
     adapter. Raises Unsupported where the kind or several ranks need more capabilities, and what
@@ -116,22 +107,6 @@ def start_framework(context: Context) -> None:
         )
 
 
-def _pin(text: str) -> List[int]:
-    """Pin this process to the cores in ``text``, if any, and return them."""
-    cores = parse_list(text)
-    if cores:
-        os.sched_setaffinity(0, cores)
-    return cores
-
-
-def _leave(status: int) -> None:
-    # Clean up here, because the interpreter's own cleanup is skipped.
-    remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
 def main(spec_path: str) -> int:
     """Run the rank that the environment describes.
 
@@ -139,7 +114,9 @@ def main(spec_path: str) -> int:
     # Request the signal before the spec is opened: a launcher that ended earlier has removed the
     # spec, and one that ends later ends this rank.
     signal_when_parent_dies(signal.SIGKILL)
-    prefer_for_oom_kill()
+    # The kernel kills this process and its children first when memory runs out.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:
+        score.write(b"1000")
     faulthandler.enable()
     spec = bounded.read_json(spec_path)
     begin = time.perf_counter()
@@ -149,7 +126,9 @@ def main(spec_path: str) -> int:
     report = Report(spec["folder"], rank_context.rank, spec["node"])
     adapter: Optional[Adapter] = None
     try:
-        cores = _pin(os.environ.get("FRAMEBENCH_CORES", ""))
+        cores = parse_list(os.environ.get("FRAMEBENCH_CORES", ""))
+        if cores:
+            os.sched_setaffinity(0, cores)
         check_preloaded(options.variables.get("LD_PRELOAD", ""))
         report.enter("start")
         kind = kinds.load(options.kind, options.kinds)
@@ -170,7 +149,11 @@ def main(spec_path: str) -> int:
     except BaseException as error:
         report.fail(error=error, **describe(error, adapter))
         print(report.fields["traceback"], file=sys.stderr)
-        _leave(1)  # do not wait for threads that wait for other ranks
+        # Do not wait for threads that wait for other ranks: skip the interpreter's own cleanup.
+        remove_shared(process.pid for process in multiprocessing.active_children() if process.pid)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(1)
     gc.unfreeze()
     kind.afterwards(context, time.perf_counter() - begin)
     report.succeed()

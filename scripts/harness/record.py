@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -13,16 +12,14 @@ from typing import Any, Dict, Mapping, Optional, Sequence
 from core import RECORD_FORMAT
 from core.text import printable
 
+from harness.command_line import repeating
 from harness.kind import Kind, Workload
 from harness.kinds.largest_batch import LargestBatch
 from harness.measuring import steps
-from harness.messages.report import encodable
-from harness.provenance.code import own_commit
-from harness.request.command_line import repeating
+from harness.provenance import own_commit
+from harness.report import encodable
 from harness.samples import folder
 from harness.variables import recorded
-
-_HARNESS = os.path.dirname(os.path.realpath(__file__))
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def assemble(
         "settings": _settings(workload, kind),
         "wall_seconds": seconds,
         "started": begin.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "command": repeating(workload, sys.executable, _HARNESS),
+        "command": repeating(workload),
         "ranks": measured.ranks,
         "environment": environment,
         **measured.entries,

@@ -17,7 +17,7 @@ sys.path[:] = [os.path.dirname(HERE)] + [e for e in sys.path if os.path.realpath
 def main() -> None:
     from core.parallelism import FEWEST_PARTS
     from core.text import accept_any_text
-    from harness.request.declaration import read_model
+    from harness.declaration import read_model
 
     from reference.compute import reduced, write, write_generation
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core.matmuls import MatmulShape
 from framebench.records.device_peaks import PeakFlops
 from framebench.records.run import MetricValue, Run
+from harness.operations import MatmulShape
 
 from .made_up_runs import measured
 

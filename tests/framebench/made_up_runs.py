@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from core import observed
+from core import axes
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
@@ -57,7 +57,7 @@ def changed(one: Run, **changes: Any) -> Run:
     case = {name: changes.pop(name) for name in CASE if name in changes}
     # A run's environment is a digest, from which its label is made.
     labels = {*CONDITIONS} - {"machine", "environment"}
-    in_case = observed.IN_CASE.items()
+    in_case = axes.IN_CASE.items()
     case |= {field: changes.pop(name) for name, field in in_case if name in changes}
     conditions = {name: changes.pop(name) for name in labels if name in changes}
     if "input" in conditions:

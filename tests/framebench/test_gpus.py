@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
 from framebench.machine import identities, local
-from harness.machine import hardware
+from harness import hardware
 
 from .. import fake_gpus
 
@@ -84,7 +84,7 @@ def test_records_and_plans_name_an_instance_alike(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", name)
-    names = [gpu["name"] for gpu in hardware.hardware([0])["gpus"]]
+    names = [gpu["name"] for gpu in hardware.describe([0])["gpus"]]
     assert names == ["NVIDIA A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB MIG 3g.20gb"]
     machine = local.detect()
     assert machine.identity.hardware.startswith(", ".join(names))
@@ -143,7 +143,7 @@ def test_a_lowered_power_limit_makes_another_machine(
         monkeypatch.setenv("PATH", fake_gpus.install(tmp_path, listed), prepend=":")
         here = local.detect().identity
         hardware.listed.cache_clear()
-        recorded = hardware.hardware([0])
+        recorded = hardware.describe([0])
         assert recorded["gpus"][0]["state"].get("compute_mode") == state.get(
             "compute_mode", "[N/A]"
         )

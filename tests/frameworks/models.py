@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness.request.declaration import read_model
+from harness.declaration import read_model
 from reference import compute
 
 from ..conftest import ROOT

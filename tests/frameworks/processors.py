@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from core import precisions
-from harness.machine.hardware import processor
+from harness.hardware import processor
 
 #: Message of MXNet if its matmuls have no bfloat16.
 NO_BFLOAT16 = "MXNet's products on cpu in bfloat16"

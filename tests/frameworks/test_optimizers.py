@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.request.declaration import read_framework
+from harness.declaration import read_framework
 
 from ..conftest import ROOT
 from .comparing import beyond, compared

@@ -7,7 +7,7 @@ from core import precisions
 from core.case import Case
 from framebench.records import flags
 from harness.adapter import Mismatch
-from harness.machine.hardware import processor
+from harness.hardware import processor
 from harness.measuring import checks
 
 from ..bench import Bench

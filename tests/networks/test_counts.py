@@ -10,7 +10,7 @@ from typing import Any
 import networks
 import pytest
 from framebench.config.catalog import forward_multiply_adds, load_catalog
-from harness.request.declaration import read_model
+from harness.declaration import read_model
 from networks.schedule import schedule
 from reference.compute import reduced
 

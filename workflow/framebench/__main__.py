@@ -29,9 +29,9 @@ def main(arguments: list[str]) -> int:
         from framebench.environments import building
 
         return building.main(arguments[1:])
-    from core import surroundings
+    from core import programs
 
-    surroundings.protect()
+    programs.protect()
     from framebench import cli
 
     # Nearly all objects live to the end; looking for others takes a tenth of a report's time.

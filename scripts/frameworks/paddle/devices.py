@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 import paddle
 import paddle.distributed
 from harness.adapter import RankContext, Unsupported, require_tf32, takes_gpu
-from harness.machine import interfaces
+from harness.hardware import interface_with
 from paddle import Tensor, nn
 from paddle.amp.amp_lists import WHITE_LIST
 
@@ -99,7 +99,7 @@ def join(rank_context: RankContext) -> str:
     Paddle reads the variables that its launcher would set."""
     backend = "gloo" if rank_context.accelerator == "cpu" else "nccl"
     address = rank_context.addresses[rank_context.rank].rpartition(":")[0]
-    own = interfaces.interface_with(address)
+    own = interface_with(address)
     if own and backend == "gloo":
         # by default Gloo listens at the address of the host's name
         os.environ.setdefault("GLOO_SOCKET_IFNAME", own)

@@ -6,10 +6,11 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 import re
+import socket
 from abc import abstractmethod
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
-from core import cuda, precisions, surroundings
+from core import gpus, precisions
 
 from harness.adapter.base import Capability, Mismatch, RankContext, Unsupported
 
@@ -101,7 +102,18 @@ def no_device(reason: str) -> Exception:
     framework needs a newer driver, else :class:`Mismatch`, because the machine is at fault."""
     if _OLD_DRIVER.search(reason):
         return Unsupported(reason)
-    return Mismatch("; ".join(filter(None, [surroundings.unresolved_host(), reason])))
+    return Mismatch("; ".join(filter(None, [_unresolved_host(), reason])))
+
+
+def _unresolved_host() -> str:
+    """Return a message with a remedy if this machine's host name does not resolve, else ""."""
+    name = socket.gethostname()
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError as error:
+        remedy = f"a line '127.0.1.1 {name}' in /etc/hosts"
+        return f"host name {name}: does not resolve ({error}); allowed: {remedy}"
+    return ""
 
 
 def require_tf32(capability: Optional[Sequence[int]] = None, device: str = "a CPU") -> None:
@@ -148,7 +160,7 @@ def mixed_dtype(precision: str, available: Sequence[str], where: str) -> str:
 def driver_reason() -> str:
     """Return the driver's error or, without an error, the CUDA version that the driver supports."""
     try:
-        number, words = cuda.start()
+        number, words = gpus.start_cuda()
     except OSError as error:
         return str(error)
     return f"cuInit: {words or number}" if number else f"the driver supports CUDA {words}"

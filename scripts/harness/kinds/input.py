@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, Dict, Mapping
 
-from core.inputs import READING, SYNTHETIC_HOST
+from core.axes import READING, SYNTHETIC_HOST
 
 from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of

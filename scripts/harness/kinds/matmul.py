@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
-from core.matmuls import MatmulShape
-
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, one_of
 from harness.measuring import blocks
@@ -23,7 +21,7 @@ from harness.measuring.micro.results import (
 )
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
 from harness.measuring.verification import rounding
-from harness.operations import MATMUL
+from harness.operations import MATMUL, MatmulShape
 
 #: Dtypes of the operands: the dtype of the case's precision, and dtypes in which no model here
 #: trains.

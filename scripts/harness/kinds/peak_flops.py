@@ -12,8 +12,6 @@ import time
 from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
-from core.matmuls import MatmulShape
-
 from harness.adapter import Collectives, Unsupported, require
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
@@ -21,7 +19,7 @@ from harness.measuring.blocks import runs_of_block, time_together
 from harness.measuring.checks import check_cores
 from harness.measuring.micro.results import check_matmul, operands
 from harness.measuring.verification import rounding
-from harness.operations import Operation
+from harness.operations import MatmulShape, Operation
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
 #: Blocks of matmuls that are timed together, each of at least this many seconds, so that reading

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
-from core.matmuls import MatmulShape
-
 from harness.adapter import Mismatch, Unsupported
 from harness.common_capabilities import MicroBenchmarks
 from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation
@@ -21,6 +19,7 @@ from harness.measuring.micro import collectives
 from harness.measuring.micro.results import check_matmul, operands, plain_shapes, shapes_of
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
 from harness.measuring.verification import rounding
+from harness.operations import MatmulShape
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.

@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 import statistics
 import time
-from typing import Any, Dict, Iterator, List, Mapping, Optional
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
-from core.matmuls import MatmulShape
-
+from harness import nvml
 from harness.adapter import Unsupported
 from harness.common_capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
@@ -21,9 +21,8 @@ from harness.measuring import blocks
 from harness.measuring.micro.results import check_matmul, operands
 from harness.measuring.sweep import Block, GridPoint, Sweep
 from harness.measuring.verification import rounding
-from harness.operations import MATMUL
-from harness.telemetry import meters, nvml
-from harness.telemetry.meters import CLOCK, ENERGY
+from harness.operations import MATMUL, MatmulShape
+from harness.sensors import CLOCK, ENERGY, Reading, Sensors
 
 
 class Sustained(Sweep):
@@ -80,14 +79,14 @@ class Sustained(Sweep):
         yield {**taken, "error": error}
 
 
-def device_meter(context: Context) -> meters.Meter:
+def device_meter(context: Context) -> Callable[[], Reading]:
     """Return the meter of this rank's device. Raises Unsupported where nothing is reported."""
     index = context.rank_context.local_rank
     if context.rank_context.accelerator == "cpu":
-        meter = meters.cpu_meter(context.cores or sorted(os.sched_getaffinity(0)))
+        meter = Sensors(context.cores or sorted(os.sched_getaffinity(0))).clock_and_energy
     else:
         try:
-            meter = meters.gpu_meter(nvml.find(os.environ, index + 1), index)
+            meter = partial(nvml.find(os.environ, index + 1).clock_and_energy, index)
         except nvml.Unwatchable as error:
             raise Unsupported(f"the GPU reports nothing: {error}") from error
     if set(meter().values()) == {None}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Mapping, NamedTuple, Optional
 
 import tasks
-from core.inputs import READING
+from core.axes import READING
 
 from harness.samples import folder, masking, tokens
 
@@ -23,7 +23,7 @@ def amounts(
     """Return the amounts of a model; None for a model that is not trained on samples, or without
     its folder.
 
-    ``source``: where its samples come from, as in :mod:`core.inputs`. ``length``: tokens of a
+    ``source``: where its samples come from, as in :mod:`core.axes`. ``length``: tokens of a
     sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences
     are those of its token files. Raises :class:`tasks.TaskError` and
     :class:`folder.BadData` for an incomplete folder."""

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 import tasks
-from core.inputs import DATA, READING, SYNTHETIC
+from core.axes import DATA, READING, SYNTHETIC
 from tasks import REPLACED, Arrays, Scoring, class_scoring
 
 from harness.adapter import Mismatch, Unsupported, require

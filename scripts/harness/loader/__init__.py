@@ -11,7 +11,7 @@ import math
 import multiprocessing
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple, Union
 
-from core.inputs import DALI
+from core.axes import DALI
 
 from harness.adapter import Capability, Unsupported
 

@@ -12,7 +12,7 @@ from core.parallelism import DATA
 
 from harness.adapter import Collectives, Unsupported
 from harness.measuring.failure import describe
-from harness.messages.report import Report
+from harness.report import Report
 
 #: Largest share of the run's time so far that all rounds may take.
 SHARE = 0.05

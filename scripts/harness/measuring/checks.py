@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Sequence
 from core import precisions
 
 from harness.adapter import Adapter, Case, Collectives, Mismatch
-from harness.machine.sources import file_text
+from harness.hardware import file_text
 
 #: Bytes of the arrays (float32) in the first all-reduces: one dominated by latency, and one as
 #: large as a bucket of gradients.

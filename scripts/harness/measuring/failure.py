@@ -9,7 +9,7 @@ from typing import Dict, Optional
 from core.text import shorten
 
 from harness.adapter import Adapter, Mismatch, Unsupported
-from harness.messages.report import error_text
+from harness.report import error_text
 
 #: Faults of the machine that a framework's refusal may quote. They say nothing about the framework.
 _NO_MEMORY = re.compile(r"out of memory|cannot allocate memory|bad_alloc", re.IGNORECASE)

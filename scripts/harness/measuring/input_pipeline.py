@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from typing import Any, Callable, List, NamedTuple, Optional
 
-from core.inputs import READING, SYNTHETIC
+from core.axes import READING, SYNTHETIC
 
 from harness.batch_input import BatchInput
 from harness.kind import Context

@@ -7,8 +7,8 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from harness.adapter import Adapter, require
+from harness.hardware import file_entry
 from harness.kind import Context, Metric, Workload
-from harness.machine.sources import file_entry
 from harness.measuring import input_pipeline, model
 from harness.measuring.checks import check_cores, check_value, compiler_evidence
 from harness.measuring.step_counts import (

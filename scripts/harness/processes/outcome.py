@@ -1,18 +1,39 @@
-"""Judge how a run ended: the rank that shows the cause best decides status and reason."""
+"""Watch the ranks of a run to their end, and judge how it ended: the rank that shows the cause best
+decides status and reason."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 import re
 import signal
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
+import subprocess
+import time
+from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Tuple
 
-from core import bounded
+from core import bounded, programs
+from core.case import Case
+from core.gpus import NOT_MET
 from core.text import shorten
 
-from harness.messages import report
-from harness.processes.launch import OTHER_RANK, TIME_LIMIT, RankProcess
+from harness import report
+from harness.processes import descendants
+from harness.processes.launch import RankProcess, Stop
 
+#: Seconds that other ranks may continue after one has failed, to report their errors.
+_GRACE_SECONDS = 5.0
+#: Most bytes that a rank may print.
+LARGEST_LOG = 64 * 2**20
+#: Phases before ranks meet; phases in which they meet, and the seconds that these may take once all
+#: ranks have reached them, on one node and on several.
+_BEFORE_MEETING, _MEETING = (None, "import"), ("start", "pre-flight check")
+MEETING_SECONDS, MEETING_OVER_NODES = 120.0, 300.0
+_NCCL = (
+    ". NCCL's warnings are in the log; NCCL_P2P_DISABLE=1 (ACS or an IOMMU between GPUs), a larger "
+    "/dev/shm or NCCL_SOCKET_IFNAME may help"
+)
+TIME_LIMIT, OTHER_RANK = Stop("timeout", "time limit"), Stop("failed", "other rank")
 # Outcomes, most telling first. An error caused by the end of another rank is last but one, because
 # it is never the cause.
 _OOM, _UNSUPPORTED, _OWN_ERROR, _DIED, _CONSEQUENCE, _TIME_LIMIT, _OK = range(7)
@@ -22,12 +43,123 @@ _OTHER_GONE = re.compile(
     r"timed out|timeout|unavailable|aborted",
     re.IGNORECASE,
 )
-
-
 _NO_MEMORY = re.compile(
     r"bad_alloc|out of memory|allocate failed|failed to allocate|cannot allocate memory",
     re.IGNORECASE,
 )
+
+
+@contextlib.contextmanager
+def child_events() -> Iterator[None]:
+    """Keep the ends of children for :func:`await_child`, so that the launcher sleeps while ranks
+    are timed."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def await_child(seconds: float) -> None:
+    """Wait for the end of a child, at most for so long, and no longer than a second: another thread
+    may have taken the signal."""
+    signal.sigtimedwait([signal.SIGCHLD], min(max(0.0, seconds), 1.0))
+
+
+def _stop(ranks: Sequence[RankProcess], why: Stop, apart: Optional[int]) -> None:
+    """End the ranks that still run."""
+    for rank in ranks:
+        if rank.ended is None and rank.stopped is None:
+            rank.stopped, rank.stopped_at = why, time.monotonic()
+    descendants.end(apart, at_once=why.status == "oom")
+
+
+def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
+    """Return why the run must end where a rank has printed too much."""
+    for rank in ranks:
+        if os.path.getsize(rank.log) > LARGEST_LOG:
+            reason = f"rank {rank.rank} printed more than {LARGEST_LOG >> 20} MiB: {rank.log}"
+            return Stop("failed", reason)
+    return None
+
+
+class Meeting:
+    """Watch over the first communication of ranks, which may wait for each other without end."""
+
+    def __init__(self, folder: str, case: Case, accelerator: str) -> None:
+        self._folder = folder
+        self._seconds = MEETING_SECONDS if case.nodes == 1 else MEETING_OVER_NODES
+        self._is_over = case.devices == 1
+        self._remedy = _NCCL if accelerator == "cuda" else ""
+
+    def reason_to_end(self, ranks: Sequence[RankProcess]) -> Optional[Stop]:
+        """Return why the run must end, or None. Reports are read only until the ranks have met."""
+        if self._is_over:
+            return None
+        phases = [report.read(self._folder, rank.rank)[0] for rank in ranks]
+        if any(phase in _BEFORE_MEETING for phase in phases):
+            return None
+        if any(phase not in _MEETING for phase in phases):
+            self._is_over = True
+            return None
+        paths = [report.path_of(self._folder, rank.rank) for rank in ranks]
+        waited = time.time() - max(map(os.path.getmtime, paths))
+        if waited < self._seconds:
+            return None
+        return Stop("failed", f"{NOT_MET} {self._seconds:g} s{self._remedy}")
+
+
+def watch(
+    ranks: Sequence[RankProcess],
+    folder: str,
+    deadline: float,
+    memory: descendants.HeldMemory,
+    meeting: Meeting,
+    apart: Optional[int] = None,
+    asked: Sequence[int] = (),
+) -> None:
+    """Return when all ranks of a run have ended. ``apart``: see :class:`descendants.Descendants`.
+
+    Ranks are ended at ``deadline`` (monotonic seconds), when they exceed their ``memory``, print
+    too much or wait too long for their ``meeting``, some seconds after another rank failed, and
+    once signals have ``asked`` this process to end."""
+    judged: Set[int] = set()
+    grace_end = float("inf")
+    with child_events():
+        while True:
+            now = time.monotonic()
+            for rank in ranks:
+                if rank.ended is None and rank.process.poll() is not None:
+                    rank.ended = now
+                if rank.ended is not None and rank.rank not in judged:
+                    judged.add(rank.rank)
+                    _, final, fields = report.read(folder, rank.rank)
+                    if not (final and fields.get("status") == "ok"):
+                        grace_end = min(grace_end, now + _GRACE_SECONDS)
+            if len(judged) == len(ranks):
+                programs.await_own_signal(
+                    rank.process.returncode for rank in ranks if not rank.stopped
+                )
+                return
+            if now >= deadline:
+                _stop(ranks, TIME_LIMIT, apart)
+            elif asked or now >= grace_end:
+                _stop(ranks, OTHER_RANK, apart)
+            elif now >= memory.next_look:
+                too_much = memory.reason_to_end()
+                stop = Stop("oom", too_much) if too_much else _too_long(ranks)
+                stop = stop or meeting.reason_to_end(ranks)
+                if stop:
+                    _stop(ranks, stop, apart)
+            stopped = any(rank.stopped for rank in ranks)
+            await_child(1.0 if stopped else min(deadline, grace_end, memory.next_look) - now)
+
+
+def wait_for(process: "subprocess.Popen[bytes]", end: float) -> None:
+    """Return when a child has ended, or at ``end``, in monotonic seconds."""
+    with child_events():
+        while process.poll() is None and time.monotonic() < end:
+            await_child(end - time.monotonic())
 
 
 class RankOutcome(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, Tuple
 from harness.adapter import Mismatch
 from harness.loader import DRAWS, Batch, Loading, Loads, content_of
 from harness.loader.encoded import size_of, whole_image
-from harness.messages.report import error_text
+from harness.report import error_text
 from harness.samples.folder import TRAIN, BadData, Images
 
 #: Number of batches per worker, plus this number, after the last good batch, among which to look

@@ -19,7 +19,7 @@ from tasks.reading import wordpiece
 
 from harness.adapter import Mismatch
 from harness.loader import Loading, TokenLoads
-from harness.messages.report import error_text
+from harness.report import error_text
 from harness.samples import order
 from harness.samples.folder import VOCABULARY, BadData
 

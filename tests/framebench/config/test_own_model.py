@@ -18,7 +18,7 @@ from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records import flags
 from framebench.runs import checks, commands
-from harness.request import own_model
+from harness import own_model
 
 from ...conftest import ROOT
 from ..made_up_records import record_of

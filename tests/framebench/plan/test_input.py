@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core import inputs
+from core import axes
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import targets
@@ -40,7 +40,7 @@ def test_both_modes_have_all_inputs(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, mode=["train", "inference"], **ALL)
     actual = sorted((case.mode, case.input) for case in plan.folders)
     modes = ("train", "inference")
-    assert actual == sorted((mode, name) for mode in modes for name in inputs.NAMES)
+    assert actual == sorted((mode, name) for mode in modes for name in axes.INPUTS)
     assert "input synthetic_host, input data, input dali" in describe(plan)
 
 
@@ -90,7 +90,7 @@ def test_the_kind_reads_the_folder_of_the_configuration(tmp_path: Path) -> None:
 def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank: Any) -> Run:
     case = {**CASE, "mode": "train", **({"input": source} if source else {})}
     record = record_of(random.Random(1), case, 1)
-    if source in inputs.READING:
+    if source in axes.READING:
         record["settings"]["data"] = {"folder": "/d", "identity": identity}
     record["ranks"][0].update(rank)
     path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "r1.json"

@@ -89,13 +89,13 @@ def test_a_node_of_a_cluster_is_not_compared(tmp_path: Path) -> None:
 def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail if records of this machine do not match its identity, in an allocation too."""
     from framebench.machine.identities import identity, is_here
-    from harness.provenance import environment
+    from harness import provenance
 
     for variables in ({}, {"SLURM_JOB_ID": "7"}):
         monkeypatch.delenv("SLURM_JOB_ID", raising=False)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        recorded = environment.capture("hand", [0], {}, {})
+        recorded = provenance.capture("hand", [0], {}, {})
         label = identity(recorded)
         actual = local.detect().identity
         assert is_here(label, actual), f"{label} is not {actual}"

@@ -3,12 +3,12 @@ record."""
 
 import time
 
-from core.inputs import SYNTHETIC
+from core.axes import SYNTHETIC
 from harness import kinds
 from harness.adapter import Case, RankContext
 from harness.kind import Context, Workload
-from harness.messages.report import Report, encodable
 from harness.rank import independent_context, load_framework, start_framework
+from harness.report import Report, encodable
 
 from ..programs.prelude import ADDRESSES, FRAMEWORK, LOCAL_RANK, RANK, SEQUENCE, WORLD
 from ..programs.small import SCRIPTS

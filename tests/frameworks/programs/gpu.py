@@ -12,7 +12,7 @@ from harness.measuring import window
 from harness.measuring.loading import PACKAGE
 from harness.measuring.verification import rounding
 from harness.operations import DEVICE_TO_HOST
-from harness.telemetry import meters
+from harness.sensors import Sensors
 
 from ..gpus.running import CUDA, QUEUE, measured
 from . import prelude
@@ -39,7 +39,7 @@ def measure(benchmark, tf32=False, **parameters):
         rounding.observe = lambda adapter: {"matrix product": 11, "convolution": 11}
     # blocks of this size are too short to tell whether both together take longer than one
     overlap.check_longer = sharded_matmul.check_longer = lambda seconds, runs: None
-    sustained.device_meter = lambda context: meters.cpu_meter([0])
+    sustained.device_meter = lambda context: Sensors([0]).clock_and_energy
     if benchmark == "device_pairs":
         double.Devices.allowed = range(WORLD)
     fields = measured(benchmark, **parameters)

@@ -17,7 +17,7 @@ from harness.learning.sources import TrainingData
 from harness.learning.targets import Softening, softened
 from harness.learning.training import Recipe, train
 from harness.measuring.synthetic import make_batch
-from harness.messages.report import Report
+from harness.report import Report
 
 from .prelude import FRAMEWORK, RANK, WORLD, started
 from .ranks import answer, await_ranks

@@ -3,7 +3,7 @@
 import os
 from typing import Any, Dict
 
-from harness.request.declaration import read_model
+from harness.declaration import read_model
 
 SCRIPTS = os.path.join(os.path.abspath(__file__ + 4 * "/.."), "scripts")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core import cuda
+from core import gpus
 from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
@@ -196,7 +196,7 @@ def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
     code = DRIVER.replace("STATUS", str(status)).replace("WORDS", text)
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
     subprocess.run(command, input=code, text=True, check=True)
-    monkeypatch.setattr(cuda, "LIBRARY", library)
+    monkeypatch.setattr(gpus, "CUDA", library)
     rank_context = Numpy(accelerator="cuda").rank_context
     # A driver that works but is too old is for the framework to support; another fault is not.
     fault = Unsupported if status == 0 else Mismatch

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
+from harness.declaration import read_model
 from harness.kinds import attention, convolution
 from harness.kinds.attention import Attention
 from harness.kinds.convolution import Convolution
 from harness.measuring.micro import results
 from harness.operations import AttentionShape
-from harness.request.declaration import read_model
 
 from ...bench import ROOT, Bench, Finished
 from ..bare import QUICK, TICKS

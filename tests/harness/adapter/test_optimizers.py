@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness.command_line import parse
+from harness.declaration import read_model
 from harness.kind import Workload
 from harness.optimizers import NO_DECAY, NO_TRUST_RATIO
-from harness.request.command_line import parse
-from harness.request.declaration import read_model
 from reference.weights import LAMB
 
 from ...conftest import ROOT

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from core.parallelism import NAMES, layout_of, mismatch
 from harness.adapter import Case, Mismatch
+from harness.command_line import parse
 from harness.kind import Workload
 from harness.measuring.verification import shared_steps
-from harness.request.command_line import parse
 
 from ...conftest import ROOT
 

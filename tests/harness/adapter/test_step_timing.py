@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import record
+from harness import record, report
 from harness.adapter import Mismatch
 from harness.measuring import checks, step_counts, synthetic, window
-from harness.messages import report
 from harness.processes import launch, outcome
 
 from ...frameworks.models import MODELS, model_config_of
@@ -236,7 +235,7 @@ def test_failures_after_the_time_limit_of_another_rank_are_its_consequence(
         limited,
         ended("").process,
         "/nowhere",
-        stopped=launch.TIME_LIMIT,
+        stopped=outcome.TIME_LIMIT,
         stopped_at=10.0,
         ended=11.0,
     )

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from harness import search
-from harness.kinds.largest_batch import next_batch
+from harness.kinds.largest_batch import ended_by, next_batch
 
 from ...bench import Bench
 from ...processes import PATIENCE, wait_for
@@ -41,7 +40,7 @@ def test_finds_the_largest_multiple_that_fits_with_few_runs(step: int) -> None:
         for limit in {*range(0, 12 * step), *range(0, 4100, 37), at_most - 1, at_most}:
             tried = searched(lambda batch, limit=limit: batch <= limit, (step, at_most))
             expected = min(limit // step * step, largest)
-            ended = search.ended_by(attempts(tried))
+            ended = ended_by(attempts(tried))
             if expected:
                 assert tuple(ended.values()) == (expected, "ok"), (step, at_most, limit, tried)
             else:
@@ -61,7 +60,7 @@ def test_finds_the_largest_multiple_that_fits_with_few_runs(step: int) -> None:
 def test_anything_else_ends_the_search(status: str) -> None:
     tried = [(8, "ok"), (16, "ok"), (32, status)]
     assert next_batch(tried, 8, 4096) is None
-    assert tuple(search.ended_by(attempts(tried)).values()) == (32, status)
+    assert tuple(ended_by(attempts(tried)).values()) == (32, status)
 
 
 #: Request in which the toy holds some MiB per sample.

@@ -74,7 +74,7 @@ def test_arrays_are_four_times_the_last_cache_and_an_eighth_of_the_free_memory_a
     """Fail for a virtual machine that reports the caches of its host."""
     monkeypatch.setattr(host_memory, "largest_cache", lambda: 32 << 20)
     assert host_memory.default_bytes("array_bytes") == 128 << 20
-    monkeypatch.setattr(host_memory.memory, "available_bytes", lambda: 96 << 20)
+    monkeypatch.setattr(host_memory, "available_bytes", lambda: 96 << 20)
     assert host_memory.default_bytes("array_bytes", 3) == 4 << 20
     case = SimpleNamespace(devices_per_node=1)
     workload = SimpleNamespace(parameters={"largest_bytes": 0}, case=case)

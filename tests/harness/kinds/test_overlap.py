@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from core.matmuls import MatmulShape
 from harness.adapter import Mismatch, Unsupported
 from harness.communication import CollectiveOperation, side_by_side
 from harness.kind import combined
 from harness.kinds import overlap, sharded_matmul
 from harness.measuring.micro import collectives
 from harness.measuring.micro.results import plain_shapes, shapes_of
-from harness.operations import Operation
+from harness.operations import MatmulShape, Operation
 
 from ...bench import Bench, Finished
 from ..bare import BARE, values

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from framebench.records import record_sets
+from harness import nvml
 from harness.kinds import sustained
-from harness.telemetry import nvml
-from harness.telemetry.meters import CLOCK, ENERGY, cpu_meter, gpu_meter
+from harness.sensors import CLOCK, ENERGY, Sensors
 
 from ...bench import Bench
 from ..bare import BARE
@@ -20,23 +20,26 @@ CPUINFO = "processor\t: {}\nmodel name\t: x\ncpu MHz\t\t: {}\n\n"
 
 
 def test_a_cpu_tells_its_clock_and_its_energy(tmp_path: Path) -> None:
-    assert cpu_meter([1], *machine(tmp_path))() == {CLOCK: 3000, ENERGY: 6}
+    assert Sensors([1], *machine(tmp_path)).clock_and_energy() == {CLOCK: 3000, ENERGY: 6}
 
 
 def test_what_a_cpu_does_not_tell_is_none(tmp_path: Path) -> None:
     proc, _ = machine(tmp_path / "other")
-    assert cpu_meter([0], proc, str(tmp_path / "nowhere"))() == {CLOCK: None, ENERGY: None}
+    assert Sensors([0], proc, str(tmp_path / "nowhere")).clock_and_energy() == {
+        CLOCK: None,
+        ENERGY: None,
+    }
     text = "".join(CPUINFO.format(core, 1000.5 * (core + 1)) for core in range(3))
     write(Path(proc), {"cpuinfo": text})
-    read = cpu_meter([1, 2], proc, str(tmp_path / "nowhere"))()
+    read = Sensors([1, 2], proc, str(tmp_path / "nowhere")).clock_and_energy()
     assert read[CLOCK] == 2501.25, "without cpufreq the kernel's list tells, of our cores"
 
 
 def test_a_gpu_tells_the_same_by_nvml() -> None:
     both = nvml.Gpus(FakeNvml({**GPU, "sm": 7}, GPU), VARIABLES, 2)
-    assert gpu_meter(both, 1)() == {CLOCK: 1410, ENERGY: 5.25}
+    assert both.clock_and_energy(1) == {CLOCK: 1410, ENERGY: 5.25}
     lacking = {key: value for key, value in GPU.items() if key != "millijoules"}
-    assert gpu_meter(nvml.Gpus(FakeNvml(lacking), VARIABLES, 1), 0)()[ENERGY] is None
+    assert nvml.Gpus(FakeNvml(lacking), VARIABLES, 1).clock_and_energy(0)[ENERGY] is None
 
 
 def reading(seconds: float, mhz: Any, joules: Any) -> dict[str, Any]:

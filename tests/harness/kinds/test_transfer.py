@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import nvml
 from harness.adapter import Case, Mismatch, RankContext, Unsupported
 from harness.kind import Context, Workload, combined
 from harness.kinds import device_pairs, transfer
-from harness.messages.report import Report
 from harness.operations import Operation
-from harness.telemetry import nvml
+from harness.report import Report
 
 from ...bench import Bench
 from ...frameworks.toy.plain import wait_until

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import tasks
 from harness.adapter import Mismatch
+from harness.declaration import read_model
 from harness.learning import sources, weights
-from harness.request.declaration import read_model
 from reference import bert, compute
 from tasks import TaskError, reading, span, squad
 from tasks.reading import wordpiece

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness.machine import cores
+from harness import cores
+from harness.hardware import physical_cores
 
 from ... import fake_gpus
 from ...bench import Bench
@@ -72,7 +73,7 @@ def test_a_gpu_gets_usable_cores_of_its_own_socket(
 WITH_GPUS = """
 import functools, runpy, sys
 sys.path.insert(0, sys.argv[2].rpartition("/")[0])
-from harness.machine import cores
+from harness import cores
 gpus = {"root": sys.argv[1], "siblings": lambda core: [core]}
 cores.near_gpus = functools.partial(cores.near_gpus, **gpus)
 sys.argv = sys.argv[2:]
@@ -172,7 +173,7 @@ def test_cores_whose_numa_node_is_not_known_are_dealt_last() -> None:
 
 def test_only_allowed_threads_are_dealt() -> None:
     _, siblings = TOPOLOGIES["4 cores, 2 threads"]
-    assert cores.physical([0, 4, 5, 7], siblings) == [[0, 4], [5], [7]]
+    assert physical_cores([0, 4, 5, 7], siblings) == [[0, 4], [5], [7]]
     assert cores.deal([0, 4, 5, 7], 3, 1, siblings, ()) == [[0], [5], [7]]
     assert cores.deal([0, 4, 5, 7], 2, 2, siblings, ()) == [[0, 4], [5, 7]]
     assert cores.deal([0, 1], 2, 1, lambda core: [0, 1], ()) == [[0], [1]], "one core for both"

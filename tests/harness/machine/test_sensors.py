@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from harness import nvml
 from harness.processes.descendants import Descendants, OwnTime
-from harness.telemetry import nvml
-from harness.telemetry.sensors import Sensors
+from harness.sensors import Sensors
 
 from .fake_machine import GPU, VARIABLES, FakeNvml, machine, process, stat, write
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from framebench.records.flags import disturbed
-from harness.machine import cores
-from harness.telemetry import watcher
+from harness import cores, watcher
 
 from ...bench import Bench
 from ...processes import hog

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import nodes, provenance
 from harness.adapter import Mismatch
+from harness.command_line import parse
 from harness.kind import Workload
-from harness.nodes import nodes
-from harness.provenance import environment
-from harness.request.command_line import parse
 
 from ...bench import Bench, Finished
 from ...processes import wait_for
@@ -294,5 +293,5 @@ def test_what_slurm_does_not_say_is_no_limit(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", scontrol(tmp_path / "bin", script))
-    monkeypatch.setattr(environment, "SECONDS", 0.5 if "sleep" in script else 120)
-    assert environment.limit_reached(JOB) == environment.limit_reached({}) == ""
+    monkeypatch.setattr(provenance, "SECONDS", 0.5 if "sleep" in script else 120)
+    assert provenance.limit_reached(JOB) == provenance.limit_reached({}) == ""

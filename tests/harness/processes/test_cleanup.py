@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness.processes import cleanup
+from harness.processes import descendants
 
 from ...bench import PATIENCE, ROOT, Bench
 from ...processes import wait_for
@@ -116,7 +116,8 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
 #: these functions.
 INTERRUPTED = """
 import os, shutil, signal, sys
-from harness.processes import cleanup
+from core import programs
+from harness import output
 
 def interrupted(called):
     def call(*given, **options):
@@ -127,9 +128,10 @@ def interrupted(called):
 module, name = sys.argv[1].split(".")
 setattr(sys.modules[module], name, interrupted(getattr(sys.modules[module], name)))
 try:
-    with cleanup.signals_raise(), cleanup.temporary_folder():
+    programs.raise_signals()
+    with output.temporary_folder():
         pass
-except cleanup.Interrupted:
+except programs.Interrupted:
     print("interrupted")
 """
 
@@ -195,14 +197,14 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
 
 def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
     name = f"test_{uuid.uuid4().hex}"
-    stranger = Path(cleanup.SHARED, f"paddle_{os.getpid()}_0_{name}")
+    stranger = Path(descendants.SHARED, f"paddle_{os.getpid()}_0_{name}")
     stranger.touch()
     try:
         program = ROOT / "tests" / "harness" / "programs" / "share_memory.py"
         path = {**os.environ, "PYTHONPATH": str(ROOT / "scripts")}
         number = int(subprocess.check_output([sys.executable, program, name], env=path))
         names = [name, f"paddle_{number}_0_1", f"mx_{number:x}_1"]
-        there = [name for name in names if Path(cleanup.SHARED, name).exists()]
+        there = [name for name in names if Path(descendants.SHARED, name).exists()]
         assert not there, "left by a process that was ended"
         assert stranger.exists(), "of a process that goes on"
     finally:
@@ -212,7 +214,7 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
 #: Ignores a signal, and sends it to itself when modules are deleted, at the end of Python.
 LATE_SIGNAL = """
 import os, signal, sys
-from core import signals
+from core import programs
 
 class Late:
     def __init__(self):
@@ -221,7 +223,7 @@ class Late:
         self.send(*self.target)
 
 signal.signal(signal.SIGTERM, lambda *_: print("handled"))
-signals.ignore([signal.SIGTERM])
+programs.ignore_signals([signal.SIGTERM])
 sys.modules["late"] = Late()
 """
 
@@ -240,8 +242,8 @@ def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
 IMPATIENT = """
 import runpy, sys
 sys.path.insert(0, sys.argv[1])
-from harness.processes import launch
-launch.MEETING_SECONDS = 0.5
+from harness.processes import outcome
+outcome.MEETING_SECONDS = 0.5
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0] + "/harness", run_name="__main__")
 """

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
-from core.memory_limits import parse_limit
-from harness.processes import memory
+from core.limits import parse_limit
+from harness.processes import descendants
 
 from ...bench import Bench
 from ..machine.fake_machine import process
@@ -35,10 +35,10 @@ def test_other_limits_are_refused(text: str, toy: Bench) -> None:
 
 def test_who_has_a_part_of_the_machine_has_that_part_of_its_memory() -> None:
     share, size = parse_limit("40%"), parse_limit("64MiB")
-    whole = memory.allowed(share)
+    whole = descendants.allowed_memory(share)
     assert whole
-    assert memory.allowed(share, part=0.25) == pytest.approx(whole / 4, rel=1e-6)
-    assert memory.allowed(size, part=0.25) == 64 * MIB, "a size is a size"
+    assert descendants.allowed_memory(share, part=0.25) == pytest.approx(whole / 4, rel=1e-6)
+    assert descendants.allowed_memory(size, part=0.25) == 64 * MIB, "a size is a size"
 
 
 class Processes:
@@ -56,8 +56,8 @@ class Processes:
         rollup = f"Pss: 999999999 kB\nPss_Anon: {alone // 1024} kB\nPss_Shmem: 0 kB\n"
         (self.folder / "20" / "smaps_rollup").write_text(rollup)
 
-    def memory(self) -> memory.HeldMemory:
-        return memory.HeldMemory(16 * GIB, proc=str(self.folder))
+    def memory(self) -> descendants.HeldMemory:
+        return descendants.HeldMemory(16 * GIB, proc=str(self.folder))
 
 
 @pytest.fixture

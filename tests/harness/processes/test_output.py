@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from harness.messages import report
+from harness import report
 from harness.output import OutputError, write
 
 from ...bench import Bench

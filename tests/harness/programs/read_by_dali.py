@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-from core.inputs import DALI
+from core.axes import DALI
 from harness.loader import Loading, TokenLoads
 from harness.samples import folder, order
 

@@ -9,7 +9,7 @@ import sys
 import time
 from multiprocessing import shared_memory
 
-from harness.processes import launch
+from harness.processes import descendants
 from harness.processes.descendants import adopt_orphans, state_of
 
 name = sys.argv[1]
@@ -31,7 +31,7 @@ child = subprocess.Popen(
 assert child.stdout is not None
 there = child.stdout.readline().split()
 assert os.path.exists(f"/dev/shm/paddle_{child.pid}_0_1")
-launch.end()
+descendants.end()
 states = [state_of(int(process)) for process in there]
 assert not any(state and state.is_running for state in states), states
 print(there[0])

@@ -12,11 +12,11 @@ from dataclasses import make_dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from core import inputs, observed
+from core import axes
 from core.axes import MODES as MODES
+from core.axes import NATIVE
 from core.axes import Parameters as Parameters
 from core.case import INPUT, Case
-from core.inputs import NATIVE
 from core.parallelism import DATA
 
 #: Metric of timed steps.
@@ -27,19 +27,15 @@ OURS = "framebench"
 
 _Values: Any = make_dataclass(
     "_Values",
-    [
-        (axis.name, Any, axis.default)
-        for axis in observed.CONDITIONS
-        if axis.name not in observed.IN_CASE
-    ],
+    [(axis.name, Any, axis.default) for axis in axes.CONDITIONS if axis.name not in axes.IN_CASE],
     frozen=True,
     slots=True,
 )
 
 
 class Conditions(_Values):  # type: ignore[misc]
-    """Conditions of a measurement that are not part of its case, see :mod:`core.observed`. None and
-    "" mean unknown or not applicable."""
+    """Conditions of a measurement that are not part of its case, see :mod:`core.axes`. None and ""
+    mean unknown or not applicable."""
 
     __slots__ = ()
 
@@ -56,12 +52,20 @@ class Conditions(_Values):  # type: ignore[misc]
         return replace(self, machine="", environment="")
 
 
+def _input(source: str, identity: str) -> str:
+    """Return the input of a case; ``identity``: identity of its data set, "" if it read none."""
+    if identity:
+        name = source if source in axes.READING else axes.DATA
+        return f"{name}@{identity[:8]}"
+    return NATIVE if source == axes.SYNTHETIC else source
+
+
 def input_axis(mode: str, condition: str) -> str:
     """Return the input of a case as a suite names it; ``condition``: the input of its figure. A
     benchmark that reads images by itself counts as synthetic."""
-    name = inputs.without_identity(condition)
-    if name not in inputs.NAMES or (mode == INPUT and name == inputs.DATA):
-        return inputs.SYNTHETIC
+    name = condition.partition("@")[0]
+    if name not in axes.INPUTS or (mode == INPUT and name == axes.DATA):
+        return axes.SYNTHETIC
     return name
 
 
@@ -81,13 +85,13 @@ CASE = (
 )  # fmt: skip
 #: Counts among the fields of CASE; 0 if an imported file does not state them.
 COUNTS = ("nodes", "devices_per_node", "batch_per_device")
-CONDITIONS = tuple(axis.name for axis in observed.CONDITIONS)
+CONDITIONS = tuple(axis.name for axis in axes.CONDITIONS)
 #: Conditions in which the variants of an A/B test may differ.
-OF_VARIANT = tuple(axis.name for axis in observed.CONDITIONS if axis.in_variants)
+OF_VARIANT = tuple(axis.name for axis in axes.CONDITIONS if axis.in_variants)
 _OF_VARIANT = {
     axis.name: axis.default
-    for axis in observed.CONDITIONS
-    if axis.in_variants and axis.name not in observed.IN_CASE
+    for axis in axes.CONDITIONS
+    if axis.in_variants and axis.name not in axes.IN_CASE
 }
 #: Columns that identify the figures of a row.
 KEYS = (*CASE, *CONDITIONS)
@@ -95,7 +99,7 @@ KEYS = (*CASE, *CONDITIONS)
 
 _values_of = attrgetter(
     *(
-        f"case.{observed.IN_CASE[name]}" if name in observed.IN_CASE else f"conditions.{name}"
+        f"case.{axes.IN_CASE[name]}" if name in axes.IN_CASE else f"conditions.{name}"
         for name in CONDITIONS
     )
 )
@@ -161,13 +165,13 @@ class Key(NamedTuple):
 
 
 def conditions_from_settings(
-    settings: Mapping[str, Any], source: str = inputs.SYNTHETIC
+    settings: Mapping[str, Any], source: str = axes.SYNTHETIC
 ) -> Conditions:
     """Return the conditions in the settings of a record or a plan; ``source``: its input."""
     found = {
         axis.name: settings.get(axis.setting) or axis.default
-        for axis in observed.CONDITIONS
-        if axis.name not in observed.IN_CASE
+        for axis in axes.CONDITIONS
+        if axis.name not in axes.IN_CASE
     }
     if not settings.get("variant"):  # older records may have a condition for the allocator
         pages = "huge pages" if settings.get("huge_pages") else ""
@@ -187,7 +191,7 @@ def case_and_conditions(record: Mapping[str, Any], mode: str) -> tuple[Case, Con
 
     Raises ValueError for an unknown axis."""
     case, settings = record["case"], record["settings"]
-    conditions = conditions_from_settings(settings, case.get("input") or inputs.SYNTHETIC)
+    conditions = conditions_from_settings(settings, case.get("input") or axes.SYNTHETIC)
     found = Case.from_record(
         case,
         mode,

@@ -11,7 +11,7 @@ from core import parallelism, precisions
 from core.case import OR_ON_GPUS, PER_CORE, Case
 from core.declarations import DEFINITION, LACKING
 from core.gpus import Gpu
-from core.memory_limits import parse_limit
+from core.limits import parse_limit
 
 from ..config.catalog import Catalog
 from ..config.settings import SOURCE, Settings

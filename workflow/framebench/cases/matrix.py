@@ -149,7 +149,7 @@ def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
             f"{suite.path}: parallelism: found {', '.join(block['parallelism'])} for one device; "
             f"allowed: {DATA}, or more devices_per_node or nodes"
         )
-    optional = [axis for axis in axes.optional() if axis.name in block]
+    optional = [axis for axis in axes.OPTIONAL if axis.name in block]
     sizes = ("mode", "nodes", "devices_per_node")
     kinds = ("precision", "compiler")
     for framework, model in itertools.product(block["framework"], block["model"]):
@@ -191,9 +191,9 @@ def _measured(measurement: Measurement, catalog: Catalog) -> Iterator[Case]:
     without = {
         "batch_per_device": 0,
         "sequence_length": None,
-        **{axis.name: axis.default for axis in axes.optional()},
+        **{axis.name: axis.default for axis in axes.OPTIONAL},
     }
-    names = [axis.name for axis in axes.asked()]
+    names = [axis.name for axis in axes.BUILT_IN]
     values_of = [measurement.axes.get(name, [without.get(name, "")]) for name in names]
     parameters = {name: measurement.parameters[name] for name in sorted(measurement.parameters)}
     nothing = Case("", "", measurement.kind, 1, 1, 0, "", "", None)

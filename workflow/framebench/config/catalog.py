@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from core import bounded, declarations
 from core.gpus import Gpu
 from core.precisions import version
-from harness.request import own_model as own_model_declaration
+from harness import own_model as own_model_declaration
 
 from .. import PROJECT
 from .validation import ConfigError, NotAllowed

@@ -109,7 +109,7 @@ class _Axes(Keys):
 
     @model_validator(mode="after")
     def _applying(self) -> Self:
-        for axis in axes.optional():
+        for axis in axes.OPTIONAL:
             values = getattr(self, axis.name)
             modes = self.mode if "mode" in self.model_fields_set else axis.applies_to
             others = {*axes.MODES} - {*axis.applies_to}
@@ -142,7 +142,7 @@ else:
         __base__=_Axes,
         **{
             axis.name: (Values[Annotated[Any, _read_as(axis)]], _not_given())
-            for axis in axes.optional()
+            for axis in axes.OPTIONAL
         },
     )
 
@@ -162,7 +162,7 @@ class MatrixKeys(AxesKeys):
     @property
     def every(self) -> Axes:
         """Values of all axes except the unused batch axis."""
-        known = {axis.name: [axis.default] for axis in axes.optional()}
+        known = {axis.name: [axis.default] for axis in axes.OPTIONAL}
         return {**known, **{name: values for name, values in self if values is not None}}
 
 

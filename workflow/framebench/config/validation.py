@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from core.memory_limits import parse_limit
+from core.limits import parse_limit
 
 if TYPE_CHECKING:
     from pydantic import ValidationError

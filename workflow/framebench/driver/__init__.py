@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from core import surroundings
+from core import programs
 from core.text import accept_any_text
 
 from .. import PROJECT
@@ -220,8 +220,8 @@ class Lookups:
         start = [*plan.software[job.software].python, f"{plan.scripts}/harness"]
         # An image has its own libraries.
         image = plan.software[job.software].image
-        loader = [] if image else surroundings.for_loader(os.environ)
-        caller = ["env", *map("=".join, loader)] if loader else []
+        loader = {} if image else programs.callers_loader()
+        caller = ["env", *map("=".join, loader.items())] if loader else []
         command = shlex.join([*caller, *start, *arguments])
         # The harness prints a result line for those who start it by hand.
         return JobTexts(f"> /dev/null {command} {self._origin(job.software)}", job.title)

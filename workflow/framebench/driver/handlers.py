@@ -18,7 +18,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 import psutil
-from core import bounded, signals
+from core import bounded, programs
 from core.text import printable
 
 from ..plan import plan_text, targets
@@ -115,7 +115,7 @@ class Handlers:
         if not self._signal:
             raise SystemExit(1)
         # Further signals would kill this process once Python has dropped its handlers.
-        signals.ignore(signals.ENDING)
+        programs.ignore_signals(programs.ENDING_SIGNALS)
         raise SystemExit(128 + self._signal)  # as in shells
 
     def _statuses(self) -> list[str]:
@@ -131,7 +131,7 @@ class Handlers:
         if threading.current_thread() is not threading.main_thread():
             return
         self._stop_starting = signal.getsignal(signal.SIGTERM)
-        for number in signals.ENDING:
+        for number in programs.ENDING_SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._stop)
 

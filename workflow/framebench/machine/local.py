@@ -9,11 +9,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from core import control_groups, cuda, gpus, programs
+from core import gpus, limits, programs
 from core.gpus import Gpu, GpuError
-from harness.machine.cores import siblings
-from harness.machine.sources import file_entry
+from harness.hardware import file_entry, siblings
 
 from . import identities
 from .identities import UNKNOWN, Identity
@@ -23,6 +23,18 @@ SMI_SECONDS = 60.0
 _CPUS = "/proc/cpuinfo"
 #: Seconds after which CUDA is taken to hang.
 _CUDA_SECONDS = 120.0
+#: Program that prints the error of CUDA's start. Frameworks may find a missing library elsewhere.
+_START = f"""
+import sys
+sys.path.insert(0, {str(Path(gpus.__file__).parents[1])!r})
+from core import gpus
+try:
+    number, words = gpus.start_cuda()
+except OSError:
+    sys.exit()
+if number:
+    print(number, words)
+"""
 #: Remedies by CUDA's error number.
 _REMEDIES = {
     802: "start NVIDIA's fabric manager, of the driver's version "
@@ -78,8 +90,8 @@ def detect(most_cores: int | None = None) -> Machine:
     flags = file_entry(_CPUS, "flags") or file_entry(_CPUS, "Features") or ""  # x86 or ARM
     # the same name as the harness reports
     node = os.environ.get("SLURMD_NODENAME") or socket.gethostname()
-    limits = (len(cores), most_cores, control_groups.whole_cores())
-    most = min(number for number in limits if number is not None)
+    numbers = (len(cores), most_cores, limits.whole_cores())
+    most = min(number for number in numbers if number is not None)
     return Machine(
         most, len(devices), memory,
         physical_cores=min(most, len({tuple(siblings(core)) for core in cores})),
@@ -132,7 +144,7 @@ def _cuda_fault() -> str:
     ``nvidia-smi`` may list GPUs that no program can use, for example without NVIDIA's fabric
     manager. Looked at once, before anything is built for the GPUs."""
     try:
-        ended = programs.run([sys.executable, "-I", cuda.__file__], timeout=_CUDA_SECONDS)
+        ended = programs.run([sys.executable, "-I", "-c", _START], timeout=_CUDA_SECONDS)
     except subprocess.TimeoutExpired:
         return f"CUDA does not start within {_CUDA_SECONDS:g} s; allowed: a driver that answers"
     number, _, words = ended.stdout.strip().partition(" ")

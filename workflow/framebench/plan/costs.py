@@ -7,7 +7,7 @@ import statistics
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from core import inputs, precisions
+from core import axes, precisions
 from core.case import Case
 from core.text import minutes
 
@@ -126,5 +126,5 @@ def _verification(case: Case) -> Case:
         devices_per_node=2 if case.devices > 1 and case.mode == "train" else 1,
         batch_per_device=0,
         accumulation=min(case.accumulation, 2),
-        input=inputs.SYNTHETIC,
+        input=axes.SYNTHETIC,
     )

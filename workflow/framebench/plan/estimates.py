@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 
 from core import precisions
+from core.axes import READING
 from core.case import NONE, Case
 from core.declarations import START_SECONDS
-from core.inputs import READING
 from harness.learning.amounts import Amounts, amounts
 from harness.samples.folder import BadData
 from tasks import TaskError

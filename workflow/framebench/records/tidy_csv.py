@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core import axes, bounded, observed
+from core import axes, bounded
+from core.axes import NATIVE
 from core.case import Case
-from core.inputs import NATIVE
 from core.text import printable, shorten
 
 from ..cases.conditions import (
@@ -125,7 +125,7 @@ def run_of(row: Mapping[str, str], origin: str) -> Run:
     known = _conditions(row)
     case: dict[str, Any] = {name: row[name] for name in _TEXTS}
     case |= {name: _count(row, name) if is_step or row[name] else 0 for name in _COUNTS}
-    case |= {field: known.pop(name) for name, field in observed.IN_CASE.items() if name in known}
+    case |= {field: known.pop(name) for name, field in axes.IN_CASE.items() if name in known}
     pipeline = row["input_pipeline"] or NATIVE  # an empty cell stands for the native pipeline
     return Run(
         case=Case(**case, parameters=_parameters(row, is_step), input=input_axis(mode, pipeline)),
@@ -195,7 +195,7 @@ def _cell(value: Any) -> str:
 def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
     """Return the conditions in a row, converted to their types, without empty ones."""
     results: dict[str, Any] = {}
-    for condition in observed.CONDITIONS:
+    for condition in axes.CONDITIONS:
         name = condition.name
         if name not in _CONDITIONS or not row.get(name):
             continue

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from core.case import Case
-from core.memory_limits import parse_limit
+from core.limits import parse_limit
 
 from ..config.catalog import Catalog
 from ..plan.case_settings import data_of, is_beside, steps_of

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from core import axes, observed
+from core import axes
 
 from ..cases.conditions import CASE, CONDITIONS, KEYS, OF_VARIANT
 from ..config.keys import read_mapping
@@ -159,7 +159,7 @@ def _load() -> dict[str, Column]:
     """Return all columns by name: those of axes and conditions, and those of columns.yaml."""
     columns = {
         axis.name: Column(axis.name, _OF_AXES[axis.form], axis.help, axis.unit, axis.title)
-        for axis in observed.CONDITIONS
+        for axis in axes.CONDITIONS
     }
     columns |= own_columns(read_mapping(Path(__file__).with_name("columns.yaml")))
     sides = (("next_", OWN, "the runner-up"), ("base_", OWN_OF_VARIANT, "the first variant"))
@@ -173,7 +173,7 @@ def _load() -> dict[str, Column]:
 
 #: Columns by name.
 COLUMNS: Mapping[str, Column] = _load()
-_OBSERVED = {axis.name for axis in observed.CONDITIONS if axis.observed}
+_OBSERVED = {axis.name for axis in axes.CONDITIONS if axis.observed}
 #: Names of columns that tables use as a group, by the group's name in tables.yaml.
 GROUPS: Mapping[str, Sequence[str]] = {
     "case": KEYS,

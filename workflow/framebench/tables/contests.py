@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from core import inputs as inputs_
 from core import precisions
 from core.case import Case
 
@@ -178,7 +177,7 @@ def _setting(key: Key) -> Key:
 def _asked(case: Case, conditions: Conditions) -> Asked:
     """Return the case fields that a suite requests at a setting, without those that only records
     have."""
-    source = inputs_.without_identity(conditions.input)
+    source = conditions.input.partition("@")[0]
     return case.setting, replace(conditions.without_variant.unlabelled, input=source)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from core import observed
+from core import axes
 from core.text import counted as counted
 
 from ..cases.conditions import CONDITIONS
@@ -57,7 +57,7 @@ def rounded(value: Any, spec: str) -> str:
 
 # ---- conditions and parameters -------------------------------------------------------------------
 
-_REGISTER = {axis.name: axis for axis in observed.CONDITIONS}
+_REGISTER = {axis.name: axis for axis in axes.CONDITIONS}
 #: Short texts for labels without a title, where labels differ from texts in lists of cases.
 _SHORT: dict[str, Callable[[Any], str]] = {
     **{name: axis.text for name, axis in _REGISTER.items()},

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Sequence
 import torch
 import torch.distributed
 from harness.adapter import RankContext
-from harness.machine import interfaces
+from harness.hardware import interface_with
 from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
 from torch import nn
 from torch.distributed.constants import default_pg_timeout
@@ -51,7 +51,7 @@ def join(device: torch.device, rank_context: RankContext) -> str:
         master_listen_fd=listening,
     )
     address = rank_context.addresses[rank_context.rank].rpartition(":")[0]
-    own = interfaces.interface_with(address)
+    own = interface_with(address)
     if own and device.type != "cuda":
         os.environ.setdefault("GLOO_SOCKET_IFNAME", own)
     backend, device_id = ("nccl", device) if device.type == "cuda" else ("gloo", None)

@@ -14,11 +14,11 @@ import shutil
 import tempfile
 from typing import Any, Dict, List
 
-from core import control_groups, programs
+from core import limits, programs
 
 from harness.adapter import Mismatch, Unsupported
-from harness.machine.sources import file_line
-from harness.processes import memory
+from harness.hardware import file_line
+from harness.processes.descendants import available_bytes
 
 #: Default size of the largest array or working set, relative to the last-level cache, as STREAM's
 #: rules demand.
@@ -73,10 +73,11 @@ def default_bytes(parameter: str, arrays: int = 1) -> int:
     cache, but together at most an eighth of the free memory, because a virtual machine may report
     the caches of its whole host. Raises Mismatch where the cache is unknown and ``parameter`` must
     be set."""
-    cache, total = largest_cache(), control_groups.memory_bytes()
+    cache, total = largest_cache(), limits.memory_bytes()
     if not cache:
         raise Mismatch(f"the kernel does not report the size of the caches: set {parameter}")
-    return min(TIMES_CACHE * cache, min(memory.available_bytes() or total, total) // 8 // arrays)
+    available = min(available_bytes() or total, total)
+    return min(TIMES_CACHE * cache, available // 8 // arrays)
 
 
 def largest_cache() -> int:

@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Dict, List, Mapping, Sequence
 
-from core.matmuls import MatmulShape
-
 from harness.adapter import Mismatch
-from harness.operations import ADD, EXP, MULTIPLY, SCALAR, SCALE, TRIAD
+from harness.operations import ADD, EXP, MULTIPLY, SCALAR, SCALE, TRIAD, MatmulShape
 
 #: Number of elements of a result that are recomputed. If one of 64 ranks' parts is wrong, the
 #: sample misses it once in fifty times.

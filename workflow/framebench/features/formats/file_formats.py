@@ -11,7 +11,7 @@ from pathlib import Path
 from pkgutil import iter_modules
 
 from core import bounded
-from core.inputs import NATIVE
+from core.axes import NATIVE
 
 from ...cases.conditions import CONDITIONS, Key, series_of_model
 from ...cases.names import topology_of

@@ -85,7 +85,7 @@ def _whole(value: Any) -> int | None:
 def _setting_of(row: Any) -> str:
     """Return model, mode and sizes of a row, which share an intensity."""
     parts = [row.model, row.mode, f"batch {row.batch_per_device}"]
-    for axis in (case_axes.named("sequence_length"), *case_axes.optional()):
+    for axis in (case_axes.BY_NAME["sequence_length"], *case_axes.OPTIONAL):
         if axis.form == case_axes.COUNT:
             parts.append(formatting.condition_label(axis.name, _whole(getattr(row, axis.name))))
     return ", ".join(filter(None, parts))

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import statistics
 from typing import Dict, List, Optional, Sequence
 
-from core import control_groups
+from core import limits
 
-from harness.machine.sources import file_line, file_number, file_text
+from harness.hardware import file_line, file_text
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -23,6 +24,8 @@ _MOST_CORES = 16
 #: Kernel drivers whose first sensor is the processor's own.
 _PROCESSOR_SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 
+#: Clock and energy of a rank's device.
+CLOCK, ENERGY = "clock_mhz", "energy_joules"
 Reading = Dict[str, Optional[float]]
 
 
@@ -43,10 +46,10 @@ class Sensors:
             if file_line(f"{folder}/name") in _PROCESSOR_SENSORS
         ]
         rapl = sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*/energy_uj"))
-        counters = [_Energy(path) for path in rapl if file_number(path) is not None]
+        counters = [_Energy(path) for path in rapl if _number(path) is not None]
         # Cores are part of their package, and packages of psys.
         self._energies = [each for each in counters if each.name.startswith(("package", "dram"))]
-        self._has_quota = control_groups.cpu_limit() is not None
+        self._has_quota = limits.cpu_limit() is not None
 
     def read(self) -> Reading:
         """Return one sample.
@@ -60,10 +63,25 @@ class Sensors:
         sample["temperature_celsius"] = max(degrees, default=None)
         counts = _numbers(self._throttles)
         sample["throttle_events"] = sum(counts) if counts else None
-        periods = control_groups.throttled_periods() if self._has_quota else None
+        periods = limits.throttled_periods() if self._has_quota else None
         sample["throttled_periods"] = periods
         sample.update((f"{energy.name}_joules", energy.joules()) for energy in self._energies)
         return sample
+
+    def clock_and_energy(self) -> Reading:
+        """Return the clock of the cores, and the energy of whole processors since some moment."""
+        sample = self.read()
+        joules = [value for name, value in sample.items() if name.endswith("_joules")]
+        present = [value for value in joules if value is not None]
+        energy = sum(present) if present and len(present) == len(joules) else None
+        return {CLOCK: sample["mhz"] or self._clock_of_cpuinfo(), ENERGY: energy}
+
+    def _clock_of_cpuinfo(self) -> Optional[float]:
+        """Return the clock of /proc/cpuinfo, for kernels that do not scale frequency."""
+        entry = r"^processor\s*:\s*(\d+)$.*?^cpu MHz\s*:\s*([\d.]+)$"
+        entries = re.findall(entry, file_text(f"{self._proc}/cpuinfo") or "", re.M | re.S)
+        clocks = [float(mhz) for core, mhz in entries if f"cpu{core}" in self._cores]
+        return statistics.median(clocks) if clocks else None
 
     def _load(self) -> Dict[str, Optional[float]]:
         """Return the seconds that processes kept cores busy and the seconds that a hypervisor took,
@@ -98,11 +116,11 @@ class _Energy:
         name = file_line(os.path.join(folder, "name")) or ""
         self.name = name if "-" in name else f"{name}-{path.split(':')[1]}"
         self._path = path
-        self._range = file_number(os.path.join(folder, "max_energy_range_uj")) or 0.0
+        self._range = _number(os.path.join(folder, "max_energy_range_uj")) or 0.0
         self._last = self._wrapped = 0.0
 
     def joules(self) -> Optional[float]:
-        now = file_number(self._path)
+        now = _number(self._path)
         if now is None:
             return None
         if now < self._last:
@@ -111,6 +129,14 @@ class _Energy:
         return (self._wrapped + now) / 1e6
 
 
+def _number(path: str) -> Optional[float]:
+    """Return the number in a file; None where it holds none or cannot be read."""
+    try:
+        return float(file_text(path) or "")
+    except ValueError:
+        return None
+
+
 def _numbers(paths: Sequence[str]) -> List[float]:
-    values = map(file_number, paths)
+    values = map(_number, paths)
     return [value for value in values if value is not None]

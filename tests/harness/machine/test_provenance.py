@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 from core import precisions
-from harness.machine.hardware import processor
-from harness.provenance import code, software
+from harness import provenance
+from harness.hardware import processor
 
 from ...bench import ROOT, Bench
 from ...commands import git
@@ -70,7 +70,8 @@ def test_another_environment_is_not_ok(
     ],
 )
 def test_local_versions_count_only_if_asked_for(asked: str, found: str, same: bool) -> None:
-    assert software.same_version(asked, found) is same
+    wrong = provenance.wrong_environment(None, [("x", asked)], {"x": found})
+    assert (wrong is None) is same
 
 
 def test_the_users_modules_stay_out_of_an_environment_made_for_us(
@@ -166,7 +167,7 @@ def copied(folder: Path) -> Path:
 
 def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
     """Return the commit, and whether the project was modified, as in a record."""
-    ask = "import json; from harness.provenance import code; print(json.dumps(code.code()))"
+    ask = "import json; from harness import provenance; print(json.dumps(provenance.code()))"
     ran = subprocess.run(
         [sys.executable, "-B", "-c", ask],
         cwd=project / "scripts",
@@ -249,9 +250,9 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
     shutil.copytree(PYTORCH, tmp_path / "pytorch")
     for name in ("core", "harness", "networks"):
         shutil.copytree(ROOT / "scripts" / name, tmp_path / name)
-    monkeypatch.setattr(code, "SCRIPTS", str(tmp_path))
+    monkeypatch.setattr(provenance, "SCRIPTS", str(tmp_path))
     model_config = model_config_of(BERT)
-    actual = [code.computation_digest(str(tmp_path / "pytorch"), model_config)]
+    actual = [provenance.computation_digest(str(tmp_path / "pytorch"), model_config)]
     for name in (
         *("pytorch/steps.py", "pytorch/inner/new.py"),
         *("harness/measuring/window.py", "networks/residual.py"),
@@ -259,9 +260,9 @@ def test_another_adapter_or_module_or_fact_is_another_computation(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         with (tmp_path / name).open("a") as file:
             file.write("# another\n")
-        actual.append(code.computation_digest(str(tmp_path / "pytorch"), model_config))
+        actual.append(provenance.computation_digest(str(tmp_path / "pytorch"), model_config))
     model_config["hyperparameters"]["layers"] = 11
-    actual.append(code.computation_digest(str(tmp_path / "pytorch"), model_config))
+    actual.append(provenance.computation_digest(str(tmp_path / "pytorch"), model_config))
     assert len(set(actual)) == 6
 
 
@@ -269,12 +270,12 @@ def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bou
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model_config, known = model_config_of(BERT), precisions.known()
-    before = code.computation_digest(str(PYTORCH), model_config)
+    before = provenance.computation_digest(str(PYTORCH), model_config)
     changed = {"bounds": {}, "dtypes": ("float32",)}
     for field, value in changed.items():
         other = {**known, "amp": known["amp"]._replace(**{field: value})}
         monkeypatch.setattr(precisions, "known", lambda other=other: other)
-        is_same = code.computation_digest(str(PYTORCH), model_config) == before
+        is_same = provenance.computation_digest(str(PYTORCH), model_config) == before
         assert is_same == (field == "bounds"), field
 
 
@@ -284,14 +285,14 @@ def test_verification_and_timing_use_the_same_model_config() -> None:
     from reference.compute import reduced, verification_model_config
 
     model_config = model_config_of(BERT)
-    timed = code.computation_digest(str(PYTORCH), model_config)
+    timed = provenance.computation_digest(str(PYTORCH), model_config)
     for dropout in (False, True):
         for compared in (model_config, reduced(model_config)):
-            actual = code.computation_digest(
+            actual = provenance.computation_digest(
                 str(PYTORCH), verification_model_config(compared, dropout)
             )
             assert actual == timed
     other = reduced(
         {**model_config, "hyperparameters": {**model_config["hyperparameters"], "positions": 64}}
     )
-    assert code.computation_digest(str(PYTORCH), other) != timed
+    assert provenance.computation_digest(str(PYTORCH), other) != timed

@@ -7,16 +7,14 @@ import socket
 from argparse import Namespace
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from core import control_groups
+from core import limits
 
-from harness import variables
+from harness import cores as cores_of
+from harness import hardware, own_model, variables
 from harness.kind import Workload
-from harness.machine import cores as cores_of
-from harness.machine import hardware
-from harness.processes import launch, memory, outcome
-from harness.processes.fork_server import ForkServer
-from harness.request import own_model
-from harness.telemetry.watcher import Watcher, summary
+from harness.processes import descendants, launch, outcome
+from harness.processes.launch import ForkServer
+from harness.watcher import Watcher, summary
 
 
 class Devices(NamedTuple):
@@ -76,13 +74,6 @@ def _cores_of_ranks(workload: Workload, cores: List[int], common: Dict[str, str]
     return cores_of.near_gpus(addresses, cores)[:devices]
 
 
-def _seconds_to_meet(workload: Workload) -> Optional[float]:
-    """Return the seconds in which the ranks of a run have to meet; None for a single one."""
-    if workload.case.devices == 1:
-        return None
-    return launch.MEETING_SECONDS if workload.case.nodes == 1 else launch.MEETING_OVER_NODES
-
-
 def run_ranks(
     workload: Workload,
     share: launch.Share,
@@ -110,21 +101,21 @@ def run_ranks(
         "folder": folder,
         "node": name(),
     }
-    kills_before = control_groups.oom_kills()
+    kills_before = limits.oom_kills()
     used = [core for of_rank in pinned for core in of_rank] if options.cores_per_device else cores
     gpus = count if options.accelerator == "cuda" else 0
-    limit = memory.allowed(options.memory_limit, 1 / devices.total)
+    limit = descendants.allowed_memory(options.memory_limit, 1 / devices.total)
     ranks: List[launch.RankProcess] = []
     with Watcher(used or cores, common, gpus) as watcher:
         try:
             launch.start_ranks(ranks, spec, share, pinned, common, devices.files, forks)
             apart = forks.pid if forks else None
-            held = memory.HeldMemory(limit, apart)
-            meeting = launch.Meeting(folder, _seconds_to_meet(workload), options.accelerator)
-            launch.watch(ranks, folder, deadline, held, meeting, apart, asked)
+            held = descendants.HeldMemory(limit, apart)
+            meeting = outcome.Meeting(folder, workload.case, options.accelerator)
+            outcome.watch(ranks, folder, deadline, held, meeting, apart, asked)
         finally:
-            launch.end(forks.pid if forks else None)
-    out_of_memory = control_groups.oom_kills() != kills_before
+            descendants.end(forks.pid if forks else None)
+    out_of_memory = limits.oom_kills() != kills_before
     outcomes = [
         outcome.rank_outcome(rank, folder, name(), out_of_memory, options.time_limit)
         for rank in ranks

@@ -27,7 +27,7 @@ OPTIMIZER = {"optimizer": "sgd", "learning_rate": 0.01, "momentum": 0.9, "weight
 ALLOWED = f"the path of a Python file, or {':NAME, '.join(LIBRARIES)}:NAME"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _FRAMEWORKS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "frameworks"
+    os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "frameworks"
 )
 
 
@@ -62,15 +62,16 @@ def model_config(text: str) -> Dict[str, Any]:
     Its ``name`` is the file's, followed by eight digits of the digest of all its files.
     Raises :class:`NotAModel`.
     """
-    if library(text):
-        return _model_config(text, _library_declaration(text))
-    if not text.endswith(".py"):
+    own = library(text)
+    if own:
+        if not _NAME.fullmatch(text.partition(":")[2]):
+            raise NotAModel(repr(text), f"{own}:NAME, of letters, digits, '_', '-' and '.'")
+        name, declaration = text, _own(own, LIBRARIES[own], text, None)
+    elif text.endswith(".py"):
+        stem, declaration = _file_declaration(text)
+        name = f"{stem}@{declaration['sha256'][:8]}"
+    else:
         raise NotAModel(repr(text))
-    name, declaration = _file_declaration(text)
-    return _model_config(f"{name}@{declaration['sha256'][:8]}", declaration)
-
-
-def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "name": name,
         "title": name,
@@ -84,13 +85,6 @@ def _model_config(name: str, declaration: Dict[str, Any]) -> Dict[str, Any]:
         "hyperparameters": OPTIMIZER,
         "verification": {"batch_per_device": 8},
     }
-
-
-def _library_declaration(text: str) -> Dict[str, Any]:
-    name, _, model = text.partition(":")
-    if not _NAME.fullmatch(model):
-        raise NotAModel(repr(text), f"{name}:NAME, of letters, digits, '_', '-' and '.'")
-    return _own(name, LIBRARIES[name], text, None)
 
 
 def _own(

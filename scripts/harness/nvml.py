@@ -6,8 +6,9 @@ missing, in a user's interpreter, GPUs are not watched and the record says so.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Optional, Set
+
+from harness.sensors import CLOCK, ENERGY, Reading
 
 #: Every bit of nvmlDeviceGetCurrentClocksThrottleReasons, by NVIDIA's names.
 THROTTLE_REASONS = {
@@ -60,7 +61,8 @@ def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
 class Gpus:
     """GPUs of one run. Raises :class:`Unwatchable`.
 
-    ``library``: the module ``pynvml``."""
+    ``library``: the module ``pynvml``. ``facts``: name, uuid and whether the memory corrects errors
+    (None where the device does not report it) of each."""
 
     def __init__(self, library: Any, variables: Mapping[str, str], devices: int) -> None:
         self.library = library
@@ -69,9 +71,9 @@ class Gpus:
             names = chosen(variables, library.nvmlDeviceGetCount(), devices)
             self.handles = [self._handle(name) for name in names]
             self.facts: List[Dict[str, Any]] = [
-                {"name": text(library.nvmlDeviceGetName(handle)),
-                 "uuid": text(library.nvmlDeviceGetUUID(handle)),
-                 "ecc": self._ecc(handle)}
+                {"name": _text(library.nvmlDeviceGetName(handle)),
+                 "uuid": _text(library.nvmlDeviceGetUUID(handle)),
+                 "ecc": self._asked(self._ecc, handle)}
                 for handle in self.handles
             ]  # fmt: skip
         except library.NVMLError as error:
@@ -83,13 +85,8 @@ class Gpus:
             return self.library.nvmlDeviceGetHandleByIndex(int(name))
         return self.library.nvmlDeviceGetHandleByUUID(name)
 
-    def _ecc(self, handle: Any) -> Optional[bool]:
-        """Return whether the memory corrects errors; None where the device cannot or does not
-        report it."""
-        try:
-            return bool(self.library.nvmlDeviceGetEccMode(handle)[0])
-        except self.library.NVMLError:
-            return None
+    def _ecc(self, device: Any) -> bool:
+        return bool(self.library.nvmlDeviceGetEccMode(device)[0])
 
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """Return one sample of all devices; ``ours``: the run's processes.
@@ -108,25 +105,25 @@ class Gpus:
         sample: Dict[str, Any] = {}
         for index, device in enumerate(self.handles):
             for name, ask in quantities.items():
-                sample[f"gpu-{index}_{name}"] = self._asked(partial(ask, device))
-            sample[f"gpu-{index}_other_processes"] = self._asked(
-                partial(self._others, index, device, ours)
-            )
+                sample[f"gpu-{index}_{name}"] = self._asked(ask, device)
+            sample[f"gpu-{index}_other_processes"] = self._asked(self._others, index, device, ours)
         return sample
+
+    def clock_and_energy(self, index: int) -> Reading:
+        """Return the clock of GPU number ``index`` of the run, and its energy since some moment."""
+        sample = self.read(set())
+        return {CLOCK: sample[f"gpu-{index}_sm_mhz"], ENERGY: sample[f"gpu-{index}_joules"]}
 
     def read_link(self) -> Dict[str, Any]:
         """Return each quantity of LINK_UNITS of the last device; None for one that is absent."""
         n = self.library
         asked = (n.nvmlDeviceGetCurrPcieLinkGeneration, n.nvmlDeviceGetCurrPcieLinkWidth)
-        return {
-            name: self._asked(partial(ask, self.handles[-1]))
-            for name, ask in zip(LINK_UNITS, asked)
-        }
+        return {name: self._asked(ask, self.handles[-1]) for name, ask in zip(LINK_UNITS, asked)}
 
-    def _asked(self, ask: Callable[[], Any]) -> Any:
+    def _asked(self, ask: Callable[..., Any], *given: Any) -> Any:
         """Return a quantity; None where the device gives no answer."""
         try:
-            return ask()
+            return ask(*given)
         except self.library.NVMLError:
             return None
 
@@ -144,7 +141,7 @@ class Gpus:
         return sorted(processes - ours if processes & ours else processes & before)
 
 
-def text(value: Any) -> str:
+def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 

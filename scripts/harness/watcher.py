@@ -14,10 +14,10 @@ import threading
 import time
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-from harness.machine.cores import siblings
+from harness import nvml
+from harness.hardware import siblings
 from harness.processes.descendants import OwnTime
-from harness.telemetry import nvml
-from harness.telemetry.sensors import Sensors
+from harness.sensors import Sensors
 
 INTERVAL_SECONDS = 0.5
 
@@ -34,12 +34,6 @@ Sample = Dict[str, Any]
 Window = Tuple[float, float]
 
 
-def shared_with(cores: Sequence[int]) -> List[int]:
-    """Return ``cores`` and the other threads of the same physical cores, which share their
-    units."""
-    return sorted({sibling for core in cores for sibling in siblings(core)}.union(cores))
-
-
 class Watcher:
     """Samples from entering the context until leaving it. Never raises: a run goes on unwatched.
 
@@ -51,7 +45,9 @@ class Watcher:
     def __init__(self, cores: Sequence[int], variables: Mapping[str, str], devices: int) -> None:
         self.samples: List[Sample] = []
         self.interval = INTERVAL_SECONDS
-        self.used, self.counted = sorted(cores), shared_with(cores)
+        self.used = sorted(cores)
+        # The other threads of the same physical cores share their units.
+        self.counted = sorted({thread for core in cores for thread in (core, *siblings(core))})
         self.absent: Dict[str, str] = {}
         self.gpus: List[Dict[str, Any]] = []
 
@@ -182,8 +178,8 @@ def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
         "steal": None if stolen is None else stolen / (end - start),
         "frequency_mhz": _range(inside, "mhz"),
         "temperature_celsius_max": max(_values(inside, "temperature_celsius"), default=None),
-        "throttle_events": _difference(_values(samples, "throttle_events")),
-        "throttled_periods": _difference(_values(samples, "throttled_periods")),
+        "throttle_events": _difference(samples, "throttle_events"),
+        "throttled_periods": _difference(samples, "throttled_periods"),
         # By counter: package-0, dram-0, gpu-0.
         "energy_joules": {name: used for name, used in energies.items() if used is not None},
         "gpus": [
@@ -196,6 +192,11 @@ def summarize(watcher: Watcher, window: Window) -> Dict[str, Any]:
 
 def _values(samples: Sequence[Sample], name: str) -> List[Any]:
     return [sample[name] for sample in samples if sample.get(name) is not None]
+
+
+def _difference(samples: Sequence[Sample], name: str) -> Optional[float]:
+    counts = _values(samples, name)
+    return counts[-1] - counts[0] if counts else None
 
 
 def _range(samples: Sequence[Sample], name: str) -> Optional[Dict[str, float]]:
@@ -235,7 +236,3 @@ def _gpu(prefix: str, samples: Sequence[Sample], inside: Sequence[Sample]) -> Di
 
 def _union(sets: Sequence[Any]) -> List[Any]:
     return sorted(set().union(*sets))
-
-
-def _difference(counts: Sequence[float]) -> Optional[float]:
-    return counts[-1] - counts[0] if counts else None

@@ -6,18 +6,20 @@ import argparse
 import os
 import re
 import shlex
+import sys
 from typing import Callable, List, Sequence, Tuple, TypeVar
 
-from core import axes, inputs
-from core.memory_limits import parse_limit
+from core import axes
+from core.limits import parse_limit
 
-from harness import kinds, variables
+from harness import declaration, kinds, own_model, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
 from harness.measuring.step_counts import FEWEST
-from harness.request import declaration, own_model
 
 _Value = TypeVar("_Value")
 
+#: Command that starts the harness.
+START = (sys.executable, os.path.dirname(os.path.realpath(__file__)))
 #: Values of --emulated.
 MEASURE, SKIP = "measure", "skip"
 #: Option with the arguments of a check, which may be repeated.
@@ -61,12 +63,12 @@ def each_check(arguments: Sequence[str]) -> List[List[str]]:
     return [[*shared, *shlex.split(text)] for text in checks.check] or [shared]
 
 
-def repeating(workload: Workload, executable: str, harness: str) -> List[str]:
+def repeating(workload: Workload) -> List[str]:
     """Return the command line that repeats a run from any folder.
 
     Paths are absolute, also those among the parameters. Output options are left out, so that this
     run's files are not overwritten. Variables are as records show them."""
-    words = [executable, harness]
+    words = [*START]
     remaining = iter(workload.options.arguments)
     for word in remaining:
         name, separator, value = word.partition("=")
@@ -143,14 +145,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="name of a file in scripts/models; or the path of another such file; or your own "
         f"model: {own_model.ALLOWED}",
     )
-    for axis in axes.asked():
+    for axis in axes.BUILT_IN:
         if axis.name not in ("framework", "model"):
             usual = declaration.DEFAULTS.get(axis.name, axis.default)
             default = "" if usual is None else f" (default: {usual})"
             metavar = "N" if axis.form == axes.COUNT else "NAME"
             read = _saying_why(axis.type)
             add(axis.option, type=read, metavar=metavar, help=axis.help + default)
-    add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(inputs.READING)}")
+    add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(axes.READING)}")
     add = parser.add_argument_group("measuring").add_argument
     add("--accelerator", required=True, choices=["cpu", "cuda"])
     add(

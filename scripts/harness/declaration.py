@@ -7,20 +7,17 @@ from argparse import Namespace
 from typing import Any, Dict, Mapping, Optional
 
 from core import axes, declarations, precisions
+from core.axes import READING
 from core.declarations import read_model_config
-from core.inputs import READING
 from core.parallelism import DATA, form_of, mismatch
 
-from harness import optimizers
+from harness import optimizers, own_model
 from harness.adapter import Case
 from harness.kind import TOPOLOGY, Kind
-from harness.request import own_model
 from harness.samples import masking
 from harness.samples.folder import size_of
 
-_MODELS = os.path.join(
-    os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__)))), "models"
-)
+_MODELS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "models")
 #: Default values of axes on the command line.
 DEFAULTS: Dict[str, Any] = {
     "precision": precisions.default(),
@@ -136,14 +133,14 @@ def case_of(
         compiler=native or compiler or "none",
         sequence_length=length,
     )
-    optional = {axis.name: values[axis.name] for axis in axes.optional()}
+    optional = {axis.name: values[axis.name] for axis in axes.OPTIONAL}
     return case._replace(**{name: value for name, value in optional.items() if value is not None})
 
 
 def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
     """Return the values of all axes, with defaults; None for axes that the benchmark lacks."""
     values, own = {}, (*kind.axes, *TOPOLOGY)
-    for axis in axes.asked():
+    for axis in axes.BUILT_IN:
         value, usual = getattr(options, axis.name), DEFAULTS.get(axis.name, axis.default)
         if axis.name not in own and value is not None:
             raise ValueError(f"--kind {kind.name} has no {axis.option}")
@@ -153,11 +150,6 @@ def _values_of_axes(kind: Kind, options: Namespace) -> Dict[str, Any]:
             value = usual
         values[axis.name] = value
     return values
-
-
-def _has_module(folder: str, name: str) -> bool:
-    path = os.path.join(folder, *name.split("."))
-    return os.path.isfile(path + ".py") or os.path.isfile(os.path.join(path, "__init__.py"))
 
 
 def unsupported(
@@ -190,9 +182,11 @@ def unsupported(
         if "heads" not in model_config.get("hyperparameters", {}):
             return f"{case.model} is not a transformer: its devices share a step by {DATA} alone"
         features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))
-    models = os.path.join(framework["folder"], "models")
-    if model_config and not _has_module(models, definition_of(model_config)):
-        return f"{framework['name']} has no definition of the model {case.model}"
+    if model_config:
+        names = definition_of(model_config).split(".")
+        path = os.path.join(framework["folder"], "models", *names)
+        if not (os.path.isfile(f"{path}.py") or os.path.isfile(f"{path}/__init__.py")):
+            return f"{framework['name']} has no definition of the model {case.model}"
     for name, value, known in features:
         if value not in known:
             return f"{framework['name']} has no {name} {value} (it has: {', '.join(known)})"

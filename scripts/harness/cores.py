@@ -4,25 +4,11 @@ from __future__ import annotations
 
 import glob
 import os
-from typing import Callable, Dict, Iterable, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Sequence
 
-from harness.machine.sources import file_text
+from core import limits
 
-
-def parse_list(text: str) -> List[int]:
-    """Parse Linux's list format: ``0-2,5`` is 0, 1, 2, 5."""
-    cores: List[int] = []
-    for part in text.strip().split(","):
-        if part:
-            first, _, last = part.partition("-")
-            cores.extend(range(int(first), int(last or first) + 1))
-    return cores
-
-
-def siblings(core: int) -> List[int]:
-    """Return the logical cores that are threads of the same physical core, including this one."""
-    listed = file_text(f"/sys/devices/system/cpu/cpu{core}/topology/thread_siblings_list")
-    return parse_list(listed) if listed else [core]
+from harness.hardware import file_text, parse_list, physical_cores, siblings
 
 
 def by_numa_node(root: str = "/sys/devices/system/node") -> Dict[int, List[int]]:
@@ -37,24 +23,13 @@ def allowed() -> List[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def restrict(*most: Optional[int]) -> None:
-    """Restrict this process and its children to the smallest of these numbers of cores, if it may
-    use more. One thread of each physical core is kept first."""
+def restrict(most: Optional[int]) -> None:
+    """Restrict this process and its children to ``most`` cores (None for no limit), and to the
+    whole cores within the CPU quota. One thread of each physical core is kept first."""
     cores = allowed()
-    fewest = min([len(cores), *(number for number in most if number is not None)])
+    fewest = min(number for number in (len(cores), most, limits.whole_cores()) if number)
     if fewest < len(cores):
         os.sched_setaffinity(0, deal(cores, 1, fewest)[0])
-
-
-def physical(
-    cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
-) -> List[List[int]]:
-    """Return the physical cores of these logical ones, each as the list of its threads among
-    them."""
-    threads: Dict[Tuple[int, ...], List[int]] = {}
-    for core in sorted(cores):
-        threads.setdefault(tuple(sorted({core, *siblings(core)})), []).append(core)
-    return list(threads.values())
 
 
 def deal(
@@ -74,7 +49,7 @@ def deal(
     share them.
 
     No device has cores of two NUMA nodes, where a node has enough of them."""
-    groups = _by_node(physical(cores, siblings), nodes)
+    groups = _by_node(physical_cores(cores, siblings), nodes)
     whole = [threads for group in groups for threads in group]
     most = min(per_device, len(whole) // count)
     places = [part for group in groups for part in _parts(group, most)]
@@ -119,18 +94,15 @@ def near_gpus(
     Given all GPUs, a GPU has the same cores in a run of one GPU and in a run of all, because these
     runs are compared. Lists are empty where the kernel does not say, or where a GPU would get no
     core."""
-    local = [sorted(set(usable).intersection(_local(address, root))) for address in addresses]
+    # nvidia-smi writes the PCI domain with eight digits, the kernel with four.
+    files = [f"{root}/{address.lower()[-12:]}/local_cpulist" for address in addresses]
+    listed = [parse_list(file_text(file) or "") for file in files]
+    local = [sorted(set(usable).intersection(cores)) for cores in listed]
     assigned: List[List[int]] = []
     for index, cores in enumerate(local):
         same = [gpu for gpu, others in enumerate(local) if others == cores]
-        whole = physical(cores, siblings)
+        whole = physical_cores(cores, siblings)
         count = len(whole) // len(same)
         first = same.index(index) * count
         assigned.append(sorted(core for pair in whole[first : first + count] for core in pair))
     return assigned if all(assigned) else [[] for _ in addresses]
-
-
-def _local(address: str, root: str) -> List[int]:
-    # nvidia-smi writes the PCI domain with eight digits, the kernel with four.
-    domain, _, rest = address.lower().partition(":")
-    return parse_list(file_text(f"{root}/{domain[-4:]}:{rest}/local_cpulist") or "")

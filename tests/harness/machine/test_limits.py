@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from core import control_groups
+from core import limits
 from framebench.machine import local
 
 from ...bench import Bench
@@ -21,20 +21,20 @@ def write(folder: Path, **files: str) -> None:
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return the folder of made-up control groups; the file ``own`` in it lists this process's."""
-    monkeypatch.setattr(control_groups, "MOUNTED", str(tmp_path))
-    monkeypatch.setattr(control_groups, "OWN", str(tmp_path / "own"))
+    monkeypatch.setattr(limits, "MOUNTED", str(tmp_path))
+    monkeypatch.setattr(limits, "OWN", str(tmp_path / "own"))
     return tmp_path
 
 
 def test_the_tightest_quota_of_nested_groups_counts(groups: Path) -> None:
     (groups / "own").write_text("0::/outer/inner\n")
-    assert (control_groups.cpu_limit(), control_groups.whole_cores()) == (None, None)
+    assert (limits.cpu_limit(), limits.whole_cores()) == (None, None)
     write(groups / "outer", cpu_max="150000 100000", cpu_stat="nr_periods 9\nnr_throttled 3\n")
     write(groups / "outer" / "inner", cpu_max="max 100000", cpu_stat="nr_throttled 4\n")
-    assert (control_groups.cpu_limit(), control_groups.whole_cores()) == (1.5, 1)
-    assert control_groups.throttled_periods() == 7
+    assert (limits.cpu_limit(), limits.whole_cores()) == (1.5, 1)
+    assert limits.throttled_periods() == 7
     write(groups / "outer" / "inner", cpu_max="50000 100000")
-    assert (control_groups.cpu_limit(), control_groups.whole_cores()) == (0.5, 1)
+    assert (limits.cpu_limit(), limits.whole_cores()) == (0.5, 1)
     assert local.detect().cores == 1
     if len(os.sched_getaffinity(0)) > 1:
         assert local.detect().most_cores == 1
@@ -47,7 +47,7 @@ def test_quotas_of_version_1_count_too(groups: Path) -> None:
     for folder, quota in ((inner, "-1"), (inner.parent, "350000")):
         (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
         (folder / "cpu.cfs_period_us").write_text("100000\n")
-    assert (control_groups.cpu_limit(), control_groups.whole_cores()) == (3.5, 3)
+    assert (limits.cpu_limit(), limits.whole_cores()) == (3.5, 3)
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")

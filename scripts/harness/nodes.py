@@ -25,25 +25,22 @@ import time
 import traceback
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
-from core import bounded, control_groups, signals
+from core import bounded, programs
+from core.programs import Interrupted
 
+from harness import cores as cores_of
+from harness import hardware, provenance
+from harness import node as one_node
 from harness.adapter import Mismatch
+from harness.command_line import START, parse
 from harness.kind import Workload
-from harness.machine import cores as cores_of
-from harness.machine import hardware, interfaces
-from harness.machine.sources import file_line
-from harness.messages.report import error_text
-from harness.nodes import node as one_node
-from harness.output import partial
+from harness.output import partial, temporary_folder
 from harness.processes import launch, machine_lock, outcome
-from harness.processes.cleanup import Interrupted, temporary_folder
 from harness.processes.descendants import adopt_orphans, signal_when_parent_dies
-from harness.provenance import software
-from harness.request.command_line import parse
+from harness.report import error_text
 
 #: First word of the harness's command line, before the folder, that makes it the agent of a node.
 AGENT = "agent"
-_HARNESS = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 #: File names in the folder; files of a node end in its index.
 _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
 #: Variables of a SLURM step's process: the index of its node, and the address of the node that runs
@@ -98,11 +95,11 @@ def run_ranks(
         seconds = deadline - time.monotonic()
         request = {"arguments": arguments, "machine": _this_machine()}
         _write(folder, _REQUEST, {**request, "seconds": seconds})
-        with _started([*srun(count), sys.executable, _HARNESS, AGENT, folder], log) as starter:
-            launch.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
+        with _started([*srun(count), *START, AGENT, folder], log) as starter:
+            outcome.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
             # An agent starts its clock after this process.
-            launch.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
+            outcome.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
             results = _read(folder, _RESULT, count)
     check(workload, nodes)
     outcomes = [
@@ -149,7 +146,7 @@ def _started(command: List[str], log: str) -> Iterator["subprocess.Popen[bytes]"
         for end in (process.terminate, process.kill):
             if process.poll() is None:
                 end()
-                launch.wait_for(process, time.monotonic() + _LEAVE_SECONDS)
+                outcome.wait_for(process, time.monotonic() + _LEAVE_SECONDS)
 
 
 def _introduced(
@@ -168,7 +165,7 @@ def _introduced(
     names = ", ".join(node["node"] for node in nodes) or "none"
     answered = f"{len(nodes)} of {count} nodes answered ({names})"
     if starter.poll() is not None:
-        signals.await_own([starter.returncode])
+        programs.await_own_signal([starter.returncode])
         last = outcome.last_line(log)
         raise Missing(
             f"{answered}; the command that starts them ended with status {starter.returncode}"
@@ -265,22 +262,22 @@ def _read(folder: str, name: str, count: int) -> List[Optional[Answer]]:
 
 def _this_machine() -> str:
     """Return an identification of this machine."""
-    return f"{socket.gethostname()} {file_line('/proc/sys/kernel/random/boot_id')}"
+    return f"{socket.gethostname()} {hardware.file_line('/proc/sys/kernel/random/boot_id')}"
 
 
 def _introduction(workload: Workload, common: Dict[str, str]) -> Answer:
     """Return the properties of this node that the launcher must know before it assigns a share."""
     options, cores = workload.options, cores_of.allowed()
-    address = interfaces.address_towards(os.environ[_LAUNCHER])
-    installed = software.installed(software.search_path(common, "/"))
+    address = hardware.address_towards(os.environ[_LAUNCHER])
+    installed = provenance.installed(common, "/")
     return {
         "node": one_node.name(),
         "addresses": launch.free_addresses(workload.case.devices_per_node, address),
         "cores": len(cores),
-        "hardware": hardware.hardware(cores),
+        "hardware": hardware.describe(cores),
         "devices": hardware.visible_gpus(common),
-        "wrong": software.wrong_environment(options.prefix, options.pins, installed)
-        or software.wrong_image(options.image, common),
+        "wrong": provenance.wrong_environment(options.prefix, options.pins, installed)
+        or provenance.wrong_image(options.image, common),
     }
 
 
@@ -292,7 +289,7 @@ def _take_part(workload: Workload, folder: str, request: Answer, asked: List[int
     options, count = workload.options, workload.case.nodes
     deadline = time.monotonic() + request["seconds"]
     index = int(os.environ[_INDEX])
-    cores_of.restrict(options.cores, control_groups.whole_cores())
+    cores_of.restrict(options.cores)
     common = one_node.common_environment(options)
     introduced, devices = _introduction(workload, common), one_node.Devices()
     with contextlib.ExitStack() as stack:
@@ -333,7 +330,7 @@ def main(folder: str) -> int:
     others."""
     asked: List[int] = []
     adopt_orphans()
-    for number in signals.ENDING:
+    for number in programs.ENDING_SIGNALS:
         signal.signal(number, lambda number, frame: asked.append(number))
     try:
         request: Answer = bounded.read_json(os.path.join(folder, _REQUEST))

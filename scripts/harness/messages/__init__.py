@@ -1,1 +1,0 @@
-"""Messages between the processes of a run: ranks use files, nodes connections."""

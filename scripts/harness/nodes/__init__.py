@@ -1,1 +1,0 @@
-"""Run on one node or several: each node's work, and their cooperation."""

@@ -1,1 +1,0 @@
-"""Provenance of a figure: code, packages, environment, machine."""

@@ -1,1 +1,0 @@
-"""Request of a run: the command line, and the declarations of frameworks and models."""

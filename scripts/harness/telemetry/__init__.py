@@ -1,1 +1,0 @@
-"""Activity of the machine while a run is timed."""
