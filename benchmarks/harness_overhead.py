@@ -27,8 +27,8 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     sys.path.insert(0, str(ROOT / "scripts"))
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     from harness.adapter import Case, RankContext
-    from harness.measuring import synthetic, window
-    from harness.measuring.loading import load_adapter
+    from harness.adapter.base import load_adapter
+    from harness.measuring import model, window
     from harness.request import declaration
 
     model_config = declaration.read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
@@ -37,7 +37,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     folder = str(ROOT / "scripts/frameworks/pytorch")
     adapter = load_adapter(folder, case, model_config, rank_context)
     adapter.start()
-    batch = synthetic.make_batch(model_config["inputs"], batch_size, None, 0, 0)
+    batch = model.make_batch(model_config["inputs"], batch_size, None, 0, 0)
     adapter.build(batch)
 
     import torch

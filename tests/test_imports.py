@@ -25,8 +25,8 @@ ORDERS = {
     "harness": (
         *("VERSION",),
         # interface of framework adapters
-        *("adapter", "optimizers", "operations", "communication", "sharded", "primitives"),
-        *("loader", "batch_input", "common_capabilities", "variables", "try_imports"),
+        *("adapter", "optimizers", "operations", "primitives", "capabilities", "loader"),
+        *("variables", "try_imports"),
         # machine, and needs of a run's processes
         *("machine", "output", "messages", "samples", "processes", "telemetry"),
         # one rank
@@ -43,8 +43,8 @@ ORDERS = {
 }
 #: Modules of the harness that an adapter may import.
 OF_ADAPTERS = (
-    *("adapter", "optimizers", "operations", "communication", "sharded", "primitives", "loader"),
-    *("batch_input", "common_capabilities", "machine.interfaces", "processes.descendants"),
+    *("adapter", "optimizers", "operations", "primitives", "capabilities", "loader"),
+    *("machine.interfaces", "processes.descendants"),
 )
 #: Declarations of the harness that the driver may import.
 OF_DRIVER = (

@@ -16,25 +16,23 @@ from abc import ABC, abstractmethod
 from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 from harness.adapter import RankContext, Unsupported
-from harness.communication import (
+from harness.operations import (
+    ALL_COLLECTIVES,
     ALL_GATHER,
     ALL_REDUCE,
     BROADCAST,
-    OPERATIONS,
+    MATMUL,
     REDUCE,
     REDUCE_SCATTER,
-    CollectiveOperation,
-    MatmulCollective,
-    Overlapped,
-    side_by_side,
-)
-from harness.operations import (
-    MATMUL,
     AttentionShape,
+    CollectiveOperation,
     ConvolutionShape,
     ForwardBackward,
     Layer,
+    MatmulCollective,
     Operation,
+    Overlapped,
+    side_by_side,
 )
 
 Function = Callable[..., Any]
@@ -77,7 +75,7 @@ class Primitives(ABC):
     device. Methods for several ranks must be called in all ranks."""
 
     #: Collectives that the framework has, and the reason why it lacks the others.
-    COLLECTIVES: Sequence[str] = OPERATIONS
+    COLLECTIVES: Sequence[str] = ALL_COLLECTIVES
     LACKING = ""
 
     def __init__(self, rank_context: RankContext, device: Any, dtype: Any) -> None:

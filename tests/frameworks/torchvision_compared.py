@@ -14,7 +14,7 @@ import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
-from harness.measuring.loading import load_environment  # noqa: E402
+from harness.adapter.base import load_environment  # noqa: E402
 from harness.request.declaration import read_model  # noqa: E402
 
 load_environment(str(ROOT / "scripts/frameworks/pytorch"))

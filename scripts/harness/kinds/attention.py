@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.kind import Workload
-from harness.measuring.micro.layer_kernels import ModelKernels
+from harness.measuring.sweep import ModelKernels
 from harness.operations import AttentionShape
 
 

@@ -12,7 +12,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 import networks
 
 from harness.kind import Workload
-from harness.measuring.micro.layer_kernels import ModelKernels
+from harness.measuring.sweep import ModelKernels
 from harness.operations import ConvolutionShape
 
 #: Number of channels and of filters that are recomputed.

@@ -11,18 +11,17 @@ from typing import Dict, Iterator, List
 
 from core.matmuls import MatmulShape
 
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, one_of
-from harness.measuring import blocks
-from harness.measuring.micro.results import (
+from harness.measuring import blocks, rounding
+from harness.measuring.operands import (
     check_matmul,
-    operands,
+    matmul_operands,
     shapes,
     shapes_of,
     whole_numbers,
 )
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
-from harness.measuring.verification import rounding
 from harness.operations import MATMUL
 
 #: Dtypes of the operands: the dtype of the case's precision, and dtypes in which no model here
@@ -61,7 +60,7 @@ class Matmul(Sweep):
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         random = blocks.random_of(context)
-        first, second = operands(subject, random)
+        first, second = matmul_operands(subject, random)
         asked = context.workload.parameters["dtype"]
         if asked == OF_PRECISION:
             product = context.adapter.primitives().operation(MATMUL, [first, second])

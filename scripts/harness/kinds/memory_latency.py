@@ -14,9 +14,9 @@ from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Metric, Parameter, Workload, at_least
+from harness.kinds import memory
+from harness.kinds.memory import LINE, TIMES_CACHE
 from harness.measuring import blocks
-from harness.measuring.micro import host_memory
-from harness.measuring.micro.host_memory import LINE, TIMES_CACHE
 from harness.measuring.sweep import Block, GridPoint, Sweep, last, scaled
 
 #: Bytes of the smallest working set.
@@ -39,7 +39,7 @@ class MemoryLatency(Sweep):
     summaries = (("memory_latency", "latency", last),)
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        caches = TIMES_CACHE * host_memory.largest_cache()
+        caches = TIMES_CACHE * memory.largest_cache()
         largest = workload.parameters["largest_bytes"] or caches
         return [GridPoint({"bytes": size}, size) for size in working_sets(largest)]
 
@@ -47,18 +47,18 @@ class MemoryLatency(Sweep):
         return {"latency": Metric("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
-        context.fields["last_cache_bytes"] = host_memory.largest_cache()
+        context.fields["last_cache_bytes"] = memory.largest_cache()
         size = self.grid(context.workload)[-1].subject
         if not context.workload.parameters["largest_bytes"]:
             devices = context.workload.case.devices_per_node
-            most = host_memory.default_bytes("largest_bytes", devices)
+            most = memory.default_bytes("largest_bytes", devices)
             if size > most:
                 raise Mismatch(
                     f"{TIMES_CACHE} times the last cache is more than an eighth of the free "
                     f"memory: set largest_bytes to at most {most}"
                 )
-        self._kernels: Any = context.phase("compile", host_memory.compiled)
-        self._room: Any = host_memory.aligned(size // 8)
+        self._kernels: Any = context.phase("compile", memory.compiled)
+        self._room: Any = memory.aligned(size // 8)
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:

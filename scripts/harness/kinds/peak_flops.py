@@ -15,12 +15,12 @@ from typing import Any, Callable, Dict, List, Mapping, Tuple
 from core.matmuls import MatmulShape
 
 from harness.adapter import Collectives, Unsupported, require
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
+from harness.measuring import rounding
 from harness.measuring.blocks import runs_of_block, time_together
 from harness.measuring.checks import check_cores
-from harness.measuring.micro.results import check_matmul, operands
-from harness.measuring.verification import rounding
+from harness.measuring.operands import check_matmul, matmul_operands
 from harness.operations import Operation
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
@@ -119,5 +119,5 @@ def square_matmul(adapter: SingleOperations, size: int) -> Tuple[Operation, Any,
     import numpy as np
 
     random = np.random.RandomState(adapter.rank_context.seed)
-    left, right = operands(MatmulShape(1, size, size, size), random)
+    left, right = matmul_operands(MatmulShape(1, size, size, size), random)
     return adapter.primitives().layer_matmul(left, right), left, right, random

@@ -12,15 +12,20 @@ from typing import Dict, Iterator, List
 from core.matmuls import MatmulShape
 
 from harness.adapter import Mismatch, Unsupported
-from harness.common_capabilities import MicroBenchmarks
-from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation
+from harness.capabilities import MicroBenchmarks
 from harness.kind import Context, Metric, Parameter, Workload, one_of
-from harness.measuring import blocks
+from harness.measuring import blocks, rounding
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.micro import collectives
-from harness.measuring.micro.results import check_matmul, operands, plain_shapes, shapes_of
+from harness.measuring.operands import (
+    MOST_IN_A_BLOCK,
+    check_matmul,
+    matmul_operands,
+    most_in_a_row,
+    plain_shapes,
+    shapes_of,
+)
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
-from harness.measuring.verification import rounding
+from harness.operations import ALL_GATHER, ALL_REDUCE, CollectiveOperation
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.
@@ -67,7 +72,7 @@ class ShardedMatmul(Sweep):
         sharded = context.workload.parameters["sharded"]
         operation = COLLECTIVES[sharded]
         random = blocks.random_of(context)
-        left, right = operands(subject, random)
+        left, right = matmul_operands(subject, random)
         own = share_of(subject, sharded, rank, ranks)
         parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
         primitives = context.adapter.primitives_with(operation)
@@ -84,11 +89,11 @@ class ShardedMatmul(Sweep):
 
         check("before")
         # A matmul overwrites its result; only repeated collectives add up.
-        most = {COMMUNICATION: collectives.most_in_a_row(operation, matmul.dtype, ranks)}
+        most = {COMMUNICATION: most_in_a_row(operation, matmul.dtype, ranks)}
         seconds = {}
         for part, run in zip(PARTS, (matmul.matmul, matmul.collective, matmul.both)):
             timed = CollectiveOperation(matmul.matmul, run, matmul.result)
-            taken = blocks.measure(context, timed, most.get(part, collectives.MOST_IN_A_BLOCK))
+            taken = blocks.measure(context, timed, most.get(part, MOST_IN_A_BLOCK))
             seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
             yield {"part": {"part": part}, **taken}
         check_longer(seconds, 1)

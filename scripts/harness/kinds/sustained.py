@@ -15,12 +15,11 @@ from typing import Any, Dict, Iterator, List, Mapping, Optional
 from core.matmuls import MatmulShape
 
 from harness.adapter import Unsupported
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
-from harness.measuring import blocks
-from harness.measuring.micro.results import check_matmul, operands
+from harness.measuring import blocks, rounding
+from harness.measuring.operands import check_matmul, matmul_operands
 from harness.measuring.sweep import Block, GridPoint, Sweep
-from harness.measuring.verification import rounding
 from harness.operations import MATMUL
 from harness.telemetry import meters, nvml
 from harness.telemetry.meters import CLOCK, ENERGY
@@ -62,7 +61,7 @@ class Sustained(Sweep):
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = device_meter(context)
         random = blocks.random_of(context)
-        first, second = operands(subject, random)
+        first, second = matmul_operands(subject, random)
         product = adapter.primitives().operation(MATMUL, [first, second])
         dtype = rounding.check_ran_in(context, product.dtype)
         readings: List[Dict[str, Any]] = []

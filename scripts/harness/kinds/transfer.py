@@ -12,11 +12,12 @@ from functools import partial
 from operator import itemgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
+from harness.capabilities import Transfers
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of, point
 from harness.measuring import blocks
-from harness.measuring.micro.collectives import check_result
+from harness.measuring.operands import check_result
 from harness.measuring.sweep import Block, GridPoint, Sweep, last, per_second
-from harness.operations import DIRECTIONS, HOST_TO_DEVICE, Transfers
+from harness.operations import DIRECTIONS, HOST_TO_DEVICE
 from harness.telemetry import nvml
 
 SMALLEST, TIMES = 2**16, 4

@@ -13,12 +13,17 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from core import axes, bounded, precisions
 
 from harness.adapter import Generation, MatmulTrace, Numerics, Unsupported, require
-from harness.batch_input import BatchInput
+from harness.capabilities import BatchInput
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
-from harness.measuring import model
-from harness.measuring.checks import check_same_weights, compiler_evidence
-from harness.measuring.verification import dropout, float64_run, generation, shared_steps
-from harness.measuring.verification.errors import (
+from harness.kinds import generate
+from harness.measuring import dropout, float64_run, model
+from harness.measuring.checks import (
+    check_same_weights,
+    check_sharding,
+    compiler_evidence,
+    note_sharding,
+)
+from harness.measuring.errors import (
     compare_arrays,
     counted,
     measured,
@@ -73,7 +78,7 @@ class ReferenceVerification(Kind):
         adapter, fields, enter = context.adapter, context.fields, context.report.enter
         if context.workload.parameters["mode"] == axes.GENERATE:
             require(adapter, Generation)
-            generation.check_supported(adapter, context.workload, generation.FEWEST)
+            generate.check_generates(adapter, context.workload, generate.FEWEST)
             fields["verification"] = compare_generation(adapter, _built(context), enter)
         elif "own" in context.workload.model_config:
             fields["verification"] = float64_run.compare(context)
@@ -81,12 +86,12 @@ class ReferenceVerification(Kind):
             fields["verification"] = compare(adapter, _built(context), enter)
         fields["compiled"] = compiler_evidence(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
-        shared_steps.observe(context)
+        note_sharding(context)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         if workload.parameters["mode"] == "train":
             check_same_weights(ranks)
-            shared_steps.check(workload, ranks)
+            check_sharding(workload.case, ranks)
 
 
 def _built(context: Context) -> ReferenceFolder:
@@ -387,7 +392,6 @@ def compare_generation(
     comparison.load_weights()
     parameters = comparison.parameters()
     length = reference.arrays("batch-0")["token_ids"].shape[1]
-    adapter.make_cache(generation.count_compared(adapter.model_config, length))
+    adapter.make_cache(generate.count_compared(adapter.model_config, length))
     enter("generation")
-    errors = generation.compare(adapter, reference.arrays("generated"))
-    return [parameters, *errors]
+    return [parameters, *generate.generation_errors(adapter, reference.arrays("generated"))]

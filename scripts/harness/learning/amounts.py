@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 import tasks
 from core.inputs import READING
 
-from harness.samples import folder, masking, tokens
+from harness.samples import folder, tokens
 
 
 class Amounts(NamedTuple):
@@ -31,7 +31,7 @@ def amounts(
         return _task_amounts(model_config, length, root)
     if root is None:
         return None
-    if masking.form_of(model_config["inputs"]) == masking.ELECTRA:
+    if tokens.form_of(model_config["inputs"]) == tokens.ELECTRA:
         files = (tokens.find(root, split) for split in (folder.TRAIN, folder.VALIDATION))
         return Amounts(*(file.length // (length or 1) for file in files))
     if folder.size_of(model_config["inputs"]) is None:

@@ -28,9 +28,9 @@ from harness.kind import Context, Workload
 from harness.learning.evaluation import Evaluator
 from harness.loader import Loading, Loads
 from harness.measuring import model
-from harness.measuring.file_sources import FileSource, ImageSource, TokenSource, workers_of
-from harness.measuring.synthetic import predictions
-from harness.samples import folder, masking, order
+from harness.measuring.input_pipeline import FileSource, ImageSource, TokenSource, workers_of
+from harness.measuring.model import predictions
+from harness.samples import folder, order, tokens
 
 #: Value of a parameter without a folder or number.
 NONE = "none"
@@ -55,7 +55,7 @@ class TrainingData(NamedTuple):
 
 def is_pretrained(model_config: Mapping[str, Any]) -> bool:
     """Return whether a model is pre-trained as ELECTRA is."""
-    return masking.form_of(model_config.get("inputs", [])) == masking.ELECTRA
+    return tokens.form_of(model_config.get("inputs", [])) == tokens.ELECTRA
 
 
 def scoring_of(workload: Workload) -> Scoring:
@@ -110,7 +110,7 @@ def _arrays_of_task(context: Context) -> TrainingData:
         )
     data: tasks.Data = context.phase("task", lambda: task.data(length, root))
     # the model's random numbers are drawn later
-    inputs = [entry for entry in model_config["inputs"] if entry["name"] not in masking.DRAWN]
+    inputs = [entry for entry in model_config["inputs"] if entry["name"] not in tokens.DRAWN]
     for arrays in (data.train, data.held_out):
         check_inputs(arrays, inputs, length or 0)
     counts = tasks.size(data.train), tasks.size(data.held_out)
@@ -189,7 +189,7 @@ def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
-    return masking.hidden_by_electra(batch, predictions(length), np.random.RandomState(list(seed)))
+    return tokens.hidden_by_electra(batch, predictions(length), np.random.RandomState(list(seed)))
 
 
 def _images(context: Context) -> TrainingData:

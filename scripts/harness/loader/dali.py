@@ -15,8 +15,17 @@ import numpy as np
 import nvidia.dali
 from nvidia.dali import fn, types
 
-from harness.loader import DEVIATION, MEAN, Loads, centre, content_of, crop, is_flipped
-from harness.loader.encoded import size_of, whole_image
+from harness.loader import (
+    DEVIATION,
+    MEAN,
+    Loads,
+    centre,
+    content_of,
+    crop,
+    is_flipped,
+    size_of,
+    whole_image,
+)
 
 _SCALE = 255.0
 

@@ -13,11 +13,10 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from harness.adapter import Adapter, Mismatch
-from harness.communication import CollectiveOperation
 from harness.kind import Context, Parameter, above_zero, at_least
 from harness.measuring import window
 from harness.measuring.checks import check_cores
-from harness.operations import Operation
+from harness.operations import CollectiveOperation, Operation
 
 #: Number of blocks at a point, and the least duration of each.
 BLOCKS, BLOCK_SECONDS = 5, 0.1

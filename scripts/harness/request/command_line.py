@@ -13,7 +13,7 @@ from core.memory_limits import parse_limit
 
 from harness import kinds, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
-from harness.measuring.step_counts import FEWEST
+from harness.measuring.steps import FEWEST
 from harness.request import declaration, own_model
 
 _Value = TypeVar("_Value")

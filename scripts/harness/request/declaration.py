@@ -15,7 +15,7 @@ from harness import optimizers
 from harness.adapter import Case
 from harness.kind import TOPOLOGY, Kind
 from harness.request import own_model
-from harness.samples import masking
+from harness.samples import tokens
 from harness.samples.folder import size_of
 
 _MODELS = os.path.join(
@@ -172,7 +172,7 @@ def unsupported(
             value = axis.text(getattr(case, axis.name))
             return f"a user's own model makes its batch itself, on the device: no {value}"
     inputs = model_config.get("inputs", [])
-    if case.input in READING and size_of(inputs) is None and not masking.form_of(inputs):
+    if case.input in READING and size_of(inputs) is None and not tokens.form_of(inputs):
         return (
             f"{case.model} reads no files: it has neither images, nor running text, nor sequences "
             "with masked words"

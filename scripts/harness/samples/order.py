@@ -11,8 +11,7 @@ import zlib
 from typing import Any, Dict, Iterator, Tuple
 
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Batch, Loading, Loads, content_of
-from harness.loader.encoded import size_of, whole_image
+from harness.loader import DRAWS, Batch, Loading, Loads, content_of, size_of, whole_image
 from harness.messages.report import error_text
 from harness.samples.folder import TRAIN, BadData, Images
 

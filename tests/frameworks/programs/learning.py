@@ -11,12 +11,11 @@ from harness.kind import Context, Workload
 from harness.kinds.converge import Converge
 from harness.learning import sources
 from harness.learning import weights as files
-from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Evaluator
+from harness.learning.saved import Checkpoint
 from harness.learning.sources import TrainingData
-from harness.learning.targets import Softening, softened
-from harness.learning.training import Recipe, train
-from harness.measuring.synthetic import make_batch
+from harness.learning.training import Recipe, Softening, softened, train
+from harness.measuring.model import make_batch
 from harness.messages.report import Report
 
 from .prelude import FRAMEWORK, RANK, WORLD, started

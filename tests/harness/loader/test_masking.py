@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.samples import folder, masking, tokens
+from harness.samples import folder, tokens
 from harness.samples.folder import VALIDATION
-from harness.samples.masking import BERT, ELECTRA, RUNNING, MaskingPlan
+from harness.samples.tokens import BERT, ELECTRA, RUNNING, MaskingPlan
 from tasks.reading import wordpiece
 
 from ...frameworks.models import model_config_of
@@ -32,15 +32,15 @@ def found(tmp_path: Path) -> tokens.Tokens:
 
 def rows_of(found: tokens.Tokens) -> Any:
     """Return all sequences of an epoch, without marks."""
-    loads = tokens.loads(found, VALIDATION, 0, 5, 0, 1, LENGTH - masking.MARKS, 4, 0, beyond=0)
+    loads = tokens.loads(found, VALIDATION, 0, 5, 0, 1, LENGTH - tokens.MARKS, 4, 0, beyond=0)
     tokens.checked(NumpyTokenLoader(), loads)  # type: ignore[arg-type]
     return np.concatenate([batch["tokens"] for batch in NumpyTokenLoader().load(loads)])
 
 
 def batch_of(found: tokens.Tokens, form: str, seed: int = 1) -> dict[str, Any]:
     plan = MaskingPlan(form, LENGTH, 20)
-    masking.check(found, plan, {"mask_token": MASK})
-    return masking.batch_of(rows_of(found), found, plan, np.random.RandomState(seed))
+    tokens.check(found, plan, {"mask_token": MASK})
+    return tokens.batch_of(rows_of(found), found, plan, np.random.RandomState(seed))
 
 
 def test_hidden_words_are_asked_for(found: tokens.Tokens) -> None:
@@ -64,7 +64,7 @@ def test_hidden_words_are_asked_for(found: tokens.Tokens) -> None:
 
 def test_the_second_part_goes_on_or_is_that_of_another(found: tokens.Tokens) -> None:
     rows = rows_of(found)
-    batch = masking.batch_of(rows, found, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1))
+    batch = tokens.batch_of(rows, found, MaskingPlan(BERT, LENGTH, 1), np.random.RandomState(1))
     ids = batch["token_ids"].copy()
     np.put_along_axis(ids, batch["masked_positions"], batch["masked_labels"], axis=1)
     for number, label in enumerate(batch["next_sentence_labels"]):
@@ -72,7 +72,7 @@ def test_the_second_part_goes_on_or_is_that_of_another(found: tokens.Tokens) -> 
         expected = [BEGIN, *rows[number][:63], END, *follows[63:], END]
         assert ids[number].tolist() == expected, f"sequence {number}, label {label}"
     plan = MaskingPlan(BERT, LENGTH, 1)
-    single = masking.batch_of(rows[:1], found, plan, np.random.RandomState(1))
+    single = tokens.batch_of(rows[:1], found, plan, np.random.RandomState(1))
     assert single["next_sentence_labels"].tolist() == [0], "there is no other"
 
 
@@ -85,7 +85,7 @@ def test_the_second_part_goes_on_or_is_that_of_another(found: tokens.Tokens) -> 
     ],
 )
 def test_a_model_says_what_it_is_given(model: str, form: str) -> None:
-    assert masking.form_of(model_config_of(model)["inputs"]) == form
+    assert tokens.form_of(model_config_of(model)["inputs"]) == form
 
 
 def test_what_does_not_fit_the_model_is_refused(found: tokens.Tokens) -> None:
@@ -102,7 +102,7 @@ def test_what_does_not_fit_the_model_is_refused(found: tokens.Tokens) -> None:
         ),
     ):
         with pytest.raises(Mismatch, match=message):
-            masking.check(actual, plan, {"mask_token": 7})
+            tokens.check(actual, plan, {"mask_token": 7})
 
 
 def test_another_vocabulary_is_another_data_set(found: tokens.Tokens) -> None:

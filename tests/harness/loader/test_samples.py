@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import loader
 from harness import loader as loading
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Batch, Loads, encoded
+from harness.loader import DRAWS, Batch, Loads
 from harness.samples import folder, order
 from harness.samples.folder import TRAIN, VALIDATION, BadData
 from PIL import Image
@@ -270,7 +271,7 @@ PNG = made.encoded(made.picture(2, 64, 48), "PNG")
     ],
 )
 def test_what_is_whole_is_taken(content: bytes) -> None:
-    assert encoded.whole_image(content) == content
+    assert loader.whole_image(content) == content
 
 
 @pytest.mark.parametrize(
@@ -285,4 +286,4 @@ def test_what_is_whole_is_taken(content: bytes) -> None:
 )
 def test_what_is_not_whole_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        encoded.whole_image(content)
+        loader.whole_image(content)

@@ -15,7 +15,7 @@ from core import precisions
 from harness.adapter import Adapter, Mismatch, OwnModels, Unsupported
 from harness.kind import Context
 from harness.measuring import model
-from harness.measuring.verification.errors import compare_arrays, measured, relative
+from harness.measuring.errors import compare_arrays, measured, relative
 
 #: Dtypes allowed in a float64 run. Normalizations and losses are commonly computed in float32,
 #: whose rounding is far below every bound.
