@@ -1,8 +1,5 @@
 """Capabilities of frameworks beyond a step: training on changing data, sharding a model,
-micro-benchmarks; and one class with those of nearly every framework.
-
-Standard library and numpy; Python 3.7 to 3.13.
-"""
+micro-benchmarks; and one class with those of nearly every framework."""
 
 from __future__ import annotations
 

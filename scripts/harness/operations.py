@@ -1,7 +1,5 @@
 """Operations, layers, copies and collectives of micro-benchmarks, without a model. Collectives run
-alone, after a matmul, and at the same time as computation.
-
-Standard library and numpy; Python 3.7 to 3.13."""
+alone, after a matmul, and at the same time as computation."""
 
 from __future__ import annotations
 

@@ -5,10 +5,7 @@ The module ``micro`` in a framework's folder has a class ``Primitives``, derived
 - :class:`Primitives`: single operations and layers alone;
 - :class:`InPlace`: collectives write to tensors that they are given;
 - :class:`Functional`: collectives return new tensors;
-- :class:`Compiled`: collectives exist only inside compiled programs.
-
-Standard library and numpy; Python 3.7 to 3.13.
-"""
+- :class:`Compiled`: collectives exist only inside compiled programs."""
 
 from __future__ import annotations
 

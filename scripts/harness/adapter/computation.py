@@ -1,7 +1,5 @@
 """Capabilities of a step: its matmuls and their precision, its outputs and gradients, generated
-text; and how it runs operation by operation, in micro-steps.
-
-Standard library and numpy; Python 3.7 to 3.13."""
+text; and how it runs operation by operation, in micro-steps."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 The framework's fused operator is used, or separate operations, as in its models here. Heads and
 their size come from the model, batch and sequence length from the case; without dropout. One head's
-results are checked against float64. Standard library and numpy.
-"""
+results are checked against float64."""
 
 from __future__ import annotations
 

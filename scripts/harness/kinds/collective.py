@@ -7,8 +7,7 @@ bandwidth is S / time. Bus bandwidth is that times a factor that makes it compar
 a link, for any number of ranks. A GB is 10^9 bytes.
 
 At each size the result is checked before and after the timed blocks. All ranks start a block
-together, and it ends when the last of its runs is complete. Standard library and numpy.
-"""
+together, and it ends when the last of its runs is complete."""
 
 from __future__ import annotations
 

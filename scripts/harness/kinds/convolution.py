@@ -1,8 +1,7 @@
 """Convolutions of a model, each distinct shape alone, forward and backward.
 
 The backward pass gives the gradients of images and kernel, for the first layer too. A part of each
-result is checked against float64. Standard library and numpy.
-"""
+result is checked against float64."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Copies from each GPU of a node to each other, one pair at a time.
 
 One process copies, between its own device and those of the other ranks, which wait. So pairs do not
-share bandwidth. Received data are compared with sent data. Standard library and numpy.
-"""
+share bandwidth. Received data are compared with sent data."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Three of STREAM's four kernels are among them; the fourth, a copy, is the direction device_to_device
 of the kind `transfer`. Bandwidth counts as STREAM does: each operand is read once, and the result
-written once. Standard library and numpy.
-"""
+written once."""
 
 from __future__ import annotations
 

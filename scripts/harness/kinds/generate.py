@@ -3,7 +3,7 @@
 A request is a batch of prompts as long as the case's sequence length. Each is continued by
 ``new_tokens``, the likeliest one each time. Requests follow each other without a pause. Every token
 is synchronized, as for an interactive reader. A verification compares generated text with the
-reference's, token by token. Standard library and numpy."""
+reference's, token by token."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 The operation adds small arrays, of one element by default; with no element, only the framework's
 own work per call is left. Calls come from Python as users make them, one after the other, and the
 last is waited for. Where the framework has events of a GPU, the time between an event before and an
-event after the calls is measured, too. Standard library and numpy.
-"""
+event after the calls is measured, too."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Operands are random and stay the same. The kind `peak_flops` keeps the fastest of several sizes,
 which is the capability of a device. This benchmark shows the rate of a framework for given shapes.
-A sample of each result is checked against float64. Standard library and numpy.
-"""
+A sample of each result is checked against float64."""
 
 from __future__ import annotations
 

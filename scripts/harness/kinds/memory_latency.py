@@ -4,8 +4,7 @@ Each cache line of a working set holds the address of another, in a random cycle
 them, so that neither order nor prefetching predicts the next (as lat_mem_rd of lmbench; McVoy and
 Staelin, "lmbench: Portable Tools for Performance Analysis", 1996). Working sets range from 4 KiB to
 four times the last-level cache, so each cache shows as a step. One core of each device follows its
-own chain; several devices start together. No framework. Standard library and numpy.
-"""
+own chain; several devices start together. No framework."""
 
 from __future__ import annotations
 

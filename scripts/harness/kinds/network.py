@@ -1,8 +1,7 @@
 """Network between two nodes, below any framework: the time of a TCP connection, which is a round
 trip.
 
-Rank 0 connects and rank 1 answers, each only at its own address. Standard library.
-"""
+Rank 0 connects and rank 1 answers, each only at its own address."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ layers. Here each is timed alone and both together, in turns, always synchronize
 is read. By default the computations take about as long as the all-reduce, so that all of it could
 be hidden.
 
-The all-reduce and the last computation are checked before and after the timed blocks. Numpy.
-"""
+The all-reduce and the last computation are checked before and after the timed blocks."""
 
 from __future__ import annotations
 

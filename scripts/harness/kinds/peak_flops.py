@@ -3,8 +3,7 @@
 Both are dense and random, because the speed depends on the values on some devices. Processors are
 faster in bursts, and training takes longer than a burst. So the size that is fastest in short
 blocks is then multiplied for seconds, and this rate is the peak. Several devices measure at once,
-because they share power and memory; the slowest counts. Numpy.
-"""
+because they share power and memory; the slowest counts."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """RDMA writes between two nodes, below any framework, by perftest's ib_write_bw.
 
-Rank 1 serves and rank 0 writes. perftest must be installed (Debian: apt-get install perftest).
-Standard library.
-"""
+Rank 1 serves and rank 0 writes. perftest must be installed (Debian: apt-get install perftest)."""
 
 from __future__ import annotations
 

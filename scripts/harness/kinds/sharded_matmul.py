@@ -2,8 +2,7 @@
 
 With a sharded inner dimension each rank has a product of the whole shape, and an all-reduce adds
 them up. With sharded columns each rank has some columns, and an all-gather joins them. Before and
-after timing, every rank checks the combined result of random operands against float64. Numpy.
-"""
+after timing, every rank checks the combined result of random operands against float64."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """A matmul repeated for seconds, while the device reports its clock and power.
 
 NVML reports for GPUs, the kernel for CPUs: cpufreq or /proc/cpuinfo, RAPL. A quantity that a device
-does not report has no figure. A device that reports nothing is unsupported. Standard library and
-numpy.
-"""
+does not report has no figure. A device that reports nothing is unsupported."""
 
 from __future__ import annotations
 

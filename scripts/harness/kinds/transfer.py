@@ -1,8 +1,7 @@
 """Copies from the host to the device, back, and within the device, from pinned or pageable memory.
 
 Sizes start at 64 KiB and grow by factors of four. A GB is 10^9 bytes that arrived; the read of
-a copy within the device does not count. Received data are compared with sent data. Numpy.
-"""
+a copy within the device does not count. Received data are compared with sent data."""
 
 from __future__ import annotations
 

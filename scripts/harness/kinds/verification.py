@@ -1,8 +1,7 @@
 """Errors of a framework's results against the reference; the driver has their bounds.
 
 Models are compared with what ``scripts/reference`` left in a folder, and a user's model with its
-own float64 run. Standard library and numpy.
-"""
+own float64 run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Training data of a rank: arrays of a task in memory, or images or sentences in a folder.
 
 A folder is read through the framework's own loader: ``train`` with the crops and flips of
-:mod:`harness.samples.order`, and of ``val`` a part by each rank.
+:mod:`harness.samples.folder`, and of ``val`` a part by each rank.
 
 ELECTRA is pre-trained with sentences. For each batch, the host draws which words are masked, which
 of them stay, and the number by which each replacement is sampled, by seed, epoch and batch: the
@@ -30,7 +30,7 @@ from harness.loader import Loading, Loads
 from harness.measuring import model
 from harness.measuring.input_pipeline import FileSource, ImageSource, TokenSource, workers_of
 from harness.measuring.model import predictions
-from harness.samples import folder, order, tokens
+from harness.samples import folder, tokens
 
 #: Value of a parameter without a folder or number.
 NONE = "none"
@@ -260,7 +260,7 @@ def part_of_rank(
             f"{folder.VALIDATION} has {len(images.paths)} images, fewer than {ranks} devices"
         )
     most = min(batch, len(places))
-    return order.loads(images, places, folder.VALIDATION, 0, 0, most, size, workers)
+    return folder.loads(images, places, folder.VALIDATION, 0, 0, most, size, workers)
 
 
 def _task(name: str, sha256: str, counts: Tuple[int, int]) -> Dict[str, Any]:

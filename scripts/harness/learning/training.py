@@ -3,7 +3,7 @@ schedules, each of which rises to its peak for a share of the steps, and soft ta
 
 Soft targets (label smoothing and mixup) are computed on the host, alike for every framework.
 ``labels`` become probabilities of all classes, float32 (batch, classes), which the losses of image
-models accept instead of classes, int64 (batch,). Standard library and numpy; Python 3.7 to 3.13."""
+models accept instead of classes, int64 (batch,)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The harness decides what is loaded, in which order and with which crops, alike for all frameworks;
 how is up to the framework. Image files are checked without decoding, for decoders that fill up
 missing data or end the process (ITU T.81 (JPEG), B.1 and B.2; W3C, *Portable Network Graphics*, 5.2
-and 11.2). Standard library and numpy; Python 3.7 to 3.13."""
+and 11.2)."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def whole_image(content: bytes) -> bytes:
     return content
 
 
-def size_of(content: bytes) -> Tuple[int, int]:
+def extents_of(content: bytes) -> Tuple[int, int]:
     """Return height and width in pixels of a JPEG or PNG file. Raises ValueError for a file without
     them, or without a pixel."""
     if content.startswith(_PNG) and len(content) >= _PNG_SIZE + 8:

@@ -1,4 +1,4 @@
-"""Relative errors of arrays. Standard library and numpy."""
+"""Relative errors of arrays."""
 
 from __future__ import annotations
 

@@ -3,8 +3,7 @@
 Weights and batch are the same. Some values are always so near a jump of a derivative (a ReLU) that
 rounding moves them across and changes gradients: one percent of a ResNet-18's gradients in float32,
 all of a MobileNet's in half precision. Float64 runs with randomly changed weights show the effect
-of rounding on this model; this much of an error is subtracted. Standard library and numpy.
-"""
+of rounding on this model; this much of an error is subtracted."""
 
 from __future__ import annotations
 

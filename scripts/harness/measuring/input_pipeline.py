@@ -21,7 +21,7 @@ from harness.kind import Context
 from harness.loader import Batch, Loading, Loads, TokenLoads
 from harness.measuring import model
 from harness.measuring.window import measure
-from harness.samples import folder, order, tokens
+from harness.samples import folder, tokens
 
 Batches = Generator[Batch, None, None]
 #: Most worker processes or threads of a loader during steps; there is also at most one for each
@@ -109,15 +109,15 @@ class ImageSource(FileSource):
     def epoch(self, number: int, samples: Optional[int] = None) -> Loads:
         images, split = self.images, self.split
         of_rank = (split, number, self.seed, self.rank, self.ranks, self.most)
-        places = order.places_of(len(images.paths), *of_rank)
+        places = folder.places_of(len(images.paths), *of_rank)
         size_and_workers = (samples or self.samples, self.size, self.workers)
-        return order.loads(images, places, split, number, self.seed, *size_and_workers)
+        return folder.loads(images, places, split, number, self.seed, *size_and_workers)
 
     def output(self, request: Loads) -> Dict[str, Any]:
-        return order.checked(self.adapter, request, self.root)
+        return folder.checked(self.adapter, request, self.root)
 
     def batches(self, request: Loads, number: int) -> Iterator[Batch]:
-        return order.batches(self.adapter, request, self.root)
+        return folder.batches(self.adapter, request, self.root)
 
 
 class TokenSource(FileSource):

@@ -3,7 +3,7 @@ exactly for collectives.
 
 A shape ``1024x512x256`` is (m, k, n) = (1024, 512, 256); ``8x1024x512x256`` is a batch of eight;
 several are separated by blanks. Inputs of collectives are whole numbers whose sums over all ranks
-are exact. Standard library and numpy."""
+are exact."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Micro-benchmarks that time something at each point of a grid, in blocks; in particular forward
-and backward kernels of a model's layers, shape by shape. Standard library and numpy."""
+and backward kernels of a model's layers, shape by shape."""
 
 from __future__ import annotations
 

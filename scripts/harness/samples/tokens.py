@@ -15,9 +15,7 @@ words and their labels; the check that all sequences were loaded.
    batch: one below 100, which decides whether the word becomes [MASK] or stays, and one of 31 bits,
    by which its replacement is sampled from the generator. In a sequence with padding, the same
    share of words is masked as in one without. The first masked positions are then repeated, with
-   the same numbers.
-
-Standard library and numpy; Python 3.7 to 3.13."""
+   the same numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ from tasks.reading.wordpiece import BEGIN, MASK, SEPARATOR, WordPiece
 from harness.adapter import Mismatch
 from harness.loader import Loading, TokenLoads
 from harness.messages.report import error_text
-from harness.samples import order
+from harness.samples import folder
 from harness.samples.folder import VOCABULARY, BadData
 
 DTYPES = ("uint16", "uint32")
@@ -109,7 +107,7 @@ def loads(
     Sequences have ``length`` tokens and ``beyond`` more, with which the next sequence begins.
     ``most``: sequences of an epoch, 0 for all."""
     count = (tokens.length - beyond) // length
-    places = order.places_of(count, split, number, seed, rank, ranks, most)
+    places = folder.places_of(count, split, number, seed, rank, ranks, most)
     if len(places) < batch:
         raise BadData(
             f"{tokens.path} has {tokens.length} tokens, {len(places)} sequences of {length} for "
@@ -123,7 +121,7 @@ def batches(adapter: Loading, loads: TokenLoads) -> Iterator[Tuple[int, Any]]:
     """Yield all batches of the framework's loader, int64 (batch, length), each with the number of
     sequences before it. Raises :class:`Mismatch` where it breaks, and where sequences are
     missing."""
-    for before, batch in order.each_once(adapter.load(loads), len(loads.starts), "sequences"):
+    for before, batch in folder.each_once(adapter.load(loads), len(loads.starts), "sequences"):
         yield before, batch["tokens"]
 
 

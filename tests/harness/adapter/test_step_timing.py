@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from harness import record
 from harness.adapter import Mismatch
-from harness.measuring import checks, model, steps, window
+from harness.measuring import checks, steps, window
+from harness.measuring.model import make_batch
 from harness.messages import report
 from harness.processes import launch, outcome
 
@@ -147,7 +148,7 @@ def test_lateness_counts_beyond_a_part_of_the_window_and_noise(
 def test_batches_follow_the_model_config(model: str) -> None:
     inputs = MODEL_CONFIGS[model]["inputs"]
     length = 128 if MODEL_CONFIGS[model]["sequence_lengths"] else None
-    batch = model.make_batch(inputs, 4, length, seed=0, rank=0)
+    batch = make_batch(inputs, 4, length, seed=0, rank=0)
     assert list(batch) == [declared["name"] for declared in inputs]
     for declared in inputs:
         array = batch[declared["name"]]
@@ -157,8 +158,8 @@ def test_batches_follow_the_model_config(model: str) -> None:
         if "below" in declared:
             below = length if declared["below"] == "sequence" else declared["below"]
             assert 0 <= array.min() <= array.max() < below, declared["name"]
-    again = model.make_batch(inputs, 4, length, seed=0, rank=0)
-    other = model.make_batch(inputs, 4, length, seed=0, rank=1)
+    again = make_batch(inputs, 4, length, seed=0, rank=0)
+    other = make_batch(inputs, 4, length, seed=0, rank=1)
     assert all((batch[name] == again[name]).all() for name in batch), "not repeatable"
     assert any((batch[name] != other[name]).any() for name in batch), "all ranks get one batch"
 
@@ -166,7 +167,7 @@ def test_batches_follow_the_model_config(model: str) -> None:
 @pytest.mark.parametrize(("length", "count"), [(5, 1), (128, 20)])
 def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> None:
     declared = {"name": "p", "shape": ["batch", "predictions"], "distribution": "positions"}
-    rows = model.make_batch([declared], 50, length, seed=1, rank=0)["p"]
+    rows = make_batch([declared], 50, length, seed=1, rank=0)["p"]
     assert rows.shape == (50, count)
     assert (np.diff(rows, axis=1) > 0).all()
     assert rows.min() >= 0
