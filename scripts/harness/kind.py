@@ -175,10 +175,6 @@ class TargetMissed(Exception):
     says how far it came."""
 
 
-def _nobody() -> None:
-    """Barrier that waits for no other rank."""
-
-
 @dataclass(frozen=True)
 class Context:
     """Context of a benchmark in one rank.
@@ -194,7 +190,7 @@ class Context:
     adapter: Any
     cores: List[int]
     report: Report
-    barrier: Callable[[], None] = _nobody
+    barrier: Callable[[], None] = lambda: None
 
     @property
     def fields(self) -> Dict[str, Any]:

@@ -17,6 +17,7 @@ from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
 from harness.measuring import blocks, operands, rounding
 from harness.measuring.blocks import BOTH, check_longer
 from harness.measuring.sweep import Block, GridPoint, Sweep, scaled
+from harness.measuring.window import check_complete
 from harness.operations import ALL_REDUCE, MATMUL, MULTIPLY, CollectiveOperation, Overlapped
 
 COMPUTE, COMMUNICATION = "compute", "communication"
@@ -123,7 +124,8 @@ class Overlap(Sweep):
             for part, taken in seconds.items():
                 taken.append(timers[part](runs))
                 for result in (overlapped.computed, overlapped.reduced):
-                    blocks.check_complete(blocks.elapsed(result), taken[-1], result)
+                    late = blocks.elapsed(result)
+                    check_complete(late, taken[-1], result, part=blocks.LATE_PART)
         for part, taken in seconds.items():
             yield {
                 "part": {"part": part}, "operations": runs, "matmuls": matmuls, "seconds": taken

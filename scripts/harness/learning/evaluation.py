@@ -112,22 +112,28 @@ def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, M
     """Return the metrics of a training. ``unit``: unit of the throughput."""
     principal, losses = scoring.names[0], scoring.losses
 
-    def at_target(figure: Callable[[Sequence[Epoch]], float]) -> Callable[[Rank], Optional[float]]:
+    def at_target(name: str) -> Callable[[Rank], Optional[float]]:
         def rank_value(rank: Rank) -> Optional[float]:
             assert target is not None
             count = reached(rank["curve"], principal, target)
-            return None if count is None else figure(rank["curve"][:count])
+            return None if count is None else _total(rank["curve"][:count], name)
 
         return rank_value
 
     def last(name: str) -> Callable[[Rank], Optional[float]]:
         return lambda rank: _number(rank["curve"][-1]["held_out"][name])
 
+    def final_loss(rank: Rank) -> Optional[float]:
+        return _number(rank["curve"][-1]["final_loss"])
+
+    def all_seconds(rank: Rank) -> float:
+        return _total(rank["curve"], "train_seconds") + _total(rank["curve"], "evaluation_seconds")
+
     to_target = {
-        "time_to_target": Metric("s", "lower", "max", at_target(train_seconds)),
-        "samples_to_target": Metric("samples", "lower", "first", at_target(samples)),
+        "time_to_target": Metric("s", "lower", "max", at_target("train_seconds")),
+        "samples_to_target": Metric("samples", "lower", "first", at_target("samples")),
     }
-    speed = Metric(unit, "higher", "min", lambda rank: throughput(rank["curve"]))
+    speed = Metric(unit, "higher", "min", _throughput)
     # frameworks are compared by the first metric
     return {
         **(to_target if target is not None else {"throughput": speed}),
@@ -139,32 +145,18 @@ def metrics(scoring: Scoring, target: Optional[float], unit: str) -> Dict[str, M
         },
         **{name: Metric("nats", "lower", "first", last(name)) for name in ("loss", *losses)},
         # training loss of the last steps, with dropout, as NVIDIA publishes it for ELECTRA
-        **({"final_loss": Metric("nats", "lower", "mean", _final_loss)} if losses else {}),
-        "time_to_train": Metric("s", "lower", "max", lambda rank: all_seconds(rank["curve"])),
+        **({"final_loss": Metric("nats", "lower", "mean", final_loss)} if losses else {}),
+        "time_to_train": Metric("s", "lower", "max", all_seconds),
         "throughput": speed,
     }
 
 
-def _final_loss(rank: Rank) -> Optional[float]:
-    return _number(rank["curve"][-1]["final_loss"])
+def _total(curve: Sequence[Epoch], name: str) -> float:
+    return float(sum(epoch[name] for epoch in curve))
 
 
-def samples(curve: Sequence[Epoch]) -> float:
-    return float(sum(epoch["samples"] for epoch in curve))
-
-
-def train_seconds(curve: Sequence[Epoch]) -> float:
-    """Return the seconds of all steps including loading, without evaluations."""
-    return float(sum(epoch["train_seconds"] for epoch in curve))
-
-
-def all_seconds(curve: Sequence[Epoch]) -> float:
-    """Return the seconds including evaluations."""
-    return train_seconds(curve) + float(sum(epoch["evaluation_seconds"] for epoch in curve))
-
-
-def throughput(curve: Sequence[Epoch]) -> float:
+def _throughput(rank: Rank) -> float:
     """Return samples per second of all epochs after the first, in which frameworks compile; of the
     first if it is the only one."""
-    later = curve[1:] or curve
-    return samples(later) / train_seconds(later)
+    later = rank["curve"][1:] or rank["curve"]
+    return _total(later, "samples") / _total(later, "train_seconds")

@@ -51,10 +51,8 @@ class Loads(NamedTuple):
     size: int
     workers: int
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of a batch's arrays."""
-        return ("images", "labels")
+    #: Names of a batch's arrays.
+    names = ("images", "labels")
 
     def beginning(self, count: int) -> Loads:
         """Return the request for the first ``count`` samples only."""
@@ -78,10 +76,7 @@ class TokenLoads(NamedTuple):
     batch: int
     workers: int
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of a batch's arrays."""
-        return ("tokens",)
+    names = ("tokens",)
 
     def beginning(self, count: int) -> TokenLoads:
         """Return the request for the first ``count`` sequences only."""

@@ -22,7 +22,7 @@ from harness.operations import CollectiveOperation, Operation
 BLOCKS, BLOCK_SECONDS = 5, 0.1
 MOST_IN_A_BLOCK = 1000000
 #: Largest share of a block that may be left after synchronization.
-_LATE_PART = 0.5
+LATE_PART = 0.5
 #: Name of the blocks in which two kinds of work run together.
 BOTH = "both"
 #: Combined work that is faster by this fraction than one of its parts alone was not waited for. The
@@ -133,15 +133,8 @@ def measure(
         while goes_on(len(taken)):
             taken.append(timed(count))
         late = elapsed(operation.result)
-    check_complete(late, taken[-1], operation.result)
+    window.check_complete(late, taken[-1], operation.result, part=LATE_PART)
     return {"operations": count, "seconds": taken}
-
-
-def check_complete(late: float, block: float, result: Callable[[], Any]) -> None:
-    """Raise Mismatch where reading ``result`` took ``late`` seconds because work was still running.
-
-    ``block`` is the duration of the block just before."""
-    window.check_complete(late, block, result, part=_LATE_PART)
 
 
 def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:

@@ -265,12 +265,7 @@ def batch_source(context: Context) -> Optional[BatchSource]:
             model.check_classes(context.workload.model_config, len(source.images.classes))
         return BatchSource(source.first(), source.endless)
     batch = model.batch_of_rank(context)
-
-    def repeated() -> Batches:
-        while True:
-            yield batch
-
-    return BatchSource(batch, repeated)
+    return BatchSource(batch, lambda: (batch for _ in itertools.count()))
 
 
 def time_separately(
