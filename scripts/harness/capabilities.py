@@ -7,14 +7,7 @@ import copy
 from abc import abstractmethod
 from typing import Any, ClassVar, Dict, List, Sequence
 
-from harness.adapter import (
-    AllReduce,
-    Capability,
-    Collectives,
-    Numerics,
-    Rounding,
-    Unsupported,
-)
+from harness.adapter import AllReduce, Capability, Collectives, Numerics, Rounding, Unsupported
 from harness.operations import ALL_REDUCE, Operation
 from harness.primitives import Primitives
 

@@ -3,19 +3,9 @@
 An adapter contains only what differs between frameworks. The loop, the clock, statistics, the
 record, launching and error handling are the harness's.
 
-:class:`Adapter` is the core (``base``): it builds a model and runs steps of a case. Further
-abilities are capabilities that an adapter derives from. What needs a missing one is `unsupported`:
-
-- :class:`MatmulTrace`: which matmuls run, in which dtype; every figure of a step needs it;
-- :class:`Rounding`: whether float32 matmuls run in TF32;
-- :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
-- :class:`Generation`: text generation, token by token;
-- :class:`EagerTraining`: the step of a framework that runs operation by operation;
-- :class:`Accumulation`: several micro-steps before each update (all in ``computation``);
-- :class:`Collectives`: several devices (``devices``);
-- :class:`OwnModels`: models of users;
-- :mod:`harness.capabilities`: single operations, layers and collectives without a model, several
-  devices that each hold a part of the model, new batches and learning rates, checkpoints.
+:class:`Adapter` is the core: it builds a model and runs steps of a case. Further abilities are
+capabilities that an adapter derives from, here and in :mod:`harness.capabilities`; docs/adding.md
+lists them. What needs a missing one is `unsupported`.
 
 The harness calls, in this order and in every rank of a run::
 

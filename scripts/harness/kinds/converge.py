@@ -90,13 +90,9 @@ class Converge(Kind):
         Parameter(
             "checkpoints", _FOLDER, "",
             "a folder for checkpoints of each epoch, from which a killed training continues, or "
-            f"{NONE}",
-            NONE,
+            f"{NONE}", NONE,
         ),
-        Parameter(
-            "data", _FOLDER, "", f"the folder of the task's files, or {NONE}",
-            NONE,
-        ),
+        Parameter("data", _FOLDER, "", f"the folder of the task's files, or {NONE}", NONE),
         Parameter(
             "start", _FOLDER, "",
             "a safetensors file of weights to start from, a folder in which a training of the same "
@@ -130,10 +126,7 @@ class Converge(Kind):
         smoothing, mixup = parameters["label_smoothing"], parameters["mixup"]
         how = softening_of(workload.model_config, smoothing, mixup)
         adapter.model_config = with_recipe(workload)
-        source = sources.in_steps(
-            sources.training_data(context), parameters["epoch_steps"], context
-        )
-        source = with_soft_targets(source, how, context)
+        source = with_soft_targets(sources.training_data(context), how, context)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if parameters["start"] != NONE:
@@ -152,7 +145,7 @@ class Converge(Kind):
         is_number = math.isfinite(epochs[-1]["loss"])
         if parameters["weights"] != NONE and is_number:
             place = (parameters["weights"], _weights_name(context))
-            left = saved.leave(adapter, *place)
+            left = saved.save_training(adapter, *place)
             fields.update({"weights_file": left} if left else {})
         check_evaluation(before, epochs[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)

@@ -42,8 +42,7 @@ class Input(Kind):
         ),
         Parameter(
             "workers", at_least(0), "",
-                "processes or threads that load; 0: the measuring process itself",
-                1
+            "processes or threads that load; 0: the measuring process itself", 1,
         ),
         Parameter(
             "images", at_least(0), "", "most images or sequences of an epoch; 0: all", 5000

@@ -9,6 +9,7 @@ own chain; several devices start together. No framework."""
 from __future__ import annotations
 
 import functools
+from operator import itemgetter
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
@@ -16,7 +17,7 @@ from harness.kind import TOPOLOGY, Context, Metric, Parameter, Workload, at_leas
 from harness.kinds import memory
 from harness.kinds.memory import LINE, TIMES_CACHE
 from harness.measuring import blocks
-from harness.measuring.sweep import Block, GridPoint, Sweep, last, scaled
+from harness.measuring.sweep import Block, GridPoint, Sweep, scaled
 
 #: Bytes of the smallest working set.
 SMALLEST = 4096
@@ -35,7 +36,7 @@ class MemoryLatency(Sweep):
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
     # latency of the largest working set, which no cache hides
-    summaries = (("memory_latency", "latency", last),)
+    summaries = (("memory_latency", "latency", itemgetter(-1)),)
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         caches = TIMES_CACHE * memory.largest_cache()

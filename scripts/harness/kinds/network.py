@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import socket
 import statistics
-import subprocess
 import time
 from typing import Any, Callable, Dict, Mapping, Tuple
 
@@ -19,8 +18,6 @@ from harness.measuring.checks import check_cores
 
 #: Seconds to wait for the other rank, beyond the duration of its work, and between two attempts.
 PATIENCE, _AGAIN = 60.0, 0.05
-#: Messages of a client whose server is not ready yet.
-_NOT_YET = ("Connection refused", "Connection reset", "Couldn't connect")
 Address = Tuple[str, int]
 LOOPBACK = Parameter(
     "loopback", one_of("no", "yes"), "",
@@ -119,15 +116,3 @@ def retried(work: Callable[[], Any]) -> Any:
             if time.monotonic() > end:
                 raise Mismatch(f"no connection: {error}") from error
             time.sleep(_AGAIN)
-
-
-def output_of(program: str, *arguments: str, seconds: float) -> str:
-    """Return a program's output. Raises ConnectionError until its server listens, TimeoutExpired
-    where it takes much longer than ``seconds``."""
-    text = subprocess.run(
-        [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=seconds + PATIENCE, encoding="utf-8", errors="replace",
-    ).stdout  # fmt: skip
-    if any(words in text for words in _NOT_YET):
-        raise ConnectionError(" ".join(text.split()))
-    return text

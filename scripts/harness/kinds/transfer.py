@@ -15,7 +15,7 @@ from harness.capabilities import Transfers
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of, point
 from harness.measuring import blocks
 from harness.measuring.operands import check_result
-from harness.measuring.sweep import Block, GridPoint, Sweep, last, per_second
+from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
 from harness.operations import DIRECTIONS, HOST_TO_DEVICE
 from harness.telemetry import nvml
 
@@ -36,7 +36,9 @@ class Transfer(Sweep):
         Parameter("largest_bytes", at_least(SMALLEST), "bytes", "the largest size", 2**28),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
-    summaries = tuple((direction, f"{direction}_bandwidth", last) for direction in DIRECTIONS)
+    summaries = tuple(
+        (direction, f"{direction}_bandwidth", itemgetter(-1)) for direction in DIRECTIONS
+    )
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         largest, sizes = workload.parameters["largest_bytes"], [SMALLEST]

@@ -22,26 +22,15 @@ from harness.measuring.checks import (
     compiler_evidence,
     note_sharding,
 )
-from harness.measuring.errors import (
-    compare_arrays,
-    counted,
-    measured,
-    relative,
-    worst,
-    worst_token,
-)
+from harness.measuring.errors import compare_arrays, counted, measured, relative, worst, worst_token
 
 #: Learning rate of each optimizer step whose loss is compared, relative to the model config's.
 RATES = (1.0, 1.0, 1.0, 1.0, 0.5, 0.2)
 #: After which steps the change of the weights since the start is compared. The change in the second
 #: step alone would contain the rounding of weights to float32 twice.
 UPDATES = ("first update", "two updates")
-#: Name of the losses after optimizer steps.
-LOSSES = "losses"
-
 #: Fraction of matmuls that do not run in the dtypes of the mixed precision.
 OTHER_DTYPES = "other dtypes"
-
 #: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
 #: of a few numbers of half precision has no more.
 HALF_BITS = 16
@@ -59,13 +48,10 @@ class ReferenceVerification(Kind):
         Parameter("scale", str, "", "full, or the reduction of the model", "full"),
         Parameter("labels", one_of("hard", "soft"), "", "seed of the reference's batches", "hard"),
         Parameter(
-            "reference",
-            os.path.abspath,
-            "",
-            "folder that scripts/reference wrote, to compare with; none for a user's own model",
-            "",
+            "reference", os.path.abspath, "",
+            "folder that scripts/reference wrote, to compare with; none for a user's own model", "",
         ),
-    )
+    )  # fmt: skip
 
     needs = Numerics
     axes = TRAINING_AXES
@@ -277,7 +263,7 @@ class Comparison:
             if step == 0:
                 differences.append(measured("loss", error))
             else:
-                losses.append(measured(LOSSES, error, f"after {step} step(s)"))
+                losses.append(measured("losses", error, f"after {step} step(s)"))
             if step >= len(UPDATES):
                 continue
             differences += self._statistics(step)

@@ -20,6 +20,40 @@ from tasks import TaskError
 
 from harness.capabilities import Checkpointing
 
+SUFFIX = ".safetensors"
+#: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
+_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+_METADATA, _OWN = "__metadata__", {"format": "framebench"}
+#: Largest header in bytes, as in Hugging Face's reader.
+_LARGEST_HEADER = 100_000_000
+#: Prefixes of names of an encoder that is part of a larger model.
+_PREFIXES = ("bert.", "electra.", "discriminator.")
+#: Parts of Hugging Face's names and of ours; the first match counts. Parts of layers come first.
+_NAMES = (
+    (r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)", r"layers.\1.attention.\2"),
+    (r"encoder\.layer\.(\d+)\.attention\.output\.dense", r"layers.\1.attention.output"),
+    (r"encoder\.layer\.(\d+)\.attention\.output\.LayerNorm", r"layers.\1.attention_norm"),
+    (r"encoder\.layer\.(\d+)\.intermediate\.dense", r"layers.\1.intermediate"),
+    (r"encoder\.layer\.(\d+)\.output\.dense", r"layers.\1.output"),
+    (r"encoder\.layer\.(\d+)\.output\.LayerNorm", r"layers.\1.output_norm"),
+    (r"embeddings\.word_embeddings", "embeddings.token"),
+    (r"embeddings\.position_embeddings", "embeddings.position"),
+    (r"embeddings\.token_type_embeddings", "embeddings.segment"),
+    (r"embeddings\.LayerNorm", "embeddings.norm"),
+    (r"pooler\.dense", "pooler"),
+    (r"cls\.predictions\.transform\.dense", "transform"),
+    (r"cls\.predictions\.transform\.LayerNorm", "transform_norm"),
+    (r"cls\.seq_relationship", "next_sentence"),
+    (r"qa_outputs", "span"),
+)
+#: Last parts of names; older files have TensorFlow's for a normalization.
+_KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
+#: The encoder that is fine-tuned: a pre-trained ELECTRA has two.
+_DISCRIMINATOR = "discriminator."
+#: Arrays of a head. Only these may be missing in a file: they are drawn at random.
+_HEADS = ("classifier.", "decoder_bias", "next_sentence.", "pooler.", "span.", "transform")
+
+Shapes = Mapping[str, Tuple[int, ...]]
 Curve = List[Dict[str, Any]]
 
 
@@ -101,42 +135,6 @@ def _drop(path: str) -> None:
         shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
 
-SUFFIX = ".safetensors"
-#: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
-_DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-_METADATA, _OWN = "__metadata__", {"format": "framebench"}
-#: Largest header in bytes, as in Hugging Face's reader.
-_LARGEST_HEADER = 100_000_000
-#: Prefixes of names of an encoder that is part of a larger model.
-_PREFIXES = ("bert.", "electra.", "discriminator.")
-#: Parts of Hugging Face's names and of ours; the first match counts. Parts of layers come first.
-_NAMES = (
-    (r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)", r"layers.\1.attention.\2"),
-    (r"encoder\.layer\.(\d+)\.attention\.output\.dense", r"layers.\1.attention.output"),
-    (r"encoder\.layer\.(\d+)\.attention\.output\.LayerNorm", r"layers.\1.attention_norm"),
-    (r"encoder\.layer\.(\d+)\.intermediate\.dense", r"layers.\1.intermediate"),
-    (r"encoder\.layer\.(\d+)\.output\.dense", r"layers.\1.output"),
-    (r"encoder\.layer\.(\d+)\.output\.LayerNorm", r"layers.\1.output_norm"),
-    (r"embeddings\.word_embeddings", "embeddings.token"),
-    (r"embeddings\.position_embeddings", "embeddings.position"),
-    (r"embeddings\.token_type_embeddings", "embeddings.segment"),
-    (r"embeddings\.LayerNorm", "embeddings.norm"),
-    (r"pooler\.dense", "pooler"),
-    (r"cls\.predictions\.transform\.dense", "transform"),
-    (r"cls\.predictions\.transform\.LayerNorm", "transform_norm"),
-    (r"cls\.seq_relationship", "next_sentence"),
-    (r"qa_outputs", "span"),
-)
-#: Last parts of names; older files have TensorFlow's for a normalization.
-_KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
-#: The encoder that is fine-tuned: a pre-trained ELECTRA has two.
-_DISCRIMINATOR = "discriminator."
-#: Arrays of a head. Only these may be missing in a file: they are drawn at random.
-_HEADS = ("classifier.", "decoder_bias", "next_sentence.", "pooler.", "span.", "transform")
-
-Shapes = Mapping[str, Tuple[int, ...]]
-
-
 def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     """Overwrite the built model's weights with those in a file; return notes for the record.
 
@@ -145,7 +143,7 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     drawn = {**adapter.weights(), **adapter.statistics()}
     shapes = {name: array.shape for name, array in drawn.items()}
     file = file_of(path, alike)
-    weights, notes = read(file, shapes)
+    weights, notes = read_weights(file, shapes)
     adapter.load_weights({**drawn, **weights})
     if file != path:
         state = _state_file(adapter, file)
@@ -159,7 +157,7 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     return notes
 
 
-def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
+def save_training(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
     """Save the training of this rank, and return notes for the record. The first rank also saves
     weights and running statistics in a form that any framework can start from. Raises
     :class:`TaskError` where they cannot be written."""
@@ -169,7 +167,7 @@ def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
         save_state(adapter, _state_file(adapter, path))
         if adapter.rank_context.rank > 0:
             return {}
-        write(path, {**adapter.weights(), **adapter.statistics()})
+        write_weights(path, {**adapter.weights(), **adapter.statistics()})
         return {"file": path, "sha256": _sha256(path)}
     except OSError as error:
         raise TaskError(f"{error.filename or path}: {error.strerror}") from None
@@ -197,7 +195,7 @@ def file_of(path: str, alike: str) -> str:
     )
 
 
-def read(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+def read_weights(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     """Return the file's arrays for a model with these ``shapes``, by our names and in the layout
     that frameworks share, and notes for the record.
 
@@ -246,7 +244,7 @@ def our_name(theirs: str) -> Optional[str]:
     return None
 
 
-def write(path: str, arrays: Mapping[str, Any]) -> None:
+def write_weights(path: str, arrays: Mapping[str, Any]) -> None:
     """Write ``arrays`` as float32, with the names and layout that all frameworks share. The file
     appears when it is complete. Raises OSError."""
     import numpy as np

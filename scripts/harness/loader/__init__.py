@@ -51,9 +51,6 @@ class Loads(NamedTuple):
     size: int
     workers: int
 
-    #: Names of a batch's arrays.
-    names = ("images", "labels")
-
     def beginning(self, count: int) -> Loads:
         """Return the request for the first ``count`` samples only."""
         draws = None if self.draws is None else self.draws[:count]
@@ -76,8 +73,6 @@ class TokenLoads(NamedTuple):
     batch: int
     workers: int
 
-    names = ("tokens",)
-
     def beginning(self, count: int) -> TokenLoads:
         """Return the request for the first ``count`` sequences only."""
         return self._replace(starts=self.starts[:count])
@@ -90,8 +85,8 @@ class Loading(Capability):
     """Samples come through the loader that the framework recommends.
 
     The module ``loader`` in its folder has the functions ``load``, which yields the arrays of a
-    batch in the order of the request's names, and ``settings``. They are called after
-    :meth:`start`, without :meth:`build`."""
+    batch (images and labels, or tokens), and ``settings``. They are called after :meth:`start`,
+    without :meth:`build`."""
 
     LACKING: ClassVar[str] = "has no loader of files here"
 
@@ -120,9 +115,10 @@ class Loading(Capability):
         and the framework's own error where a worker dies or hangs."""
         if isinstance(loads, TokenLoads) and self.case.input == DALI:
             raise Unsupported("DALI reads only images here, not tokens")
+        names = ("tokens",) if isinstance(loads, TokenLoads) else ("images", "labels")
         _shorten_sockets()
         arrays: Iterator[Any] = self._loader().load(loads, self.rank_context.accelerator)
-        return (dict(zip(loads.names, each)) for each in arrays)
+        return (dict(zip(names, each)) for each in arrays)
 
     def loader_settings(self) -> Dict[str, Any]:
         """Return name and settings of the loader, as JSON values for the record."""

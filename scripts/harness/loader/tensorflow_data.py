@@ -55,7 +55,7 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 
 
 def dataset(loads: Request, parts: Arrays) -> Any:
-    """Return batches of arrays in the order of the request's names.
+    """Return batches of arrays, images and labels or tokens.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is prefetched."""
 

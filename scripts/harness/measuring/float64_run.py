@@ -65,9 +65,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     for a model that draws random numbers or that computes in half precision by itself, Mismatch for
     one whose results are all zero."""
     adapter: OwnModels = context.adapter
-    adapter.model_config["own"]["dropout"] = (
-        False  # the same value as in verifications of other models
-    )
+    adapter.model_config["own"]["dropout"] = False  # as in verifications of other models
     rank_context = adapter.rank_context
     model.build(context, model.seed_of_batch(rank_context.seed, rank_context.rank))
     context.report.enter("float64 run")

@@ -142,8 +142,8 @@ class TokenSource(FileSource):
         self._tokens = context.phase("scan", lambda: tokens.scan(self.root, split))
         known, size = hyper["vocabulary"], self._tokens.vocabulary
         if size > known:
-            model = workload.model_config["name"]
-            raise Mismatch(f"the data have {size} tokens, {model} has {known}")
+            name = workload.model_config["name"]
+            raise Mismatch(f"the data have {size} tokens, {name} has {known}")
         form = tokens.form_of(workload.model_config["inputs"])
         self._is_running = form == tokens.RUNNING
         self.noted = "labels" if self._is_running else "token_ids"

@@ -28,6 +28,9 @@ from harness.measuring.checks import check_matmuls
 from harness.measuring.operands import check_error, check_shape
 
 Block = Mapping[str, Any]
+#: Operations of a pass relative to the forward pass.
+COST = {"forward": 1, "backward": 2}
+Shape = TypeVar("Shape")
 
 
 class GridPoint(NamedTuple):
@@ -56,11 +59,6 @@ def bandwidth(block: Block) -> float:
 def mean(values: Sequence[float]) -> float:
     """Return the mean of the figures of all points."""
     return sum(values) / len(values)
-
-
-def last(values: Sequence[float]) -> float:
-    """Return the figure of the last point."""
-    return values[-1]
 
 
 class Sweep(Kind):
@@ -125,11 +123,6 @@ def _over_points(
     metrics: Sequence[Metric], total: Callable[[List[float]], float], rank: Mapping[str, Any]
 ) -> float:
     return total([metric.rank_value(rank) for metric in metrics])
-
-
-#: Operations of a pass relative to the forward pass.
-COST = {"forward": 1, "backward": 2}
-Shape = TypeVar("Shape")
 
 
 class ModelKernels(Sweep, Generic[Shape]):

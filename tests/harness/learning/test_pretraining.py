@@ -129,9 +129,9 @@ def numbered(epoch: int) -> Iterator[Any]:
 
 
 def test_epochs_of_updates_go_on_through_the_samples_also_when_taken_up() -> None:
-    rounds = sources.EpochsOfSteps(numbered, 3, 4)
+    rounds = sources.epochs_of_steps(numbered, 3, 4)
     whole = [list(rounds(epoch)) for epoch in range(3)]
     assert whole[0] == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert whole[2] == [(2, 2), (3, 0), (3, 1), (3, 2)]
-    taken_up = sources.EpochsOfSteps(numbered, 3, 4)
+    taken_up = sources.epochs_of_steps(numbered, 3, 4)
     assert [list(taken_up(epoch)) for epoch in (1, 2)] == whole[1:]

@@ -267,7 +267,7 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     random, start = np.random.RandomState(0), tmp_path / "model.safetensors"
     body = {name: shape for name, shape in shapes.items() if not name.startswith("span.")}
     arrays = {name: random.standard_normal(shape) / 9 for name, shape in body.items()}
-    saved.write(str(start), arrays)
+    saved.write_weights(str(start), arrays)
     done = bench.run(
         framework=ROOT / "scripts/frameworks/pytorch",
         model=path,
