@@ -238,6 +238,8 @@ class Kind(ABC):
     #: True if each rank runs on its own: its framework joins no process group, and
     #: :attr:`Context.barrier` lets the ranks of a node begin together.
     independent_ranks = False
+    #: True if the framework builds its model for training.
+    trains = False
     #: True if each repeat has its own seed, the command line's plus one per earlier repeat, because
     #: repeats must show the spread over seeds.
     seed_of_each_repeat = False
@@ -263,7 +265,7 @@ class Kind(ABC):
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         """Mode in which a framework builds its model: train or inference."""
-        return "inference"
+        return "train" if self.trains else "inference"
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         """Metrics of the kind by name."""

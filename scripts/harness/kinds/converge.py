@@ -106,11 +106,9 @@ class Converge(Kind):
         ),
     )  # fmt: skip
     needs = BatchInput
+    trains = True
     seed_of_each_repeat = True
     axes = tuple(axis for axis in AXES if axis != "parallelism")
-
-    def mode(self, parameters: Mapping[str, Any]) -> str:
-        return "train"
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         unit = workload.model_config.get("unit", "samples/s")

@@ -24,7 +24,6 @@ class Elementwise(Sweep):
 
     needs = SingleOperations
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("elements", at_least(1), "", "of each array", 16 * 2**20),
         *blocks.parameters("each operation"),

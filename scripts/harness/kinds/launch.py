@@ -22,7 +22,6 @@ class Launch(Sweep):
 
     needs = SingleOperations
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter(
             "elements", at_least(0), "", "elements of each operand; 0: an empty operation", 1

@@ -33,7 +33,6 @@ class Matmul(Sweep):
     """Matmuls alone: FLOP/s of each shape, in the dtype of the case's precision or another."""
 
     needs = SingleOperations
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter(
             "shapes", shapes, "", "m x k x n of each product, or batch x m x k x n",

@@ -59,7 +59,9 @@ class Memory(Sweep):
             f"bytes of each array of a device; 0: all arrays together are {TIMES_CACHE} times the "
             "last cache, but at most an eighth of the free memory", 0,
         ),
-        Parameter("rounds", at_least(2), "", "runs of the four kernels; the first is not counted", 11),
+        Parameter(
+            "rounds", at_least(2), "", "runs of the four kernels; the first is not counted", 11
+        ),
     )  # fmt: skip
 
     def grid(self, workload: Workload) -> List[GridPoint]:

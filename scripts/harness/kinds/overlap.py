@@ -41,7 +41,6 @@ class Overlap(Sweep):
     needs = MicroBenchmarks
     independent_ranks = False
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         # Shape and message size are from SuperBench's computation-communication-overlap.
         Parameter("operation", one_of(MATMUL, MULTIPLY), "", "what is computed", MATMUL),
@@ -94,10 +93,9 @@ class Overlap(Sweep):
             made: Overlapped = primitives.overlapped(operation, arrays, matmuls, message)
             return made
 
-        def match() -> int:
-            return matching_matmuls(context, parts_of(prepare(1)))
-
-        matmuls = asked["matmuls"] or context.phase("matching", match)
+        matmuls = asked["matmuls"] or context.phase(
+            "matching", lambda: matching_matmuls(context, parts_of(prepare(1)))
+        )
         overlapped = prepare(matmuls)
         parts = parts_of(overlapped)
         dtype = rounding.check_ran_in(context, overlapped.dtype, matmuls)

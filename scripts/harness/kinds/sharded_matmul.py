@@ -39,7 +39,6 @@ class ShardedMatmul(Sweep):
 
     needs = MicroBenchmarks
     independent_ranks = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
         Parameter(

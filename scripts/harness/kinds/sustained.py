@@ -28,7 +28,6 @@ class Sustained(Sweep):
 
     needs = SingleOperations
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("seconds", above_zero, "s", "how long matmuls run", 10.0),
         Parameter("size", at_least(1), "", "rows and columns of both matrices", 2048),

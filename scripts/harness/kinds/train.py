@@ -11,10 +11,10 @@ from typing import Any, Dict, List, Mapping, Sequence
 
 from core.parallelism import DATA
 
-from harness.adapter import Collectives, MatmulTrace, Unsupported
-from harness.kind import AXES, Context, Kind, Metric, Workload
-from harness.measuring import steps
+from harness.adapter import Collectives, Unsupported
+from harness.kind import AXES, Context, Workload
 from harness.measuring.checks import check_same_weights, check_sharding, describe, note_sharding
+from harness.measuring.steps import StepBenchmark
 
 #: Largest share of the run's time so far that all rounds of all-reduces may take.
 SHARE = 0.05
@@ -23,21 +23,14 @@ SHARE = 0.05
 ROUNDS = 5
 
 
-class Train(Kind):
+class Train(StepBenchmark):
     """Training: samples per second of training steps."""
 
-    needs = MatmulTrace
-    counts_steps = True
     axes = AXES
-
-    def mode(self, parameters: Mapping[str, Any]) -> str:
-        return "train"
-
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {"throughput": steps.throughput(workload)}
+    trains = True
 
     def measure(self, context: Context) -> None:
-        steps.run(context)
+        super().measure(context)
         note_sharding(context)
 
     def afterwards(self, context: Context, seconds: float) -> None:

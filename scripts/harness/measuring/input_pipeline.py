@@ -11,11 +11,11 @@ from __future__ import annotations
 import itertools
 import time
 from abc import ABC, abstractmethod
-from typing import Any, Callable, Dict, Generator, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Generator, Iterator, List, Optional
 
 from core.inputs import READING, SYNTHETIC
 
-from harness.adapter import Mismatch, Unsupported
+from harness.adapter import Mismatch, Unsupported, require
 from harness.capabilities import BatchInput
 from harness.kind import Context
 from harness.loader import Batch, Loading, Loads, TokenLoads
@@ -27,6 +27,8 @@ Batches = Generator[Batch, None, None]
 #: Most worker processes or threads of a loader during steps; there is also at most one for each
 #: core.
 MOST_WORKERS = 8
+#: Batches to discard before timing a loader, which has prepared some.
+_READY = 2
 
 
 class FileSource(ABC):
@@ -205,37 +207,34 @@ def file_source(context: Context, split: str, workers: int, most: int = 0) -> Fi
     return TokenSource(context, split, workers, most)
 
 
-#: Batches to discard before timing a loader, which has prepared some.
-_READY = 2
-
-
 class PipelineSteps:
-    """Steps of an adapter, each with the next of ``batches``.
+    """Steps of an adapter, each with a new batch.
 
+    ``first``: the batch that the model is built with; ``batches()`` starts over with it.
     ``wait_seconds``: seconds of each step until its batch was ready. ``copy_seconds``: seconds of
     each step until the call that copies it returned."""
 
-    def __init__(self, adapter: BatchInput, batches: Batches) -> None:
-        self._adapter, self._batches = adapter, batches
+    def __init__(self, adapter: BatchInput, first: Batch, batches: Callable[[], Batches]) -> None:
+        self.first, self.batches = first, batches
+        self._adapter, self._current = adapter, batches()
         self.wait_seconds: List[float] = []
         self.copy_seconds: List[float] = []
 
     def stop(self) -> None:
         """Stop the loader, which works ahead."""
-        self._batches.close()
+        self._current.close()
 
-    def begin(self, batches: Batches) -> None:
-        """Continue with other batches. The first goes to an untimed step, because a loader takes
-        time to start."""
-        self._batches = batches
+    def begin(self) -> None:
+        """Start over. The first batch goes to an untimed step, because a loader takes time to
+        start."""
+        self._current = self.batches()
         self.step()
         self._adapter.synchronize()
 
     def step(self) -> Any:
-        """Run the adapter's step with the next batch."""
         clock = time.perf_counter
         start = clock()
-        batch = next(self._batches)
+        batch = next(self._current)
         there = clock()
         self._adapter.feed(batch)
         self.wait_seconds.append(there - start)
@@ -243,43 +242,34 @@ class PipelineSteps:
         return self._adapter.step()
 
 
-class BatchSource(NamedTuple):
-    """Source of batches for the steps of a rank, made by :func:`batch_source`.
-
-    ``first``: the batch that the model is built with; ``batches()`` starts over with it."""
-
-    first: Batch
-    batches: Callable[[], Batches]
-
-
-def batch_source(context: Context) -> Optional[BatchSource]:
-    """Return the source of batches; None where the batch stays on the device. Raises errors of
-    reading data."""
-    case = context.workload.case
+def pipeline_steps(context: Context) -> Optional[PipelineSteps]:
+    """Return the steps of a case whose batches come from the host; None where the batch stays on
+    the device. Raises errors of reading data."""
+    case, adapter = context.workload.case, context.adapter
     if case.input == SYNTHETIC:
         return None
+    require(adapter, BatchInput)
     if case.input in READING:
+        require(adapter, Loading)
         split = folder.TRAIN if case.mode == "train" else folder.VALIDATION
         source = file_source(context, split, workers_of(context))
         if isinstance(source, ImageSource):
             model.check_classes(context.workload.model_config, len(source.images.classes))
-        return BatchSource(source.first(), source.endless)
+        return PipelineSteps(adapter, source.first(), source.endless)
     batch = model.batch_of_rank(context)
-    return BatchSource(batch, lambda: (batch for _ in itertools.count()))
+    return PipelineSteps(adapter, batch, lambda: (batch for _ in itertools.count()))
 
 
-def time_separately(
-    context: Context, source: BatchSource, feed: PipelineSteps, count: int, read: float
-) -> None:
+def time_separately(context: Context, feed: PipelineSteps, count: int, read_seconds: float) -> None:
     """Time ``count`` of the same steps without loading, and the loader without steps.
 
-    Stores the field ``input_pipeline``.
-    ``feed`` supplied the steps of the timed region; ``read``: seconds of reading a value."""
+    Stores the field ``input_pipeline``. ``feed``: steps of the timed region; ``read_seconds``:
+    seconds of reading a value."""
     adapter, fields = context.adapter, context.fields
     steps = len(fields["step_seconds"])
     feed.stop()
     context.report.enter("steps without loading")
-    without_loading = measure(adapter, count, fields["run_ahead"], read, context.barrier)
+    without_loading = measure(adapter, count, fields["run_ahead"], read_seconds, context.barrier)
     fields["phases"]["window_without_input_seconds"] = without_loading.seconds
     fields["input_pipeline"] = {
         "wait_seconds": feed.wait_seconds[-steps:],
@@ -288,17 +278,16 @@ def time_separately(
     }
     if context.workload.case.input in READING:
         context.report.enter("loader without steps")
-        seconds = fields["phases"]["loader_seconds"] = _loader_alone(source, count)
+        seconds = fields["phases"]["loader_seconds"] = _loader_alone(feed.batches(), count)
         samples = count * context.workload.case.samples_of_replica
         fields["input_pipeline"].update(loader_samples=samples, loader_seconds=seconds)
     if fields["run_ahead"]:  # time synchronous steps with loading, too
-        feed.begin(source.batches())
+        feed.begin()
 
 
-def _loader_alone(source: BatchSource, count: int) -> float:
+def _loader_alone(batches: Batches, count: int) -> float:
     """Return the seconds of ``count`` batches of the loader, after the first ones, which it had
     prepared."""
-    batches = source.batches()
     for _ in range(_READY):
         next(batches)
     start = time.perf_counter()
@@ -307,10 +296,3 @@ def _loader_alone(source: BatchSource, count: int) -> float:
     seconds = time.perf_counter() - start
     batches.close()
     return seconds
-
-
-def capabilities(input_name: str) -> List[type]:
-    """Return the capabilities that an adapter needs for an input."""
-    if input_name == SYNTHETIC:
-        return []
-    return [BatchInput, Loading] if input_name in READING else [BatchInput]

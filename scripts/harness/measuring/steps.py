@@ -9,8 +9,8 @@ import time
 from statistics import median
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from harness.adapter import Adapter, require
-from harness.kind import Context, Metric, Workload
+from harness.adapter import Adapter, MatmulTrace
+from harness.kind import Context, Kind, Metric, Workload
 from harness.machine.sources import file_entry
 from harness.measuring import input_pipeline, model
 from harness.measuring.checks import check_cores, check_value, compiler_evidence
@@ -36,18 +36,6 @@ def samples(workload: Workload, rank: Mapping[str, Any]) -> int:
     rank's fields in the record. Requests for text have no ``step_seconds``."""
     timed = len(rank["step_seconds"]) if "step_seconds" in rank else workload.timed_steps
     return workload.case.samples_per_step * timed
-
-
-def throughput(workload: Workload) -> Metric:
-    """Return the metric of global samples per second.
-
-    The slowest rank's time counts, because samples are done when the last rank is."""
-    return Metric(
-        unit=workload.model_config["unit"],
-        better="higher",
-        combine="min",
-        rank_value=lambda rank: samples(workload, rank) / rank["window_seconds"],
-    )
 
 
 def peak_host_memory() -> int:
@@ -161,10 +149,8 @@ def run(context: Context) -> None:
     Raises what the adapter raises, and Mismatch where the executed work is not the requested
     work."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
-    require(adapter, *input_pipeline.capabilities(workload.case.input))
-    source = input_pipeline.batch_source(context)
-    model.build(context, source.first if source else model.batch_of_rank(context))
-    feed = input_pipeline.PipelineSteps(adapter, source.batches()) if source else None
+    feed = input_pipeline.pipeline_steps(context)
+    model.build(context, feed.first if feed else model.batch_of_rank(context))
     step = feed.step if feed else adapter.step
     read_seconds = context.phase("warm-up", lambda: warm_up(context, step), "warmup")
     fields["compiled"] = compiler_evidence(adapter)
@@ -182,14 +168,33 @@ def run(context: Context) -> None:
     def waited_steps() -> int:
         return synchronous_steps(adapter, timed, window.seconds, sum(fields["phases"].values()))
 
-    if source and feed:
-        input_pipeline.time_separately(context, source, feed, waited_steps(), read_seconds)
+    if feed:
+        input_pipeline.time_separately(context, feed, waited_steps(), read_seconds)
     if ahead:
         context.report.enter("synchronous steps")
         waited = measure(adapter, waited_steps(), 0, read_seconds, context.barrier, step)
         fields["waited_step_seconds"] = waited.step_seconds
         fields["phases"]["waited_window_seconds"] = waited.seconds
     context.report.enter("end")
+
+
+class StepBenchmark(Kind):
+    """Benchmark that times steps: global samples per second."""
+
+    needs = MatmulTrace
+    counts_steps = True
+
+    def metrics(self, workload: Workload) -> Dict[str, Metric]:
+        """Return the throughput. The slowest rank's time counts, because samples are done when the
+        last rank is."""
+
+        def rate(rank: Mapping[str, Any]) -> float:
+            return float(samples(workload, rank) / rank["window_seconds"])
+
+        return {"throughput": Metric(workload.model_config["unit"], "higher", "min", rate)}
+
+    def measure(self, context: Context) -> None:
+        run(context)
 
 
 def recompilations(adapter: Adapter) -> Sequence[str]:

@@ -66,6 +66,8 @@ class Sweep(Kind):
     figures."""
 
     independent_ranks = True
+    #: Axes of single operations, in the dtype of the case's precision.
+    axes: Sequence[str] = ("framework", "nodes", "devices_per_node", "precision")
     #: Figures of a whole run: name, name of the point figure, and a function of a rank's values at
     #: all points.
     summaries: Sequence[Tuple[str, str, Callable[[List[float]], float]]] = ()

@@ -21,6 +21,9 @@ SUFFIXES = (".jpeg", ".jpg")
 MANIFEST = "framebench-data.json"
 #: Vocabulary of a folder's tokens.
 VOCABULARY = "vocab.txt"
+#: Number of batches per worker, plus this number, after the last good batch, among which to look
+#: for the image that broke the loader. Loaders prepare two batches per worker.
+LOOKED_AT = 4
 _REMEDY = "remove it from the data"
 
 
@@ -127,11 +130,6 @@ def size_of(inputs: Sequence[Mapping[str, Any]]) -> Optional[int]:
     return None
 
 
-#: Number of batches per worker, plus this number, after the last good batch, among which to look
-#: for the image that broke the loader. Loaders prepare two batches per worker.
-LOOKED_AT = 4
-
-
 def places_of(
     count: int, split: str, number: int, seed: int, rank: int, ranks: int, most: int = 0
 ) -> Any:
@@ -189,17 +187,14 @@ def each_once(loaded: Iterator[Batch], count: int, unit: str) -> Iterator[Tuple[
 
     Raises :class:`Mismatch` where the loader fails, or gives more or fewer samples."""
     done = 0
-    while True:
-        try:
-            batch = next(loaded, None)
-        except Exception as error:
-            raise Mismatch(f"the loader failed after {done} {unit}: {error_text(error)}") from error
-        if batch is None:
-            break
-        before, done = done, done + len([*batch.values()][-1])
-        if done > count:
-            break
-        yield before, batch
+    try:
+        for batch in loaded:
+            before, done = done, done + len([*batch.values()][-1])
+            if done > count:
+                break
+            yield before, batch
+    except Exception as error:
+        raise Mismatch(f"the loader failed after {done} {unit}: {error_text(error)}") from error
     if done != count:
         raise Mismatch(f"the loader returned {done} {unit} of {count}")
 
