@@ -71,7 +71,6 @@ class Checkpointing(BatchInput):
 
 
 def save_arrays(path: str, arrays: Sequence[Any]) -> None:
-    """Write numpy arrays to a file."""
     import numpy as np
 
     with open(path, "wb") as file:  # numpy appends a suffix to a name, but not to an open file

@@ -160,7 +160,6 @@ class Workload:
     options: Namespace = field(default_factory=Namespace)
 
     def to_json(self) -> Dict[str, Any]:
-        """Return the run as JSON values."""
         return {**vars(self), "case": self.case._asdict(), "options": vars(self.options)}
 
     @classmethod

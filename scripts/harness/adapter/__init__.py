@@ -62,7 +62,6 @@ from harness.adapter.layout import (
     DENSE_CHWO,
     DENSE_OI,
     SAME,
-    Axes,
     Variable,
     in_shared_layout,
     state_of_modules,

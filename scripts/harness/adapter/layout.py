@@ -79,7 +79,6 @@ def state_of_modules(
 
 
 def shape_of(variable: Variable) -> Tuple[int, ...]:
-    """Return the shape of the variable's tensor."""
     return tuple(int(extent) for extent in variable.tensor.shape)
 
 

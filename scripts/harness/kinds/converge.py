@@ -140,10 +140,8 @@ class Converge(Kind):
         epochs = context.phase("training", lambda: train(*arguments))
         if checkpoint:
             checkpoint.remove()
-        is_number = math.isfinite(epochs[-1]["loss"])
-        if parameters["weights"] != NONE and is_number:
-            place = (parameters["weights"], _weights_name(context))
-            left = saved.save_training(adapter, *place)
+        if parameters["weights"] != NONE and math.isfinite(epochs[-1]["loss"]):
+            left = saved.save_training(adapter, parameters["weights"], _weights_name(context))
             fields.update({"weights_file": left} if left else {})
         check_evaluation(before, epochs[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)

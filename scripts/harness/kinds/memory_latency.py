@@ -41,7 +41,11 @@ class MemoryLatency(Sweep):
     def grid(self, workload: Workload) -> List[GridPoint]:
         caches = TIMES_CACHE * memory.largest_cache()
         largest = workload.parameters["largest_bytes"] or caches
-        return [GridPoint({"bytes": size}, size) for size in working_sets(largest)]
+        sizes = [SMALLEST]
+        while 2 * sizes[-1] <= largest:
+            sizes.append(2 * sizes[-1])
+        sizes = sorted({*sizes, max(SMALLEST, largest // LINE * LINE)})  # whole cache lines
+        return [GridPoint({"bytes": size}, size) for size in sizes]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
         return {"latency": Metric("ns", "lower", "max", scaled(1e9))}
@@ -109,12 +113,3 @@ class Chain:
                 f"{self._steps} steps through {self.lines} lines ended {self._place - expected} "
                 "bytes from the expected place"
             )
-
-
-def working_sets(largest: int) -> List[int]:
-    """Return the sizes of a chain's working sets in bytes, whole cache lines: doubled each time,
-    and last ``largest``."""
-    doubled = [SMALLEST]
-    while 2 * doubled[-1] <= largest:
-        doubled.append(2 * doubled[-1])
-    return sorted({*doubled, max(SMALLEST, largest // LINE * LINE)})

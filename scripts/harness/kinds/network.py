@@ -35,7 +35,10 @@ class Network(Kind):
     )
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {"connect_time": Metric("us", "lower", "first", _connect_time)}
+        def connect_time(rank: Mapping[str, Any]) -> float:
+            return 1e6 * float(statistics.median(rank["network"]["connect_seconds"]))
+
+        return {"connect_time": Metric("us", "lower", "first", connect_time)}
 
     def measure(self, context: Context) -> None:
         require_two_nodes(context)
@@ -80,10 +83,6 @@ def between_nodes(
         answer(remote, parameters)
     fields["window_start"], fields["window_seconds"] = start, time.perf_counter() - start
     fields["cores"] = check_cores(context.cores)
-
-
-def _connect_time(rank: Mapping[str, Any]) -> float:
-    return 1e6 * float(statistics.median(rank["network"]["connect_seconds"]))
 
 
 def ask(local: str, remote: Address, parameters: Mapping[str, Any]) -> Dict[str, Any]:

@@ -133,7 +133,6 @@ class Overlap(Sweep):
 
 
 def parts_of(overlapped: Overlapped) -> Dict[str, CollectiveOperation]:
-    """Return the timed functions by part."""
     runs = (overlapped.compute, overlapped.communicate, overlapped.both)
     return {
         part: CollectiveOperation(overlapped.reset, run, overlapped.reduced)

@@ -22,7 +22,7 @@ from harness.measuring.checks import (
     compiler_evidence,
     note_sharding,
 )
-from harness.measuring.errors import compare_arrays, counted, measured, relative, worst, worst_token
+from harness.measuring.errors import compare_arrays, measured, relative, worst, worst_token
 
 #: Learning rate of each optimizer step whose loss is compared, relative to the model config's.
 RATES = (1.0, 1.0, 1.0, 1.0, 0.5, 0.2)
@@ -153,7 +153,8 @@ class Comparison:
 
     def parameters(self) -> Dict[str, Any]:
         expected = self._reference.expected["trainable_parameters"]
-        return counted("trainable parameters", self._adapter.trainable_parameters(), expected)
+        count = self._adapter.trainable_parameters()
+        return measured("trainable parameters", abs(count - expected) / expected, str(count))
 
     def other_dtypes(self) -> Dict[str, Any]:
         """Return the share of the matmuls that run in other dtypes than the precision's, without

@@ -14,6 +14,12 @@ from harness.kind import Metric
 
 #: Function that yields held-out batches of one size, each with the number of samples that count.
 HeldOut = Callable[[], Iterator[Tuple[Arrays, int]]]
+#: An epoch: its number from 1, the samples of all ranks in it (``samples``), seconds of its steps
+#: with loading (``train_seconds``) and of the evaluation after it (``evaluation_seconds``), mean
+#: ``loss`` of its steps and of the last of them (``final_loss``), the last ``learning_rate``, and
+#: the results on held-out data (``held_out``: each score, and the loss).
+Epoch = Mapping[str, Any]
+Rank = Mapping[str, Any]
 
 
 class Learner(BatchInput, Numerics):
@@ -66,14 +72,6 @@ class Evaluator:
         samples = self._add_up(float(len(next(iter(whole.values())))))
         sums = {name: self._add_up(float(values.sum())) for name, values in whole.items()}
         return self._scoring.of_sums(trained.model_config["hyperparameters"], sums, samples)
-
-
-#: An epoch: its number from 1, the samples of all ranks in it (``samples``), seconds of its steps
-#: with loading (``train_seconds``) and of the evaluation after it (``evaluation_seconds``), mean
-#: ``loss`` of its steps and of the last of them (``final_loss``), the last ``learning_rate``, and
-#: the results on held-out data (``held_out``: each score, and the loss).
-Epoch = Mapping[str, Any]
-Rank = Mapping[str, Any]
 
 
 def _is_number(value: Any) -> bool:

@@ -94,12 +94,10 @@ class Checkpoint:
         theirs."""
         save_state(adapter, self.state_file(len(curve)))
         self._write(curve)
-        if self._ranks > 1:
-            adapter.all_reduce(1.0)
+        adapter.all_reduce(1.0)
         _drop(self.state_file(len(curve) - 1))
 
     def remove(self) -> None:
-        """Remove the checkpoint of a finished training."""
         epochs = len(self._read())
         for path in (self.curve_file, self.state_file(epochs), self.state_file(epochs - 1)):
             _drop(path)
@@ -294,7 +292,6 @@ def _read_arrays(path: str) -> Tuple[Dict[str, Any], bool]:
 
 
 def _sha256(path: str) -> str:
-    """Return the SHA-256 (hex) of a file."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):

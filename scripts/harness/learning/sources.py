@@ -58,7 +58,6 @@ def is_pretrained(model_config: Mapping[str, Any]) -> bool:
 
 
 def scoring_of(workload: Workload) -> Scoring:
-    """Return how a workload's outputs are scored."""
     model_config = workload.model_config
     if is_pretrained(model_config):
         return REPLACED

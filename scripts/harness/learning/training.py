@@ -26,7 +26,6 @@ from tasks import Arrays
 
 from harness.adapter import Unsupported
 from harness.kind import Context
-from harness.learning.evaluation import Learner
 from harness.learning.saved import Checkpoint
 from harness.learning.sources import TrainingData
 
@@ -128,14 +127,17 @@ def train(
     Entries also go to ``fields["curve"]`` as they come. The loss of each step is read, which waits
     for it. All ranks stop together, when the first has reached the target, or a rank's loss is not
     a number. ``checkpoint``: restored first, and saved after each epoch."""
-    adapter, rank_context, clock = context.adapter, context.rank_context, time.perf_counter
-    case = context.workload.case
-    each = source.steps
+    adapter, clock, each = context.adapter, time.perf_counter, source.steps
     curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
+
+    def over() -> bool:
+        done = is_done(curve[-1], recipe, context.rank_context.rank)
+        return bool(adapter.all_reduce(float(done)) > 0)
+
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
-        if curve and _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
+        if curve and over():
             return curve
     rate: Optional[float] = None
     start = context.fields["window_start"] = clock()
@@ -155,14 +157,13 @@ def train(
         adapter.synchronize()
         trained = clock()
         held_out = evaluate()
-        loss = mean(losses)
         curve.append(
             {
                 "epoch": epoch + 1,
-                "samples": each * case.samples_per_step,
+                "samples": each * context.workload.case.samples_per_step,
                 "train_seconds": trained - begin,
                 "evaluation_seconds": clock() - trained,
-                "loss": loss,
+                "loss": mean(losses),
                 "final_loss": mean(losses[-FINAL:]),
                 "learning_rate": rate,
                 "held_out": held_out,
@@ -170,7 +171,7 @@ def train(
         )
         if checkpoint:
             checkpoint.save(adapter, curve)
-        if _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
+        if over():
             break
     context.fields["window_seconds"] = clock() - start
     return curve
@@ -189,12 +190,6 @@ def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
     target, score = recipe.target, epoch["held_out"][recipe.score]
     is_reached = rank == 0 and target is not None and score >= target
     return is_reached or not math.isfinite(epoch["loss"])
-
-
-def _one_is_done(adapter: Learner, done: bool) -> bool:
-    if adapter.rank_context.world_size == 1:
-        return done
-    return adapter.all_reduce(float(done)) > 0
 
 
 class Softening(NamedTuple):

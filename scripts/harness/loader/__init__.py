@@ -74,7 +74,6 @@ class TokenLoads(NamedTuple):
     workers: int
 
     def beginning(self, count: int) -> TokenLoads:
-        """Return the request for the first ``count`` sequences only."""
         return self._replace(starts=self.starts[:count])
 
 

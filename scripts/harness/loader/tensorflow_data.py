@@ -89,7 +89,6 @@ def settings(accelerator: str) -> Dict[str, Any]:
 
 
 def _image_and_label(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any]:
-    """Return image and label of a sample."""
     size, content = loads.size, tf.io.read_file(part["path"])
     # decodes exactly like Pillow; TensorFlow's default is faster and slightly off
     image = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")

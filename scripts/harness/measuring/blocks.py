@@ -103,12 +103,9 @@ def timer(
 def agreed_runs(context: Context, timed: Callable[[int], float], most: int = 0) -> int:
     """Return how many runs make a block, at most ``most``, the same in all ranks that work
     together."""
-    adapter, ranks = context.adapter, context.adapter.rank_context.world_size
-
-    def mean(count: int) -> float:
-        return float(adapter.all_reduce(timed(count)) / ranks) if ranks > 1 else timed(count)
-
-    return runs_of_block(mean, context.workload.parameters["block_seconds"], most)
+    adapter, seconds = context.adapter, context.workload.parameters["block_seconds"]
+    ranks = adapter.rank_context.world_size
+    return runs_of_block(lambda count: adapter.all_reduce(timed(count)) / ranks, seconds, most)
 
 
 def measure(
@@ -166,7 +163,6 @@ def median_seconds(block: Mapping[str, Any]) -> float:
 
 
 def elapsed(work: Callable[[], Any]) -> float:
-    """Return the seconds that ``work`` takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

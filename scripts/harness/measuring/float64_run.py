@@ -89,21 +89,16 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     actual = observe(adapter, train and ranks == 1)
     errors = _errors(adapter, actual, expected)
     context.report.enter("moved float64 runs")
-    unit = _UNITS * _unit(context)
+    # of the widest dtype that matmuls ran in, or may run in where there are none
+    dtypes = precisions.known()[adapter.case.precision].dtypes
+    used = [dtype for dtype in dtypes if dtype in context.fields["matmul_dtypes"]]
+    unit = _UNITS * min(precisions.UNITS[dtype] for dtype in used or dtypes)
     for draw in range(_DRAWS):
         effects = _errors(adapter, _moved(adapter, unit, draw, own.step is not None), own)
         for error, effect in zip(errors, effects):
             explained = min(_TIMES * effect["error"], _MOST, error["error"])
             error["rounding"] = max(error.get("rounding", 0.0), explained)
     return errors
-
-
-def _unit(context: Context) -> float:
-    """Return the unit in the last place of the widest dtype that the case's matmuls ran in, or may
-    run in where there are none."""
-    dtypes = precisions.known()[context.workload.case.precision].dtypes
-    used = [dtype for dtype in dtypes if dtype in context.fields["matmul_dtypes"]]
-    return min(precisions.UNITS[dtype] for dtype in used or dtypes)
 
 
 def _moved(adapter: OwnModels, unit: float, draw: int, with_step: bool) -> Observed:

@@ -169,8 +169,9 @@ class TokenSource(FileSource):
         return tokens.checked(self.adapter, request)
 
     def batches(self, request: TokenLoads, number: int) -> Iterator[Batch]:
-        for before, loaded in tokens.batches(self.adapter, request):
-            yield self._batch(loaded, number, before)
+        loaded = self.adapter.load(request)
+        for before, batch in folder.each_once(loaded, len(request.starts), self.unit):
+            yield self._batch(batch["tokens"], number, before)
 
     def _batch(self, loaded: Any, number: int, before: int) -> Batch:
         import numpy as np

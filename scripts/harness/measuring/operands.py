@@ -50,7 +50,6 @@ MOST_IN_A_BLOCK = 10000
 
 
 def check_shape(actual: Any, shape: Any, description: str) -> None:
-    """Raise Mismatch where the shape differs."""
     if tuple(actual.shape) != tuple(shape):
         raise Mismatch(f"{description} has the shape {tuple(actual.shape)}, not {tuple(shape)}")
 

@@ -73,12 +73,12 @@ def settled_after(seconds: List[float]) -> Optional[int]:
 def all_settled(adapter: Adapter, seconds: List[float], is_last: bool) -> bool:
     """Return whether the step time has settled in all ranks, which must stop warming up together.
     Unless the step ``is_last``, a GPU must have computed for GPU_SECONDS, too."""
-    ranks, is_cold = adapter.rank_context.world_size, False
+    is_cold = False
     if adapter.rank_context.accelerator == "cuda" and not is_last:
         # compilation within a step does not load the GPU
         is_cold = median(seconds) * len(seconds) < GPU_SECONDS
     settled = is_settled(seconds) and not is_cold
-    return settled if ranks == 1 else adapter.all_reduce(float(settled)) == ranks
+    return adapter.all_reduce(float(settled)) == adapter.rank_context.world_size
 
 
 def timed_steps(
@@ -90,10 +90,8 @@ def timed_steps(
     the warm-up steps; the last half of them shows how long a step takes."""
     if seconds is None:
         return fewest
-    typical = median(warmup[len(warmup) // 2 :])
-    ranks = adapter.rank_context.world_size
-    if ranks > 1:
-        typical = adapter.all_reduce(typical) / ranks
+    own = median(warmup[len(warmup) // 2 :])
+    typical = adapter.all_reduce(own) / adapter.rank_context.world_size
     return max(fewest, min(MOST_TIMED, math.ceil(seconds / max(typical, 1e-6))))
 
 
@@ -108,8 +106,7 @@ def synchronous_steps(adapter: Adapter, steps: int, seconds: float, elapsed: flo
     all-reduce gradients in each step."""
     step_seconds, most = seconds / steps, SHARE / (1 - SHARE) * elapsed
     count = max(1, min(steps, int(most / step_seconds))) if step_seconds else steps
-    ranks = adapter.rank_context.world_size
-    return max(1, int(adapter.all_reduce(float(count)) / ranks)) if ranks > 1 else count
+    return max(1, int(adapter.all_reduce(float(count)) / adapter.rank_context.world_size))
 
 
 def warm_up(context: Context, step: Callable[[], Any]) -> float:

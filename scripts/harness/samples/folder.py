@@ -171,14 +171,9 @@ def loads(
     if split == TRAIN:
         first = int(places[0])
         draws = np.random.RandomState([seed, number, first]).uniform(size=(len(places), DRAWS))
-    return Loads(
-        paths=[os.path.join(images.root, images.paths[index]) for index in places],
-        labels=np.array([images.labels[index] for index in places], np.int64),
-        draws=draws,
-        batch=batch,
-        size=size,
-        workers=workers,
-    )
+    paths = [os.path.join(images.root, images.paths[index]) for index in places]
+    labels = np.array([images.labels[index] for index in places], np.int64)
+    return Loads(paths, labels, draws, batch, size, workers)
 
 
 def each_once(loaded: Iterator[Batch], count: int, unit: str) -> Iterator[Tuple[int, Batch]]:

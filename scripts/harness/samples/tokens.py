@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from typing import Any, Dict, Iterator, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
 import tasks
 from core import bounded
@@ -29,12 +29,21 @@ from tasks.reading import wordpiece
 from tasks.reading.wordpiece import BEGIN, MASK, SEPARATOR, WordPiece
 
 from harness.adapter import Mismatch
-from harness.loader import Loading, TokenLoads
+from harness.loader import Batch, Loading, TokenLoads
 from harness.messages.report import error_text
 from harness.samples import folder
 from harness.samples.folder import VOCABULARY, BadData
 
 DTYPES = ("uint16", "uint32")
+#: Forms of input: tokens with the next tokens, or sequences with masked words.
+RUNNING, BERT, ELECTRA = "running", "bert", "electra"
+#: [CLS] and two [SEP].
+MARKS = 3
+#: Percent of BERT's masked words that become [MASK], and percent that become [MASK] or another
+#: word.
+_MASKED, _CHANGED = 80, 90
+#: Upper bounds of ELECTRA's drawn inputs, by name; None for positions of words.
+DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 
 class Tokens(NamedTuple):
@@ -117,42 +126,23 @@ def loads(
     return TokenLoads(tokens.path, tokens.dtype, starts, length + beyond, batch, workers)
 
 
-def batches(adapter: Loading, loads: TokenLoads) -> Iterator[Tuple[int, Any]]:
-    """Yield all batches of the framework's loader, int64 (batch, length), each with the number of
-    sequences before it. Raises :class:`Mismatch` where it breaks, and where sequences are
-    missing."""
-    for before, batch in folder.each_once(adapter.load(loads), len(loads.starts), "sequences"):
-        yield before, batch["tokens"]
-
-
 def checked(adapter: Loading, loads: TokenLoads) -> Dict[str, Any]:
     """Load all requested sequences once and compare them with the file.
 
-    Returns the number of sequences, and the CRC-32 of their positions, for the record. Raises what
-    :func:`batches` raises, and :class:`Mismatch` for wrong sequences."""
+    Returns the number of sequences, and the CRC-32 of their positions, for the record. Raises
+    :class:`Mismatch` for wrong or missing sequences, and where the loader breaks."""
     import numpy as np
 
     whole = np.memmap(loads.path, np.dtype(loads.dtype).newbyteorder("<"), "r")
-    for before, batch in batches(adapter, loads):
-        tokens, starts = np.asarray(batch), loads.starts[before : before + len(batch)]
+    for before, batch in folder.each_once(adapter.load(loads), len(loads.starts), "sequences"):
+        tokens = np.asarray(batch["tokens"])
+        starts = loads.starts[before : before + len(tokens)]
         if tokens.shape != (len(starts), loads.length) or tokens.dtype != np.int64:
             raise Mismatch(f"the loader returned {tokens.dtype} {tokens.shape}")
         expected = [whole[start : start + loads.length] for start in starts]
         if not np.array_equal(tokens, expected):
             raise Mismatch(f"the loader returned other tokens after {before} sequences")
     return {"sequences": len(loads.starts), "order_crc32": zlib.crc32(loads.starts.tobytes())}
-
-
-Batch = Dict[str, Any]
-#: Forms of input: tokens with the next tokens, or sequences with masked words.
-RUNNING, BERT, ELECTRA = "running", "bert", "electra"
-#: [CLS] and two [SEP].
-MARKS = 3
-#: Percent of BERT's masked words that become [MASK], and percent that become [MASK] or another
-#: word.
-_MASKED, _CHANGED = 80, 90
-#: Upper bounds of ELECTRA's drawn inputs, by name; None for positions of words.
-DRAWN = {"masked_positions": None, "mask_draws": 100, "sampling_draws": 1 << 31}
 
 
 def form_of(inputs: Sequence[Mapping[str, Any]]) -> str:
