@@ -99,8 +99,8 @@ def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
     """Fail if the schedule of a training is late or early by a step."""
     rates, used = list[float](), list[float]()
     adapter = SimpleNamespace(
-        set_learning_rate=rates.append, feed=len, read=float, synchronize=list,
-        step=lambda: used.append(rates[-1]) or 0.5, rank_context=SimpleNamespace(world_size=1),
+        set_learning_rate=rates.append, feed=len, read=float, synchronize=list, all_reduce=float,
+        step=lambda: used.append(rates[-1]) or 0.5,
     )  # fmt: skip
     context: Any = SimpleNamespace(
         adapter=adapter, rank_context=SimpleNamespace(rank=0), fields={},
