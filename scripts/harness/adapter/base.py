@@ -19,6 +19,9 @@ from core.case import Case as Case
 
 from harness.adapter.layout import INPUTS, Variable, in_shared_layout, shape_of
 
+#: Package as which a framework's folder is imported. Its parent is not put on the path, where a
+#: folder ``mxnet`` would hide the framework of that name.
+PACKAGE = "framework_under_test"
 #: Texts of out-of-memory errors of any framework; compared without regard to case.
 OUT_OF_MEMORY = (
     "out of memory",
@@ -278,9 +281,6 @@ def require(adapter: Adapter, *capabilities: type) -> None:
         if not isinstance(adapter, capability):
             lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")
             raise Unsupported(f"{adapter.case.framework} {lacking}")
-
-
-PACKAGE = "framework_under_test"
 
 
 def load_environment(folder: str) -> Any:

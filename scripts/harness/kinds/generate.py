@@ -31,7 +31,6 @@ WIDE = 2e-5
 TOKENS = 32  # new tokens of each prompt in a comparison
 FEWEST = 2  # least number of tokens of a request
 
-
 #: Handles on the tokens of a batch of prompts, and the seconds of each.
 Request = Tuple[List[Any], List[float]]
 #: Seconds of a request. With several devices the slowest device counts.

@@ -54,6 +54,8 @@ SCHEDULES = tuple(FALLING)
 #: Schedule with parameters after colons: the power of the fall, and the final rate relative to the
 #: peak. It is TensorFlow's PolynomialDecay after a linear warm-up.
 POLYNOMIAL = "polynomial"
+#: Last steps of an epoch whose loss is reported separately, as many as NVIDIA's ELECTRA logs.
+FINAL = 10
 
 
 def schedule_of(text: str) -> str:
@@ -95,10 +97,6 @@ def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) ->
     power, end = polynomial
     left: float = (1 - done) ** power
     return peak * (end + (1 - end) * left)
-
-
-#: Last steps of an epoch whose loss is reported separately, as many as NVIDIA's ELECTRA logs.
-FINAL = 10
 
 
 class Recipe(NamedTuple):
