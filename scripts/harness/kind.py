@@ -164,7 +164,6 @@ class Workload:
 
     @classmethod
     def from_json(cls, values: Dict[str, Any]) -> Workload:
-        """Return the run with these values of :meth:`to_json`."""
         case, options = Case.from_json(values["case"]), Namespace(**values["options"])
         return cls(**{**values, "case": case, "options": options})
 
