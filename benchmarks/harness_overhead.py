@@ -28,8 +28,9 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
     from harness import declaration
     from harness.adapter import Case, RankContext
-    from harness.measuring import synthetic, window
-    from harness.measuring.loading import load_adapter
+    from harness.adapter.base import load_adapter
+    from harness.measuring import window
+    from harness.measuring.model import make_batch
 
     model_config = declaration.read_model(str(ROOT / "scripts/models/resnet50_v1.5.json"))
     case = Case("pytorch", "resnet50_v1.5", "train", 1, 1, batch_size, "fp32", "none", None)
@@ -37,7 +38,7 @@ def measure(batch_size: int, steps: int, rounds: int) -> None:
     folder = str(ROOT / "scripts/frameworks/pytorch")
     adapter = load_adapter(folder, case, model_config, rank_context)
     adapter.start()
-    batch = synthetic.make_batch(model_config["inputs"], batch_size, None, 0, 0)
+    batch = make_batch(model_config["inputs"], batch_size, None, 0, 0)
     adapter.build(batch)
 
     import torch

@@ -94,7 +94,7 @@ def read_config(model: str) -> dict[str, Any]:
 
 def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namespace) -> Any:
     from harness.adapter import Case, RankContext
-    from harness.measuring.loading import load_adapter
+    from harness.adapter.base import load_adapter
     from peer_models import loop
 
     length = SEQUENCE if config["sequence_lengths"] else None
@@ -111,7 +111,7 @@ def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namesp
 def measure(options: argparse.Namespace) -> None:
     """Print the step seconds of our and the official model in each round, by name, as JSON."""
     import in_turn
-    from harness.measuring.synthetic import make_batch
+    from harness.measuring.model import make_batch
     from peer_models import Assignment
 
     config = read_config(options.model)

@@ -25,8 +25,8 @@ ORDERS = {
     "harness": (
         *("VERSION",),
         # interface of framework adapters
-        *("adapter", "optimizers", "operations", "communication", "sharded", "primitives"),
-        *("loader", "batch_input", "common_capabilities", "variables", "try_imports"),
+        *("adapter", "optimizers", "operations", "primitives", "capabilities", "loader"),
+        *("variables", "try_imports"),
         # machine, and needs of a run's processes
         *("hardware", "cores", "sensors", "nvml", "output", "report", "samples", "processes"),
         *("watcher",),
@@ -45,9 +45,8 @@ ORDERS = {
 }
 #: Modules of the harness that an adapter may import.
 OF_ADAPTERS = (
-    *("adapter", "optimizers", "operations", "communication", "sharded", "primitives", "loader"),
-    *("batch_input", "common_capabilities", "hardware.interface_with"),
-    "processes.descendants.signal_when_parent_dies",
+    *("adapter", "optimizers", "operations", "primitives", "capabilities", "loader"),
+    *("hardware.interface_with", "processes.descendants.signal_when_parent_dies"),
 )
 #: Declarations of the harness that the driver may import.
 OF_DRIVER = (

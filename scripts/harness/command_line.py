@@ -14,7 +14,7 @@ from core.limits import parse_limit
 
 from harness import declaration, kinds, own_model, variables
 from harness.kind import REQUIRED, Kind, Workload, above_zero, at_least
-from harness.measuring.step_counts import FEWEST
+from harness.measuring.steps import FEWEST
 
 _Value = TypeVar("_Value")
 

@@ -14,7 +14,7 @@ from core.parallelism import DATA, form_of, mismatch
 from harness import optimizers, own_model
 from harness.adapter import Case
 from harness.kind import TOPOLOGY, Kind
-from harness.samples import masking
+from harness.samples import tokens
 from harness.samples.folder import size_of
 
 _MODELS = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file__))), "models")
@@ -164,7 +164,7 @@ def unsupported(
             value = axis.text(getattr(case, axis.name))
             return f"a user's own model makes its batch itself, on the device: no {value}"
     inputs = model_config.get("inputs", [])
-    if case.input in READING and size_of(inputs) is None and not masking.form_of(inputs):
+    if case.input in READING and size_of(inputs) is None and not tokens.form_of(inputs):
         return (
             f"{case.model} reads no files: it has neither images, nor running text, nor sequences "
             "with masked words"

@@ -160,12 +160,10 @@ class Workload:
     options: Namespace = field(default_factory=Namespace)
 
     def to_json(self) -> Dict[str, Any]:
-        """Return the run as JSON values."""
         return {**vars(self), "case": self.case._asdict(), "options": vars(self.options)}
 
     @classmethod
     def from_json(cls, values: Dict[str, Any]) -> Workload:
-        """Return the run with these values of :meth:`to_json`."""
         case, options = Case.from_json(values["case"]), Namespace(**values["options"])
         return cls(**{**values, "case": case, "options": options})
 
@@ -173,10 +171,6 @@ class Workload:
 class TargetMissed(Exception):
     """Training that ended without reaching its target: the run is ``not_converged``. The message
     says how far it came."""
-
-
-def _nobody() -> None:
-    """Barrier that waits for no other rank."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +188,7 @@ class Context:
     adapter: Any
     cores: List[int]
     report: Report
-    barrier: Callable[[], None] = _nobody
+    barrier: Callable[[], None] = lambda: None
 
     @property
     def fields(self) -> Dict[str, Any]:
@@ -242,6 +236,8 @@ class Kind(ABC):
     #: True if each rank runs on its own: its framework joins no process group, and
     #: :attr:`Context.barrier` lets the ranks of a node begin together.
     independent_ranks = False
+    #: True if the framework builds its model for training.
+    trains = False
     #: True if each repeat has its own seed, the command line's plus one per earlier repeat, because
     #: repeats must show the spread over seeds.
     seed_of_each_repeat = False
@@ -267,7 +263,7 @@ class Kind(ABC):
 
     def mode(self, parameters: Mapping[str, Any]) -> str:
         """Mode in which a framework builds its model: train or inference."""
-        return "inference"
+        return "train" if self.trains else "inference"
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         """Metrics of the kind by name."""

@@ -1,14 +1,9 @@
-"""Operations, layers and copies of micro-benchmarks: one at a time, without a model.
-
-Standard library and numpy; Python 3.7 to 3.13.
-"""
+"""Operations, layers, copies and collectives of micro-benchmarks, without a model. Collectives run
+alone, after a matmul, and at the same time as computation."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Callable, ClassVar, Dict, NamedTuple, Tuple, Union
-
-from harness.adapter import Capability
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple, Union
 
 #: Matmul of matrices, or batches of them: (.., m, k) by (.., k, n).
 MATMUL = "matmul"
@@ -21,6 +16,22 @@ EXP = "exp"
 SCALE, TRIAD = "scale", "triad"
 #: Factor in scale and triad: the same as STREAM's, and exact in every precision.
 SCALAR = 3.0
+#: Copies between the host and its device, and within the device.
+HOST_TO_DEVICE = "host_to_device"
+DEVICE_TO_HOST = "device_to_host"
+DEVICE_TO_DEVICE = "device_to_device"
+DIRECTIONS = (HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE)
+#: Collectives.
+ALL_REDUCE = "all_reduce"
+ALL_GATHER = "all_gather"
+REDUCE_SCATTER = "reduce_scatter"
+BROADCAST = "broadcast"
+REDUCE = "reduce"
+ALL_TO_ALL = "all_to_all"
+SEND_RECEIVE = "send_receive"
+ALL_COLLECTIVES = (
+    ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, REDUCE, ALL_TO_ALL, SEND_RECEIVE,
+)  # fmt: skip
 
 
 class Operation(NamedTuple):
@@ -143,35 +154,68 @@ class ForwardBackward(NamedTuple):
 Layer = Union[ConvolutionShape, AttentionShape]
 
 
-#: Copies between the host and its device, and within the device.
-HOST_TO_DEVICE = "host_to_device"
-DEVICE_TO_HOST = "device_to_host"
-DEVICE_TO_DEVICE = "device_to_device"
-DIRECTIONS = (HOST_TO_DEVICE, DEVICE_TO_HOST, DEVICE_TO_DEVICE)
+class CollectiveOperation(NamedTuple):
+    """Collective over all ranks.
+
+    ``reset`` restores this rank's own array, ``run`` enqueues the collective, and ``result``
+    returns this rank's array for numpy. An all-reduce or a reduce may overwrite the array:
+    repeated, it adds up sums. ``start``: where ``run`` waits for the collective, begins it and
+    returns a function that waits."""
+
+    reset: Callable[[], Any]
+    run: Callable[[], Any]
+    result: Callable[[], Any]
+    start: Optional[Callable[[], Callable[[], Any]]] = None
 
 
-class Transfers(Capability):
-    """The framework copies arrays to the device and back as its users do."""
+class MatmulCollective(NamedTuple):
+    """A matmul that all ranks share, and the collective on its parts.
 
-    LACKING: ClassVar[str] = "offers no plain copies of arrays here"
+    ``matmul`` enqueues this rank's part, ``collective`` the collective on the latest part, and
+    ``both`` one after the other. ``synchronize()`` waits for all work that these functions
+    enqueued. ``result`` returns the whole product for numpy; ``dtype`` is the part's. A collective
+    may overwrite the part: repeated without a matmul in between, it adds up sums."""
 
-    @abstractmethod
-    def transfer(self, direction: str, array: Any, pinned: bool) -> Operation:
-        """Prepare a copy of a one-dimensional float32 numpy ``array`` in one of DIRECTIONS.
+    matmul: Callable[[], Any]
+    collective: Callable[[], Any]
+    both: Callable[[], Any]
+    result: Callable[[], Any]
+    dtype: str
 
-        Repeated copies have the same target. ``pinned``: whether the host's memory is locked.
-        ``result`` returns the copy as a numpy array. Not called where the device is the host."""
+
+class Overlapped(NamedTuple):
+    """Computation, all-reduce, and both together, each ready to be enqueued.
+
+    ``compute`` enqueues all computations, ``communicate`` the all-reduce, and ``both`` all of it:
+    it starts the all-reduce before it waits for a computation. ``synchronize()`` waits for all work
+    that these functions enqueued. ``reset`` restores this rank's own message. ``computed`` and
+    ``reduced`` return the last result and the reduced message for numpy; ``dtype`` is the
+    computation's."""
+
+    compute: Callable[[], Any]
+    communicate: Callable[[], Any]
+    both: Callable[[], Any]
+    reset: Callable[[], Any]
+    computed: Callable[[], Any]
+    reduced: Callable[[], Any]
+    dtype: str
 
 
-class PairTransfers(Capability):
-    """One process copies arrays between any two devices of its node."""
+def side_by_side(operation: Operation, reduced: CollectiveOperation, count: int) -> Overlapped:
+    """Return a function that starts an all-reduce, runs ``count`` operations, and then waits for
+    the all-reduce, as data-parallel training does with its buckets."""
 
-    LACKING: ClassVar[str] = "cannot copy between two devices here"
+    def compute() -> None:
+        for _ in range(count):
+            operation.run()
 
-    @abstractmethod
-    def transfer_between(self, sender: int, receiver: int, array: Any) -> Operation:
-        """Prepare a copy of a one-dimensional float32 numpy ``array`` between two devices of this
-        node, given by local rank.
+    def both() -> None:
+        wait = (reduced.start or reduced.run)()
+        compute()
+        if reduced.start:
+            wait()
 
-        Repeated copies have the same target. ``result`` returns the copy as a numpy array.
-        :meth:`synchronize` waits for it. Not called where the devices are the host."""
+    return Overlapped(
+        compute, reduced.run, both, reduced.reset,
+        operation.result, reduced.result, operation.dtype,
+    )  # fmt: skip

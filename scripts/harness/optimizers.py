@@ -1,9 +1,6 @@
 """Optimizers that model configs name, and how each updates a parameter. Frameworks and the
 reference build their optimizers from a model config; ``framework.json`` declares those that a
-framework has besides :data:`COMMON`.
-
-Standard library only; Python 3.7 to 3.13.
-"""
+framework has besides :data:`COMMON`."""
 
 from __future__ import annotations
 

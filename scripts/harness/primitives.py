@@ -1,14 +1,6 @@
-"""Micro-benchmarks, written once over the primitives of a framework.
-
-The module ``micro`` in a framework's folder has a class ``Primitives``, derived from one of these:
-
-- :class:`Primitives`: single operations and layers alone;
-- :class:`InPlace`: collectives write to tensors that they are given;
-- :class:`Functional`: collectives return new tensors;
-- :class:`Compiled`: collectives exist only inside compiled programs.
-
-Standard library and numpy; Python 3.7 to 3.13.
-"""
+"""Micro-benchmarks, written once over the primitives of a framework: the class ``Primitives`` of
+the module ``micro`` in its folder, derived from :class:`Primitives` for single operations and
+layers alone, or from the class below that fits its collectives."""
 
 from __future__ import annotations
 
@@ -16,25 +8,23 @@ from abc import ABC, abstractmethod
 from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
 
 from harness.adapter import RankContext, Unsupported
-from harness.communication import (
+from harness.operations import (
+    ALL_COLLECTIVES,
     ALL_GATHER,
     ALL_REDUCE,
     BROADCAST,
-    OPERATIONS,
+    MATMUL,
     REDUCE,
     REDUCE_SCATTER,
-    CollectiveOperation,
-    MatmulCollective,
-    Overlapped,
-    side_by_side,
-)
-from harness.operations import (
-    MATMUL,
     AttentionShape,
+    CollectiveOperation,
     ConvolutionShape,
     ForwardBackward,
     Layer,
+    MatmulCollective,
     Operation,
+    Overlapped,
+    side_by_side,
 )
 
 Function = Callable[..., Any]
@@ -77,7 +67,7 @@ class Primitives(ABC):
     device. Methods for several ranks must be called in all ranks."""
 
     #: Collectives that the framework has, and the reason why it lacks the others.
-    COLLECTIVES: Sequence[str] = OPERATIONS
+    COLLECTIVES: Sequence[str] = ALL_COLLECTIVES
     LACKING = ""
 
     def __init__(self, rank_context: RankContext, device: Any, dtype: Any) -> None:
@@ -155,16 +145,13 @@ class Primitives(ABC):
         import numpy as np
 
         if isinstance(layer, ConvolutionShape):
-            function, axes, place = self.convolution(layer)
+            made = self.convolution(layer)
         else:
-            function, axes, place = self.attention(layer)
-        *operands, upstream = (
-            place(self.tensor(np.ascontiguousarray(array.transpose(order))))
-            for array, order in zip(arrays, (*axes, axes[0]))
-        )
-        forward = self.repeated(function, operands)
-        backward = self.repeated(*self.pullback(function, operands, upstream))
-        back = [tuple(map(int, np.argsort(order))) for order in axes]
+            made = self.attention(layer)
+        *operands, upstream = self._operands(made, arrays, (*made.axes, made.axes[0]))
+        forward = self.repeated(made.function, operands)
+        backward = self.repeated(*self.pullback(made.function, operands, upstream))
+        back = [tuple(map(int, np.argsort(order))) for order in made.axes]
 
         def gradients() -> List[Any]:
             return [self.to_numpy(t).transpose(order) for t, order in zip(backward.held(), back)]
@@ -188,14 +175,20 @@ class Primitives(ABC):
                     batch, height, width, channels, filters, (rows, columns), 1, (0, 0), 1
                 )
             )
-        function, axes, place = made
-        operands = [
-            place(self.tensor(np.ascontiguousarray(array.transpose(order))))
-            for array, order in zip((left, right), axes)
-        ]
-        ran = self.repeated(function, operands)
+        ran = self.repeated(made.function, self._operands(made, (left, right), made.axes))
         ran.run()
-        return self.to_numpy(ran.held()).transpose(*map(int, np.argsort(axes[0])))
+        return self.to_numpy(ran.held()).transpose(*map(int, np.argsort(made.axes[0])))
+
+    def _operands(
+        self, layer: LayerFunction, arrays: Sequence[Any], axes: Sequence[Tuple[int, ...]]
+    ) -> List[Any]:
+        """Return tensors of float32 numpy arrays in the framework's layout."""
+        import numpy as np
+
+        return [
+            layer.place(self.tensor(np.ascontiguousarray(array.transpose(order))))
+            for array, order in zip(arrays, axes)
+        ]
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
         """Prepare a collective on this rank's one-dimensional ``array``, as ``dtype``.

@@ -19,12 +19,11 @@ from core import bounded
 
 from harness import kinds
 from harness.adapter import Adapter, Collectives, RankContext, Unsupported, require
+from harness.adapter.base import load_adapter, load_environment
 from harness.adapter.own_models import check_own_files
 from harness.hardware import parse_list
 from harness.kind import Context, Kind, Workload
-from harness.measuring.checks import check_all_reduce, check_preloaded
-from harness.measuring.failure import describe
-from harness.measuring.loading import load_adapter, load_environment
+from harness.measuring.checks import check_all_reduce, check_preloaded, describe
 from harness.processes.descendants import remove_shared, signal_when_parent_dies
 from harness.report import Report
 

@@ -14,11 +14,11 @@ from typing import Any
 import autograd
 import numpy as np
 from core.parallelism import FEWEST_PARTS
+from harness.kinds.generate import FEWEST, count_compared
 from harness.kinds.verification import RATES, UPDATES
-from harness.learning.targets import Softening, softened
-from harness.measuring.synthetic import make_batch, shape_of
-from harness.measuring.verification import dropout
-from harness.measuring.verification.generation import FEWEST, count_compared
+from harness.learning.training import Softening, softened
+from harness.measuring import dropout
+from harness.measuring.model import make_batch, shape_of
 
 from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_statistics
 from reference.transformers import showing_dropout
@@ -104,7 +104,7 @@ def write(
     :func:`reference.operations.running_statistics`),
     ``dropout-weights-NAME.npz`` and ``dropout-outputs-NAME.npz`` (changed weights, and outputs
     ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
-    :mod:`harness.measuring.verification.dropout`) and ``expected.json``.
+    :mod:`harness.measuring.dropout`) and ``expected.json``.
     """
     results = ReferenceResults(model_config, sequence_length, seed, folder)
     results.draw_weights()

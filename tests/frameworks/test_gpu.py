@@ -13,7 +13,7 @@ import pytest
 from core.case import Case
 from framebench.config.catalog import load_catalog
 from framebench.config.suite import load_tuned
-from harness.communication import ALL_REDUCE
+from harness.operations import ALL_REDUCE
 
 from ..conftest import ROOT
 from ..harness.loader import images

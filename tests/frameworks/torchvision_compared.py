@@ -14,8 +14,8 @@ import torch
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
+from harness.adapter.base import load_environment  # noqa: E402
 from harness.declaration import read_model  # noqa: E402
-from harness.measuring.loading import load_environment  # noqa: E402
 
 load_environment(str(ROOT / "scripts/frameworks/pytorch"))
 from framework_under_test.models import (  # type: ignore[import-not-found] # noqa: E402

@@ -22,11 +22,9 @@ from harness.adapter import (
     zeros,
 )
 from harness.adapter.layout import own_layout
-from harness.batch_input import load_arrays, save_arrays
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities, Sharded, load_arrays, save_arrays
 from harness.loader import Loading
 from harness.primitives import Primitives
-from harness.sharded import Sharded
 
 from . import compiler, devices, matmuls, micro, optimizers, steps
 from .models.layers import SHARING

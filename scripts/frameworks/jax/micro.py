@@ -8,7 +8,7 @@ from typing import Any, Callable, Sequence, Tuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from harness import communication
+from harness import operations
 from harness.adapter import RankContext
 from harness.operations import AttentionShape, ConvolutionShape, functions
 from harness.primitives import (
@@ -30,11 +30,11 @@ class Primitives(Compiled):
     """``ranks``: all ranks, None for a single one; ``note`` is called with each result."""
 
     COLLECTIVES = (
-        communication.ALL_REDUCE,
-        communication.ALL_GATHER,
-        communication.REDUCE_SCATTER,
-        communication.ALL_TO_ALL,
-        communication.SEND_RECEIVE,
+        operations.ALL_REDUCE,
+        operations.ALL_GATHER,
+        operations.REDUCE_SCATTER,
+        operations.ALL_TO_ALL,
+        operations.SEND_RECEIVE,
     )
     LACKING = "jax.lax has psum, all_gather, psum_scatter, all_to_all and ppermute"
 
@@ -141,13 +141,13 @@ class Primitives(Compiled):
 
     def exchange(self, operation: str, value: Any, axis: int = 0) -> Any:
         ranks = self.rank_context.world_size
-        if operation == communication.ALL_REDUCE:
+        if operation == operations.ALL_REDUCE:
             return jax.lax.psum(value, AXIS)
-        if operation == communication.ALL_GATHER:
+        if operation == operations.ALL_GATHER:
             return jax.lax.all_gather(value, AXIS, axis=axis, tiled=True)
-        if operation == communication.REDUCE_SCATTER:
+        if operation == operations.REDUCE_SCATTER:
             return jax.lax.psum_scatter(value, AXIS, tiled=True)
-        if operation == communication.ALL_TO_ALL:
+        if operation == operations.ALL_TO_ALL:
             return jax.lax.all_to_all(value, AXIS, 0, 0, tiled=True)
         ring = [(rank, (rank + 1) % ranks) for rank in range(ranks)]
         return jax.lax.ppermute(value, AXIS, ring)

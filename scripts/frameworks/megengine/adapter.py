@@ -16,8 +16,7 @@ from harness.adapter import (
     Variable,
     variable_of,
 )
-from harness.batch_input import Checkpointing
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import Checkpointing, SingleOperations
 from harness.primitives import Primitives
 
 from . import matmuls, micro, optimizers

@@ -15,8 +15,7 @@ from harness.adapter import (
     micro_batches,
     variable_of,
 )
-from harness.batch_input import load_arrays, save_arrays
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities, load_arrays, save_arrays
 from harness.loader import Loading
 from harness.primitives import Primitives
 from mindspore import nn, ops

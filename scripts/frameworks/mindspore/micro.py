@@ -7,16 +7,15 @@ import functools
 from typing import Any, Sequence
 
 import numpy as np
-from harness import communication
+from harness import operations
 from harness.adapter import Unsupported
-from harness.communication import MatmulCollective
-from harness.operations import ConvolutionShape, ForwardBackward, Layer, functions
+from harness.operations import ConvolutionShape, ForwardBackward, Layer, MatmulCollective, functions
 from harness.primitives import CHANNELS_FIRST, Function, Functional, LayerFunction
 from mindspore import Tensor, ops
 
 
 class Primitives(Functional):
-    COLLECTIVES = (communication.ALL_REDUCE, communication.ALL_GATHER, communication.BROADCAST)
+    COLLECTIVES = (operations.ALL_REDUCE, operations.ALL_GATHER, operations.BROADCAST)
     LACKING = "MindSpore says Unsupported op on CPU"
 
     def tensor(self, array: Any, dtype: str = "") -> Tensor:
@@ -47,16 +46,14 @@ class Primitives(Functional):
 
     def exchange(self, operation: str, value: Tensor, axis: int = 0) -> Tensor:
         communicate = _communication(operation)
-        return (
-            communicate((value,))[0] if operation == communication.BROADCAST else communicate(value)
-        )
+        return communicate((value,))[0] if operation == operations.BROADCAST else communicate(value)
 
     def sharded_matmul(self, left: Any, right: Any, operation: str) -> MatmulCollective:
         made = super().sharded_matmul(left, right, operation)
 
         def result() -> Any:
             # an all-gather concatenates the parts of all ranks along the first axis
-            ranks = self.rank_context.world_size if operation == communication.ALL_GATHER else 1
+            ranks = self.rank_context.world_size if operation == operations.ALL_GATHER else 1
             return np.concatenate(np.split(made.result(), ranks), axis=1)
 
         return made._replace(result=result)
@@ -65,8 +62,8 @@ class Primitives(Functional):
 @functools.lru_cache(maxsize=None)
 def _communication(operation: str) -> Any:
     made = {
-        communication.ALL_REDUCE: ops.AllReduce,
-        communication.ALL_GATHER: ops.AllGather,
-        communication.BROADCAST: ops.Broadcast,
+        operations.ALL_REDUCE: ops.AllReduce,
+        operations.ALL_GATHER: ops.AllGather,
+        operations.BROADCAST: ops.Broadcast,
     }
-    return made[operation](*[0] * (operation == communication.BROADCAST))
+    return made[operation](*[0] * (operation == operations.BROADCAST))

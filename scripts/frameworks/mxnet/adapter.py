@@ -19,7 +19,7 @@ from harness.adapter import (
     micro_batches,
     variable_of,
 )
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.optimizers import update_rules
 from harness.primitives import Primitives

@@ -9,8 +9,7 @@ from typing import Any, Iterator, List, Sequence
 
 import mxnet as mx
 import numpy as np
-from harness.loader import TIMEOUT, content_of, one_by_one
-from harness.loader.encoded import whole_image
+from harness.loader import TIMEOUT, content_of, one_by_one, whole_image
 from mxnet.gluon.data import DataLoader
 
 

@@ -8,10 +8,9 @@ import math
 from typing import Any, Dict, List, Sequence, Tuple
 
 import mxnet as mx
-from harness import communication, operations
+from harness import operations
 from harness.adapter import RankContext, Unsupported
-from harness.communication import CollectiveOperation, MatmulCollective
-from harness.operations import ConvolutionShape, Operation
+from harness.operations import CollectiveOperation, ConvolutionShape, MatmulCollective, Operation
 from harness.primitives import (
     CHANNELS_FIRST,
     CHANNELS_LAST,
@@ -27,7 +26,7 @@ from .devices import DTYPES, name_of
 class Primitives(Base):
     """``group``: the process group, None for a single rank."""
 
-    COLLECTIVES = (communication.ALL_REDUCE,)
+    COLLECTIVES = (operations.ALL_REDUCE,)
     LACKING = "its kvstore only adds up arrays"
 
     def __init__(

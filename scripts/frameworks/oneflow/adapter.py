@@ -16,7 +16,7 @@ from harness.adapter import (
     is_mixed,
     state_of_modules,
 )
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 

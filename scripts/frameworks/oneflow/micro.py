@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, List, Sequence, Tuple
 
 import oneflow
-from harness import communication
+from harness import operations
 from harness.operations import ConvolutionShape, functions
 from harness.primitives import CHANNELS_FIRST, CHANNELS_LAST, Function, InPlace, LayerFunction
 from oneflow import Tensor
@@ -51,16 +51,16 @@ class Primitives(InPlace):
         self, operation: str, held: Tensor, received: Tensor
     ) -> Tuple[Callable[[], Any], List[Tensor]]:
         comm, rank, ranks = oneflow.comm, self.rank_context.rank, self.rank_context.world_size
-        if operation == communication.ALL_TO_ALL:
+        if operation == operations.ALL_TO_ALL:
             outgoing, incoming = list(held.chunk(ranks)), list(received.chunk(ranks))
             return lambda: comm.all_to_all(incoming, outgoing), incoming
         runs: Dict[str, Callable[[], Any]] = {
-            communication.ALL_REDUCE: lambda: comm.all_reduce(held),
-            communication.REDUCE: lambda: comm.reduce(held, 0),
-            communication.BROADCAST: lambda: comm.broadcast(held, 0),
-            communication.ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
-            communication.REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
-            communication.SEND_RECEIVE: self.in_turns(
+            operations.ALL_REDUCE: lambda: comm.all_reduce(held),
+            operations.REDUCE: lambda: comm.reduce(held, 0),
+            operations.BROADCAST: lambda: comm.broadcast(held, 0),
+            operations.ALL_GATHER: lambda: comm.all_gather_into_tensor(received, held),
+            operations.REDUCE_SCATTER: lambda: comm.reduce_scatter_tensor(received, held),
+            operations.SEND_RECEIVE: self.in_turns(
                 lambda: comm.send(held, (rank + 1) % ranks),
                 lambda: comm.recv((rank - 1) % ranks, out=received),
             ),

@@ -21,7 +21,7 @@ from harness.adapter import (
     matmul_dtype,
     micro_batches,
 )
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import paddle
 import paddle.distributed as dist
 import paddle.nn.functional as F
-from harness import communication
+from harness import operations
 from harness.operations import AttentionShape, ConvolutionShape, functions
 from harness.primitives import (
     CHANNELS_FIRST,
@@ -72,7 +72,7 @@ class Primitives(InPlace):
         self, operation: str, held: Tensor, received: Tensor
     ) -> Tuple[Callable[[], Any], List[Tensor]]:
         rank, ranks = self.rank_context.rank, self.rank_context.world_size
-        if operation == communication.ALL_GATHER:
+        if operation == operations.ALL_GATHER:
             parts: List[Tensor] = []
 
             def gather() -> None:
@@ -81,12 +81,12 @@ class Primitives(InPlace):
 
             return gather, parts
         runs: Dict[str, Callable[[], Any]] = {
-            communication.ALL_REDUCE: lambda: dist.all_reduce(held),
-            communication.REDUCE: lambda: dist.reduce(held, 0),
-            communication.BROADCAST: lambda: dist.broadcast(held, 0),
-            communication.REDUCE_SCATTER: lambda: dist.reduce_scatter(received, held),
-            communication.ALL_TO_ALL: lambda: dist.alltoall_single(received, held),
-            communication.SEND_RECEIVE: self.in_turns(
+            operations.ALL_REDUCE: lambda: dist.all_reduce(held),
+            operations.REDUCE: lambda: dist.reduce(held, 0),
+            operations.BROADCAST: lambda: dist.broadcast(held, 0),
+            operations.REDUCE_SCATTER: lambda: dist.reduce_scatter(received, held),
+            operations.ALL_TO_ALL: lambda: dist.alltoall_single(received, held),
+            operations.SEND_RECEIVE: self.in_turns(
                 lambda: dist.send(held, (rank + 1) % ranks),
                 lambda: dist.recv(received, (rank - 1) % ranks),
             ),

@@ -23,11 +23,10 @@ from harness.adapter import (
     state_of_modules,
     zeros,
 )
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities, PairTransfers, Sharded, Transfers
 from harness.loader import Loading
-from harness.operations import Operation, PairTransfers, Transfers
+from harness.operations import Operation
 from harness.primitives import Primitives
-from harness.sharded import Sharded
 
 from . import compiler, devices, float8, matmuls, micro, optimizers
 from .parallel import data_parallel

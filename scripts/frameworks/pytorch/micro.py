@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, Sequence, Tuple
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from harness import communication, operations
+from harness import operations
 from harness.adapter import RankContext, Unsupported
 from harness.operations import (
     DEVICE_TO_HOST,
@@ -118,13 +118,13 @@ class Primitives(InPlace):
                 work.wait()
 
         runs: Dict[str, Callable[[], Any]] = {
-            communication.ALL_REDUCE: lambda: dist.all_reduce(held),
-            communication.REDUCE: lambda: dist.reduce(held, 0),
-            communication.BROADCAST: lambda: dist.broadcast(held, 0),
-            communication.ALL_GATHER: lambda: dist.all_gather_into_tensor(received, held),
-            communication.REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(received, held),
-            communication.ALL_TO_ALL: lambda: dist.all_to_all_single(received, held),
-            communication.SEND_RECEIVE: send_and_receive,
+            operations.ALL_REDUCE: lambda: dist.all_reduce(held),
+            operations.REDUCE: lambda: dist.reduce(held, 0),
+            operations.BROADCAST: lambda: dist.broadcast(held, 0),
+            operations.ALL_GATHER: lambda: dist.all_gather_into_tensor(received, held),
+            operations.REDUCE_SCATTER: lambda: dist.reduce_scatter_tensor(received, held),
+            operations.ALL_TO_ALL: lambda: dist.all_to_all_single(received, held),
+            operations.SEND_RECEIVE: send_and_receive,
         }
         return runs[operation], [received]
 
@@ -143,7 +143,7 @@ class Primitives(InPlace):
 
 
 def transfer(direction: str, array: Any, pinned: bool, device: torch.device) -> Operation:
-    """Prepare a copy of ``array``; see :class:`harness.operations.Transfers`. Copies of pinned
+    """Prepare a copy of ``array``; see :class:`harness.capabilities.Transfers`. Copies of pinned
     memory are only enqueued."""
     host = torch.from_numpy(array)
     source = host.pin_memory() if pinned else host
@@ -161,7 +161,7 @@ def transfer_between(
     sender: torch.device, receiver: torch.device, array: Any, own: torch.device
 ) -> Operation:
     """Prepare a copy of ``array`` between two devices; see
-    :class:`harness.operations.PairTransfers`. ``own``: the device of this rank."""
+    :class:`harness.capabilities.PairTransfers`. ``own``: the device of this rank."""
     source = torch.from_numpy(array).to(sender)
     target = torch.zeros_like(source, device=receiver)
 

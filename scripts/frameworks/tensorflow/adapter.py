@@ -29,7 +29,7 @@ from harness.adapter import (
     Variable,
     micro_batches,
 )
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 

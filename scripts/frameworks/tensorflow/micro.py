@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Sequence, Tuple
 
 import tensorflow as tf
-from harness import communication
+from harness import operations
 from harness.adapter import RankContext, Unsupported
 from harness.operations import AttentionShape, ConvolutionShape, functions
 from harness.primitives import (
@@ -24,7 +24,7 @@ from .steps import traced
 
 
 class Primitives(Compiled):
-    COLLECTIVES = (communication.ALL_REDUCE, communication.ALL_GATHER)
+    COLLECTIVES = (operations.ALL_REDUCE, operations.ALL_GATHER)
     LACKING = "a replica of a distribution strategy has all_reduce and all_gather"
 
     def __init__(
@@ -96,7 +96,7 @@ class Primitives(Compiled):
         context = tf.distribute.get_replica_context()
         # The strategy requires a device, which an argument does not have.
         value = tf.identity(value)
-        if operation == communication.ALL_REDUCE:
+        if operation == operations.ALL_REDUCE:
             return context.all_reduce(tf.distribute.ReduceOp.SUM, value)
         return context.all_gather(value, axis=axis)
 

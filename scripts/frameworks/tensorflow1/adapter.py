@@ -14,8 +14,7 @@ from harness.adapter import (
     is_mixed,
     zeros,
 )
-from harness.batch_input import load_arrays, save_arrays
-from harness.common_capabilities import CommonCapabilities
+from harness.capabilities import CommonCapabilities, load_arrays, save_arrays
 from harness.loader import Loading
 from harness.primitives import Primitives
 from tensorflow.python import pywrap_tensorflow

@@ -8,10 +8,15 @@ import itertools
 from typing import Any, Callable, List, Sequence, Tuple
 
 import tensorflow as tf
-from harness import communication
+from harness import operations
 from harness.adapter import RankContext, Unsupported
-from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
-from harness.operations import ConvolutionShape, functions
+from harness.operations import (
+    CollectiveOperation,
+    ConvolutionShape,
+    MatmulCollective,
+    Overlapped,
+    functions,
+)
 from harness.primitives import SHARED, Function, LayerFunction, Repeated
 from harness.primitives import Primitives as Base
 
@@ -25,7 +30,7 @@ _NUMBERS = itertools.count()
 class Primitives(Base):
     """``dtype``: numpy's; ``session_of``: returns a session of a graph."""
 
-    COLLECTIVES = (communication.ALL_REDUCE,)
+    COLLECTIVES = (operations.ALL_REDUCE,)
     LACKING = "its strategies only average gradients"
 
     def __init__(

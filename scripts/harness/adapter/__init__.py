@@ -3,21 +3,9 @@
 An adapter contains only what differs between frameworks. The loop, the clock, statistics, the
 record, launching and error handling are the harness's.
 
-:class:`Adapter` is the core (``base``): it builds a model and runs steps of a case. Further
-abilities are capabilities that an adapter derives from. What needs a missing one is `unsupported`:
-
-- :class:`MatmulTrace`: which matmuls run, in which dtype; every figure of a step needs it;
-- :class:`Rounding`: whether float32 matmuls run in TF32;
-- :class:`Numerics`: outputs and gradients from given weights, to compare with the reference;
-- :class:`Generation`: text generation, token by token (all in ``numerics``);
-- :class:`Collectives`: several devices (``devices``);
-- :class:`EagerTraining`: the step of a framework that runs operation by operation;
-- :class:`Accumulation`: several micro-steps before each update (all in ``training``);
-- :class:`OwnModels`: models of users;
-- :class:`harness.common_capabilities.SingleOperations`: single operations, without a model;
-- :class:`harness.common_capabilities.MicroBenchmarks`: single layers and collectives besides;
-- :class:`harness.sharded.Sharded`: several devices that each hold a part of the model;
-- :mod:`harness.batch_input`: a new batch and a new learning rate for each step, and checkpoints.
+:class:`Adapter` is the core: it builds a model and runs steps of a case. Further abilities are
+capabilities that an adapter derives from, here and in :mod:`harness.capabilities`; docs/adding.md
+lists them. What needs a missing one is `unsupported`.
 
 The harness calls, in this order and in every rank of a run::
 
@@ -46,6 +34,16 @@ from harness.adapter.base import (
     Unsupported,
     require,
 )
+from harness.adapter.computation import (
+    Accumulation,
+    EagerTraining,
+    Generation,
+    MatmulTrace,
+    MicroBatch,
+    Numerics,
+    Rounding,
+    micro_batches,
+)
 from harness.adapter.devices import (
     AllReduce,
     Collectives,
@@ -64,17 +62,9 @@ from harness.adapter.layout import (
     DENSE_CHWO,
     DENSE_OI,
     SAME,
-    Axes,
     Variable,
     in_shared_layout,
     state_of_modules,
     variable_of,
 )
-from harness.adapter.numerics import Generation, MatmulTrace, Numerics, Rounding
 from harness.adapter.own_models import FLOAT64, OwnDefinition, OwnModels
-from harness.adapter.training import (
-    Accumulation,
-    EagerTraining,
-    MicroBatch,
-    micro_batches,
-)

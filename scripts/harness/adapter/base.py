@@ -1,11 +1,15 @@
-"""Core of the interface: what every framework implements, the place of a rank, and how an adapter
-says that it cannot do what its case asks."""
+"""Core of the interface: what every framework implements, the place of a rank, how an adapter says
+that it cannot do what its case asks, and how the adapter in a framework's folder is found."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
+import importlib.util
+import inspect
 import operator
+import os
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,6 +19,9 @@ from core.case import Case as Case
 
 from harness.adapter.layout import INPUTS, Variable, in_shared_layout, shape_of
 
+#: Package as which a framework's folder is imported. Its parent is not put on the path, where a
+#: folder ``mxnet`` would hide the framework of that name.
+PACKAGE = "framework_under_test"
 #: Texts of out-of-memory errors of any framework; compared without regard to case.
 OUT_OF_MEMORY = (
     "out of memory",
@@ -274,3 +281,42 @@ def require(adapter: Adapter, *capabilities: type) -> None:
         if not isinstance(adapter, capability):
             lacking = getattr(capability, "LACKING", f"brings no {capability.__name__}")
             raise Unsupported(f"{adapter.case.framework} {lacking}")
+
+
+def load_environment(folder: str) -> Any:
+    """Make the ``folder`` a package, so that its modules can use ``from . import cnn``. Return its
+    module ``environment``, None where it has none."""
+    spec = importlib.machinery.ModuleSpec(PACKAGE, None, is_package=True)
+    spec.submodule_search_locations = [folder]
+    sys.modules[PACKAGE] = importlib.util.module_from_spec(spec)
+    if not os.path.exists(os.path.join(folder, "environment.py")):
+        return None
+    return importlib.import_module(PACKAGE + ".environment")
+
+
+def load_adapter(
+    folder: str, case: Case, model_config: Dict[str, Any], rank_context: RankContext
+) -> Adapter:
+    """Import a framework and return its adapter of a case: the one subclass of :class:`Adapter`
+    that ``folder/adapter.py`` defines.
+
+    Before that, ``prepare`` of the folder's module ``environment``, if there is one, makes settings
+    that the framework reads when it is imported. Raises any error of the import, and TypeError
+    unless the module defines exactly one."""
+    environment = load_environment(folder)
+    if environment is not None:
+        environment.prepare(case, rank_context)
+    module = importlib.import_module(PACKAGE + ".adapter")
+    adapters = [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, Adapter)
+        and value.__module__.startswith(PACKAGE)
+        and not inspect.isabstract(value)
+    ]
+    if len(adapters) != 1:
+        raise TypeError(
+            f"{folder}/adapter.py defines {len(adapters)} complete subclasses of Adapter, not 1"
+        )
+    return adapters[0](case, model_config, rank_context)

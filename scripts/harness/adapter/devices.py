@@ -1,7 +1,4 @@
-"""Device of a rank, and all-reduces between several ranks.
-
-Standard library and numpy; Python 3.7 to 3.13.
-"""
+"""Device of a rank, and all-reduces between several ranks."""
 
 from __future__ import annotations
 

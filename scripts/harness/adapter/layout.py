@@ -1,7 +1,4 @@
-"""Arrays of a model, in the layout of the framework and in the layout that all frameworks share.
-
-Standard library and numpy; Python 3.7 to 3.13.
-"""
+"""Arrays of a model, in the layout of the framework and in the layout that all frameworks share."""
 
 from __future__ import annotations
 
@@ -82,7 +79,6 @@ def state_of_modules(
 
 
 def shape_of(variable: Variable) -> Tuple[int, ...]:
-    """Return the shape of the variable's tensor."""
     return tuple(int(extent) for extent in variable.tensor.shape)
 
 

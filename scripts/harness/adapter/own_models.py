@@ -12,7 +12,7 @@ from abc import abstractmethod
 from typing import Any, ContextManager, Dict, Optional, Sequence, Tuple, TypeVar
 
 from harness.adapter.base import Case, Definition, Mismatch, RankContext
-from harness.adapter.numerics import Numerics
+from harness.adapter.computation import Numerics
 
 #: Precision of the run that users' models are compared with; no case has it.
 FLOAT64 = "float64"

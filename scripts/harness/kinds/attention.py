@@ -2,8 +2,7 @@
 
 The framework's fused operator is used, or separate operations, as in its models here. Heads and
 their size come from the model, batch and sequence length from the case; without dropout. One head's
-results are checked against float64. Standard library and numpy.
-"""
+results are checked against float64."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from collections import Counter
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from harness.kind import Workload
-from harness.measuring.micro.layer_kernels import ModelKernels
+from harness.measuring.sweep import ModelKernels
 from harness.operations import AttentionShape
 
 

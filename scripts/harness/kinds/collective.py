@@ -7,20 +7,18 @@ bandwidth is S / time. Bus bandwidth is that times a factor that makes it compar
 a link, for any number of ranks. A GB is 10^9 bytes.
 
 At each size the result is checked before and after the timed blocks. All ranks start a block
-together, and it ends when the last of its runs is complete. Standard library and numpy.
-"""
+together, and it ends when the last of its runs is complete."""
 
 from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
-from harness import communication
-from harness.common_capabilities import MicroBenchmarks
-from harness.communication import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
+from harness import operations
+from harness.capabilities import MicroBenchmarks
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
-from harness.measuring import blocks
-from harness.measuring.micro import collectives
+from harness.measuring import blocks, operands
 from harness.measuring.sweep import Block, GridPoint, Sweep, mean, per_second, scaled
+from harness.operations import ALL_GATHER, ALL_REDUCE, ALL_TO_ALL, REDUCE_SCATTER
 
 #: Collectives that split an array into one part per rank, or join such parts.
 IN_PARTS = (ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL)
@@ -33,8 +31,8 @@ class Collective(Sweep):
     independent_ranks = False
     axes = ("framework", "nodes", "devices_per_node")
     parameters = (
-        Parameter("operation", one_of(*communication.OPERATIONS), "", "which collective"),
-        Parameter("dtype", one_of(*collectives.ITEM), "", "of its elements", "float32"),
+        Parameter("operation", one_of(*operations.ALL_COLLECTIVES), "", "which collective"),
+        Parameter("dtype", one_of(*operands.ITEM), "", "of its elements", "float32"),
         Parameter("largest_bytes", at_least(8), "bytes", "the largest size", 2**20),
         *blocks.parameters("a size", 0.02),
     )
@@ -60,17 +58,14 @@ class Collective(Sweep):
         adapter, here = context.adapter, context.rank_context
         operation, dtype = (context.workload.parameters[name] for name in ("operation", "dtype"))
         count = elements(operation, dtype, here.world_size, subject)
-        arrays = [
-            collectives.rank_input(rank, count, dtype, here.world_size, here.seed)
-            for rank in range(here.world_size)
-        ]
-        expected = collectives.expected(operation, arrays, here.rank)
+        arrays = operands.rank_inputs(count, dtype, here.world_size, here.seed)
+        expected = operands.expected_result(operation, arrays, here.rank)
 
         def check(when: str) -> None:
             collective.reset()
             collective.run()
             description = f"{when} it was timed: {operation} of {subject} bytes"
-            collectives.check_result(collective.result(), expected, description)
+            operands.check_result(collective.result(), expected, description)
 
         primitives = adapter.primitives_with(operation)
         try:
@@ -80,7 +75,7 @@ class Collective(Sweep):
             reason = " ".join(str(error).split())
             raise adapter.no_collective(operation, f"{dtype}: {reason}") from error
         del arrays
-        most = collectives.most_in_a_row(operation, dtype, here.world_size)
+        most = operands.most_in_a_row(operation, dtype, here.world_size)
         taken = blocks.measure(context, collective, most)
         check("after")
         yield taken
@@ -97,12 +92,12 @@ def sizes(operation: str, dtype: str, ranks: int, largest: int) -> List[int]:
     """Return the sizes in bytes, from 8 to ``largest``, doubled each time.
 
     Sizes are whole elements of each part, at least one."""
-    unit = collectives.ITEM[dtype] * (ranks if operation in IN_PARTS else 1)
+    unit = operands.ITEM[dtype] * (ranks if operation in IN_PARTS else 1)
     nominal = (8 << power for power in range(max(1, (largest // 8).bit_length())))
     return sorted({max(unit, size // unit * unit) for size in nominal})
 
 
 def elements(operation: str, dtype: str, ranks: int, size: int) -> int:
     """Return the number of elements in the array that each rank contributes."""
-    count = size // collectives.ITEM[dtype]
+    count = size // operands.ITEM[dtype]
     return count // ranks if operation == ALL_GATHER else count

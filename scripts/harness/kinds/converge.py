@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from harness.adapter import Mismatch, Numerics, Unsupported, require
-from harness.batch_input import BatchInput, Checkpointing
+from harness.capabilities import BatchInput, Checkpointing
 from harness.kind import (
     AXES,
     Context,
@@ -29,11 +29,10 @@ from harness.kind import (
     at_least,
     number,
 )
-from harness.learning import curve, sources, weights
-from harness.learning.checkpoints import Checkpoint
+from harness.learning import evaluation, saved, sources
+from harness.learning.saved import Checkpoint
 from harness.learning.sources import NONE, scoring_of
-from harness.learning.targets import softening_of, with_soft_targets
-from harness.learning.training import Recipe, schedule_of, train
+from harness.learning.training import Recipe, schedule_of, softening_of, train, with_soft_targets
 from harness.measuring import model
 from harness.measuring.checks import check_cores, check_same_weights, compiler_evidence
 from harness.measuring.steps import peak_host_memory
@@ -91,13 +90,9 @@ class Converge(Kind):
         Parameter(
             "checkpoints", _FOLDER, "",
             "a folder for checkpoints of each epoch, from which a killed training continues, or "
-            f"{NONE}",
-            NONE,
+            f"{NONE}", NONE,
         ),
-        Parameter(
-            "data", _FOLDER, "", f"the folder of the task's files, or {NONE}",
-            NONE,
-        ),
+        Parameter("data", _FOLDER, "", f"the folder of the task's files, or {NONE}", NONE),
         Parameter(
             "start", _FOLDER, "",
             "a safetensors file of weights to start from, a folder in which a training of the same "
@@ -111,15 +106,13 @@ class Converge(Kind):
         ),
     )  # fmt: skip
     needs = BatchInput
+    trains = True
     seed_of_each_repeat = True
     axes = tuple(axis for axis in AXES if axis != "parallelism")
 
-    def mode(self, parameters: Mapping[str, Any]) -> str:
-        return "train"
-
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
         unit = workload.model_config.get("unit", "samples/s")
-        return curve.metrics(scoring_of(workload), _target_of(workload), unit)
+        return evaluation.metrics(scoring_of(workload), _target_of(workload), unit)
 
     def measure(self, context: Context) -> None:
         adapter, workload, fields = context.adapter, context.workload, context.fields
@@ -131,15 +124,12 @@ class Converge(Kind):
         smoothing, mixup = parameters["label_smoothing"], parameters["mixup"]
         how = softening_of(workload.model_config, smoothing, mixup)
         adapter.model_config = with_recipe(workload)
-        source = sources.in_steps(
-            sources.training_data(context), parameters["epoch_steps"], context
-        )
-        source = with_soft_targets(source, how, context)
+        source = with_soft_targets(sources.training_data(context), how, context)
         evaluator = context.phase("build for evaluation", source.evaluator, "evaluator")
         model.build(context, source.first)
         if parameters["start"] != NONE:
             start = (adapter, parameters["start"], _common_prefix(context))
-            fields["started_from"] = context.phase("start", lambda: weights.start_from(*start))
+            fields["started_from"] = context.phase("start", lambda: saved.start_from(*start))
         checkpoint = None
         if folder != NONE:
             rank = context.rank_context
@@ -150,10 +140,8 @@ class Converge(Kind):
         epochs = context.phase("training", lambda: train(*arguments))
         if checkpoint:
             checkpoint.remove()
-        is_number = math.isfinite(epochs[-1]["loss"])
-        if parameters["weights"] != NONE and is_number:
-            place = (parameters["weights"], _weights_name(context))
-            left = weights.leave(adapter, *place)
+        if parameters["weights"] != NONE and math.isfinite(epochs[-1]["loss"]):
+            left = saved.save_training(adapter, parameters["weights"], _weights_name(context))
             fields.update({"weights_file": left} if left else {})
         check_evaluation(before, epochs[0]["held_out"])
         fields["compiled"] = compiler_evidence(adapter)
@@ -165,7 +153,7 @@ class Converge(Kind):
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         principal = scoring_of(workload).names[0]
-        reason = curve.missed(ranks[0]["curve"], principal, _target_of(workload))
+        reason = evaluation.missed(ranks[0]["curve"], principal, _target_of(workload))
         if "diverged" not in reason:  # diverged weights are not numbers and cannot be compared
             check_same_weights(ranks)
         if reason:

@@ -1,8 +1,7 @@
 """Convolutions of a model, each distinct shape alone, forward and backward.
 
 The backward pass gives the gradients of images and kernel, for the first layer too. A part of each
-result is checked against float64. Standard library and numpy.
-"""
+result is checked against float64."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Any, Dict, List, Mapping, Sequence, Tuple
 import networks
 
 from harness.kind import Workload
-from harness.measuring.micro.layer_kernels import ModelKernels
+from harness.measuring.sweep import ModelKernels
 from harness.operations import ConvolutionShape
 
 #: Number of channels and of filters that are recomputed.

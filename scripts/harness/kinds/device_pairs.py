@@ -1,8 +1,7 @@
 """Copies from each GPU of a node to each other, one pair at a time.
 
 One process copies, between its own device and those of the other ranks, which wait. So pairs do not
-share bandwidth. Received data are compared with sent data. Standard library and numpy.
-"""
+share bandwidth. Received data are compared with sent data."""
 
 from __future__ import annotations
 
@@ -10,11 +9,11 @@ from dataclasses import replace
 from typing import Any, Dict, Iterator, List, Tuple
 
 from harness.adapter import Unsupported
+from harness.capabilities import PairTransfers
 from harness.kind import Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.collectives import check_result
+from harness.measuring.operands import check_result
 from harness.measuring.sweep import Block, GridPoint, Sweep, mean, per_second
-from harness.operations import PairTransfers
 
 _ITEM = 4  # bytes of a float32
 Pair = Tuple[int, int]

@@ -8,28 +8,21 @@ the gradient all-reduce and from waiting for the slowest rank in each step.
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Sequence
+from typing import Any, Mapping, Sequence
 
-from harness.adapter import MatmulTrace, Mismatch
-from harness.kind import Context, Kind, Metric, Workload
-from harness.measuring import steps
+from harness.adapter import Mismatch
+from harness.kind import Context, Workload
+from harness.measuring.steps import StepBenchmark
 
 
-class Independent(Kind):
+class Independent(StepBenchmark):
     """Training on devices that do not communicate: samples per second."""
 
-    needs = MatmulTrace
-    counts_steps = True
     independent_ranks = True
-
-    def mode(self, parameters: Mapping[str, Any]) -> str:
-        return "train"
-
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {"throughput": steps.throughput(workload)}
+    trains = True
 
     def measure(self, context: Context) -> None:
-        steps.run(context)
+        super().measure(context)
         context.fields["weights_checksum"] = context.adapter.weights_checksum()
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Dict
-
-from harness.adapter import MatmulTrace
-from harness.kind import USUAL_AXES, Context, Kind, Metric, Workload
-from harness.measuring import steps
+from harness.kind import USUAL_AXES
+from harness.measuring.steps import StepBenchmark
 
 
-class Inference(Kind):
+class Inference(StepBenchmark):
     """Inference: samples per second of forward steps."""
 
-    needs = MatmulTrace
-    counts_steps = True
     axes = (*USUAL_AXES, "input")
-
-    def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {"throughput": steps.throughput(workload)}
-
-    def measure(self, context: Context) -> None:
-        steps.run(context)

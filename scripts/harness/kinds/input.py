@@ -20,7 +20,7 @@ from harness.adapter import Unsupported
 from harness.kind import Context, Kind, Metric, Parameter, Workload, at_least, one_of
 from harness.loader import Loading
 from harness.measuring.checks import check_cores
-from harness.measuring.file_sources import file_source
+from harness.measuring.input_pipeline import file_source
 from harness.measuring.steps import peak_host_memory
 from harness.samples import folder
 
@@ -42,8 +42,7 @@ class Input(Kind):
         ),
         Parameter(
             "workers", at_least(0), "",
-                "processes or threads that load; 0: the measuring process itself",
-                1
+            "processes or threads that load; 0: the measuring process itself", 1,
         ),
         Parameter(
             "images", at_least(0), "", "most images or sequences of an epoch; 0: all", 5000

@@ -3,17 +3,16 @@
 The operation adds small arrays, of one element by default; with no element, only the framework's
 own work per call is left. Calls come from Python as users make them, one after the other, and the
 last is waited for. Where the framework has events of a GPU, the time between an event before and an
-event after the calls is measured, too. Standard library and numpy.
-"""
+event after the calls is measured, too."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, at_least
 from harness.measuring import blocks
-from harness.measuring.micro.results import check_elements
+from harness.measuring.operands import check_elements
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
 from harness.operations import ADD
 
@@ -23,7 +22,6 @@ class Launch(Sweep):
 
     needs = SingleOperations
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter(
             "elements", at_least(0), "", "elements of each operand; 0: an empty operation", 1
@@ -49,10 +47,10 @@ class Launch(Sweep):
     def run(self, context: Context, subject: int) -> Iterator[Block]:
         import numpy as np
 
-        first, second = blocks.random_of(context).standard_normal((2, subject)).astype(np.float32)
-        added = context.adapter.primitives().operation(ADD, [first, second])
+        arrays = list(blocks.random_of(context).standard_normal((2, subject)).astype(np.float32))
+        added = context.adapter.primitives().operation(ADD, arrays)
         taken = blocks.measure(context, added)
-        check_elements(ADD, np.asarray(added.result()), first + second, added.dtype)
+        check_elements(ADD, arrays, added.result(), added.dtype)
         count = taken["operations"]
         events = [context.adapter.device_seconds(added.run, count) for _ in taken["seconds"]]
         yield {**taken, "event_seconds": events}

@@ -2,25 +2,23 @@
 
 Operands are random and stay the same. The kind `peak_flops` keeps the fastest of several sizes,
 which is the capability of a device. This benchmark shows the rate of a framework for given shapes.
-A sample of each result is checked against float64. Standard library and numpy.
-"""
+A sample of each result is checked against float64."""
 
 from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, one_of
-from harness.measuring import blocks
-from harness.measuring.micro.results import (
+from harness.measuring import blocks, rounding
+from harness.measuring.operands import (
     check_matmul,
-    operands,
+    matmul_operands,
     shapes,
     shapes_of,
     whole_numbers,
 )
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
-from harness.measuring.verification import rounding
 from harness.operations import MATMUL, MatmulShape
 
 #: Dtypes of the operands: the dtype of the case's precision, and dtypes in which no model here
@@ -33,7 +31,6 @@ class Matmul(Sweep):
     """Matmuls alone: FLOP/s of each shape, in the dtype of the case's precision or another."""
 
     needs = SingleOperations
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter(
             "shapes", shapes, "", "m x k x n of each product, or batch x m x k x n",
@@ -59,7 +56,7 @@ class Matmul(Sweep):
 
     def run(self, context: Context, subject: MatmulShape) -> Iterator[Block]:
         random = blocks.random_of(context)
-        first, second = operands(subject, random)
+        first, second = matmul_operands(subject, random)
         asked = context.workload.parameters["dtype"]
         if asked == OF_PRECISION:
             product = context.adapter.primitives().operation(MATMUL, [first, second])

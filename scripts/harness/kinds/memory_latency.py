@@ -4,20 +4,20 @@ Each cache line of a working set holds the address of another, in a random cycle
 them, so that neither order nor prefetching predicts the next (as lat_mem_rd of lmbench; McVoy and
 Staelin, "lmbench: Portable Tools for Performance Analysis", 1996). Working sets range from 4 KiB to
 four times the last-level cache, so each cache shows as a step. One core of each device follows its
-own chain; several devices start together. No framework. Standard library and numpy.
-"""
+own chain; several devices start together. No framework."""
 
 from __future__ import annotations
 
 import functools
+from operator import itemgetter
 from typing import Any, Dict, Iterator, List
 
 from harness.adapter import Mismatch
 from harness.kind import TOPOLOGY, Context, Metric, Parameter, Workload, at_least
+from harness.kinds import memory
+from harness.kinds.memory import LINE, TIMES_CACHE
 from harness.measuring import blocks
-from harness.measuring.micro import host_memory
-from harness.measuring.micro.host_memory import LINE, TIMES_CACHE
-from harness.measuring.sweep import Block, GridPoint, Sweep, last, scaled
+from harness.measuring.sweep import Block, GridPoint, Sweep, scaled
 
 #: Bytes of the smallest working set.
 SMALLEST = 4096
@@ -36,29 +36,33 @@ class MemoryLatency(Sweep):
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
     # latency of the largest working set, which no cache hides
-    summaries = (("memory_latency", "latency", last),)
+    summaries = (("memory_latency", "latency", itemgetter(-1)),)
 
     def grid(self, workload: Workload) -> List[GridPoint]:
-        caches = TIMES_CACHE * host_memory.largest_cache()
+        caches = TIMES_CACHE * memory.largest_cache()
         largest = workload.parameters["largest_bytes"] or caches
-        return [GridPoint({"bytes": size}, size) for size in working_sets(largest)]
+        sizes = [SMALLEST]
+        while 2 * sizes[-1] <= largest:
+            sizes.append(2 * sizes[-1])
+        sizes = sorted({*sizes, max(SMALLEST, largest // LINE * LINE)})  # whole cache lines
+        return [GridPoint({"bytes": size}, size) for size in sizes]
 
     def figures(self, workload: Workload, subject: int) -> Dict[str, Metric]:
         return {"latency": Metric("ns", "lower", "max", scaled(1e9))}
 
     def measure(self, context: Context) -> None:
-        context.fields["last_cache_bytes"] = host_memory.largest_cache()
+        context.fields["last_cache_bytes"] = memory.largest_cache()
         size = self.grid(context.workload)[-1].subject
         if not context.workload.parameters["largest_bytes"]:
             devices = context.workload.case.devices_per_node
-            most = host_memory.default_bytes("largest_bytes", devices)
+            most = memory.default_bytes("largest_bytes", devices)
             if size > most:
                 raise Mismatch(
                     f"{TIMES_CACHE} times the last cache is more than an eighth of the free "
                     f"memory: set largest_bytes to at most {most}"
                 )
-        self._kernels: Any = context.phase("compile", host_memory.compiled)
-        self._room: Any = host_memory.aligned(size // 8)
+        self._kernels: Any = context.phase("compile", memory.compiled)
+        self._room: Any = memory.aligned(size // 8)
         super().measure(context)
 
     def run(self, context: Context, subject: int) -> Iterator[Block]:
@@ -109,12 +113,3 @@ class Chain:
                 f"{self._steps} steps through {self.lines} lines ended {self._place - expected} "
                 "bytes from the expected place"
             )
-
-
-def working_sets(largest: int) -> List[int]:
-    """Return the sizes of a chain's working sets in bytes, whole cache lines: doubled each time,
-    and last ``largest``."""
-    doubled = [SMALLEST]
-    while 2 * doubled[-1] <= largest:
-        doubled.append(2 * doubled[-1])
-    return sorted({*doubled, max(SMALLEST, largest // LINE * LINE)})

@@ -1,15 +1,13 @@
 """Network between two nodes, below any framework: the time of a TCP connection, which is a round
 trip.
 
-Rank 0 connects and rank 1 answers, each only at its own address. Standard library.
-"""
+Rank 0 connects and rank 1 answers, each only at its own address."""
 
 from __future__ import annotations
 
 import shutil
 import socket
 import statistics
-import subprocess
 import time
 from typing import Any, Callable, Dict, Mapping, Tuple
 
@@ -20,8 +18,6 @@ from harness.measuring.checks import check_cores
 
 #: Seconds to wait for the other rank, beyond the duration of its work, and between two attempts.
 PATIENCE, _AGAIN = 60.0, 0.05
-#: Messages of a client whose server is not ready yet.
-_NOT_YET = ("Connection refused", "Connection reset", "Couldn't connect")
 Address = Tuple[str, int]
 LOOPBACK = Parameter(
     "loopback", one_of("no", "yes"), "",
@@ -39,7 +35,10 @@ class Network(Kind):
     )
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
-        return {"connect_time": Metric("us", "lower", "first", _connect_time)}
+        def connect_time(rank: Mapping[str, Any]) -> float:
+            return 1e6 * float(statistics.median(rank["network"]["connect_seconds"]))
+
+        return {"connect_time": Metric("us", "lower", "first", connect_time)}
 
     def measure(self, context: Context) -> None:
         require_two_nodes(context)
@@ -86,10 +85,6 @@ def between_nodes(
     fields["cores"] = check_cores(context.cores)
 
 
-def _connect_time(rank: Mapping[str, Any]) -> float:
-    return 1e6 * float(statistics.median(rank["network"]["connect_seconds"]))
-
-
 def ask(local: str, remote: Address, parameters: Mapping[str, Any]) -> Dict[str, Any]:
     """Return the seconds of each connection."""
 
@@ -120,15 +115,3 @@ def retried(work: Callable[[], Any]) -> Any:
             if time.monotonic() > end:
                 raise Mismatch(f"no connection: {error}") from error
             time.sleep(_AGAIN)
-
-
-def output_of(program: str, *arguments: str, seconds: float) -> str:
-    """Return a program's output. Raises ConnectionError until its server listens, TimeoutExpired
-    where it takes much longer than ``seconds``."""
-    text = subprocess.run(
-        [program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=seconds + PATIENCE, encoding="utf-8", errors="replace",
-    ).stdout  # fmt: skip
-    if any(words in text for words in _NOT_YET):
-        raise ConnectionError(" ".join(text.split()))
-    return text

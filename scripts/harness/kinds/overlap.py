@@ -5,30 +5,20 @@ layers. Here each is timed alone and both together, in turns, always synchronize
 is read. By default the computations take about as long as the all-reduce, so that all of it could
 be hidden.
 
-The all-reduce and the last computation are checked before and after the timed blocks. Numpy.
-"""
+The all-reduce and the last computation are checked before and after the timed blocks."""
 
 from __future__ import annotations
 
 import statistics
 from typing import Dict, Iterator, List, Sequence
 
-from harness.common_capabilities import MicroBenchmarks
-from harness.communication import ALL_REDUCE, CollectiveOperation, Overlapped
+from harness.capabilities import MicroBenchmarks
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of
-from harness.measuring import blocks
+from harness.measuring import blocks, operands, rounding
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.micro import collectives
-from harness.measuring.micro.results import (
-    check_elements,
-    check_matmul,
-    exact_elements,
-    operands,
-    shape,
-)
 from harness.measuring.sweep import Block, GridPoint, Sweep, scaled
-from harness.measuring.verification import rounding
-from harness.operations import MATMUL, MULTIPLY
+from harness.measuring.window import check_complete
+from harness.operations import ALL_REDUCE, MATMUL, MULTIPLY, CollectiveOperation, Overlapped
 
 COMPUTE, COMMUNICATION = "compute", "communication"
 PARTS = (COMPUTE, COMMUNICATION, BOTH)
@@ -39,9 +29,9 @@ _DTYPE = "float32"  # dtype of the message
 
 def one_shape(text: str) -> str:
     """Return the canonical text of the one shape in ``text``, as the type of a parameter."""
-    if shape(text).batch > 1:
+    if operands.shape(text).batch > 1:
         raise ValueError("must be one shape like 640x1024x1880 (m, k, n)")
-    return str(shape(text))
+    return str(operands.shape(text))
 
 
 class Overlap(Sweep):
@@ -51,7 +41,6 @@ class Overlap(Sweep):
     needs = MicroBenchmarks
     independent_ranks = False
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         # Shape and message size are from SuperBench's computation-communication-overlap.
         Parameter("operation", one_of(MATMUL, MULTIPLY), "", "what is computed", MATMUL),
@@ -89,28 +78,24 @@ class Overlap(Sweep):
         import numpy as np
 
         adapter, here, asked = context.adapter, context.rank_context, context.workload.parameters
-        operation, extents = asked["operation"], shape(asked["shape"])
+        operation, extents = asked["operation"], operands.shape(asked["shape"])
         random = blocks.random_of(context)
         if operation == MATMUL:
-            arrays = operands(extents, random)
+            arrays = operands.matmul_operands(extents, random)
         else:
             arrays = list(random.uniform(-1, 1, (2, extents.m, extents.k)).astype(np.float32))
-        count = asked["message_bytes"] // collectives.ITEM[_DTYPE]
-        messages = [
-            collectives.rank_input(rank, count, _DTYPE, here.world_size, here.seed)
-            for rank in range(here.world_size)
-        ]
-        total = collectives.expected(ALL_REDUCE, messages, here.rank)
+        count = asked["message_bytes"] // operands.ITEM[_DTYPE]
+        messages = operands.rank_inputs(count, _DTYPE, here.world_size, here.seed)
+        total = operands.expected_result(ALL_REDUCE, messages, here.rank)
 
         def prepare(matmuls: int) -> Overlapped:
             message, primitives = messages[here.rank], adapter.primitives()
             made: Overlapped = primitives.overlapped(operation, arrays, matmuls, message)
             return made
 
-        def match() -> int:
-            return matching_matmuls(context, parts_of(prepare(1)))
-
-        matmuls = asked["matmuls"] or context.phase("matching", match)
+        matmuls = asked["matmuls"] or context.phase(
+            "matching", lambda: matching_matmuls(context, parts_of(prepare(1)))
+        )
         overlapped = prepare(matmuls)
         parts = parts_of(overlapped)
         dtype = rounding.check_ran_in(context, overlapped.dtype, matmuls)
@@ -119,17 +104,16 @@ class Overlap(Sweep):
             """Run computation and all-reduce together, as in a block, and check their results."""
             blocks.timer(context, parts[BOTH])(1)
             description = f"{when} it was timed: {ALL_REDUCE} next to {operation} {extents}"
-            collectives.check_result(overlapped.reduced(), total, description)
+            operands.check_result(overlapped.reduced(), total, description)
             computed = overlapped.computed()
             if operation == MATMUL:
-                check_matmul(computed, arrays[0], arrays[1], dtype, random)
+                operands.check_matmul(computed, arrays[0], arrays[1], dtype, random)
             else:
-                exact = exact_elements(operation, *arrays)
-                check_elements(operation, computed, exact, overlapped.dtype)
+                operands.check_elements(operation, arrays, computed, overlapped.dtype)
 
         check("before")
         context.report.enter("timed window")
-        most = collectives.most_in_a_row(ALL_REDUCE, _DTYPE, here.world_size)
+        most = operands.most_in_a_row(ALL_REDUCE, _DTYPE, here.world_size)
         timers = {part: blocks.timer(context, parts[part]) for part in PARTS}
         runs = blocks.agreed_runs(context, timers[BOTH], most)
         overlapped.reduced(), overlapped.computed()  # the first call compiles, in some frameworks
@@ -138,7 +122,8 @@ class Overlap(Sweep):
             for part, taken in seconds.items():
                 taken.append(timers[part](runs))
                 for result in (overlapped.computed, overlapped.reduced):
-                    blocks.check_complete(blocks.elapsed(result), taken[-1], result)
+                    late = blocks.elapsed(result)
+                    check_complete(late, taken[-1], result, part=blocks.LATE_PART)
         for part, taken in seconds.items():
             yield {
                 "part": {"part": part}, "operations": runs, "matmuls": matmuls, "seconds": taken
@@ -148,7 +133,6 @@ class Overlap(Sweep):
 
 
 def parts_of(overlapped: Overlapped) -> Dict[str, CollectiveOperation]:
-    """Return the timed functions by part."""
     runs = (overlapped.compute, overlapped.communicate, overlapped.both)
     return {
         part: CollectiveOperation(overlapped.reset, run, overlapped.reduced)

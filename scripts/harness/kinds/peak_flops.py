@@ -3,8 +3,7 @@
 Both are dense and random, because the speed depends on the values on some devices. Processors are
 faster in bursts, and training takes longer than a burst. So the size that is fastest in short
 blocks is then multiplied for seconds, and this rate is the peak. Several devices measure at once,
-because they share power and memory; the slowest counts. Numpy.
-"""
+because they share power and memory; the slowest counts."""
 
 from __future__ import annotations
 
@@ -13,12 +12,12 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Mapping, Tuple
 
 from harness.adapter import Collectives, Unsupported, require
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Kind, Metric, Parameter, Workload, above_zero
+from harness.measuring import rounding
 from harness.measuring.blocks import runs_of_block, time_together
 from harness.measuring.checks import check_cores
-from harness.measuring.micro.results import check_matmul, operands
-from harness.measuring.verification import rounding
+from harness.measuring.operands import check_matmul, matmul_operands
 from harness.operations import MatmulShape, Operation
 
 SIZES = (256, 512, 1024, 2048, 4096, 8192)
@@ -117,5 +116,5 @@ def square_matmul(adapter: SingleOperations, size: int) -> Tuple[Operation, Any,
     import numpy as np
 
     random = np.random.RandomState(adapter.rank_context.seed)
-    left, right = operands(MatmulShape(1, size, size, size), random)
+    left, right = matmul_operands(MatmulShape(1, size, size, size), random)
     return adapter.primitives().layer_matmul(left, right), left, right, random

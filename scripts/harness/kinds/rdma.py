@@ -1,12 +1,11 @@
 """RDMA writes between two nodes, below any framework, by perftest's ib_write_bw.
 
-Rank 1 serves and rank 0 writes. perftest must be installed (Debian: apt-get install perftest).
-Standard library.
-"""
+Rank 1 serves and rank 0 writes. perftest must be installed (Debian: apt-get install perftest)."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 from functools import partial
 from typing import Any, Dict, Mapping
 
@@ -21,6 +20,8 @@ _ROW = re.compile(r"^ *(\d+) +(\d+) +([\d.]+) +([\d.]+) +[\d.]+ *$", re.MULTILIN
 #: Most seconds of a measurement. It counts iterations, because ib_write_bw reports a peak only
 #: then.
 _SECONDS = 120.0
+#: Messages of a client whose server is not ready yet.
+_NOT_YET = ("Connection refused", "Connection reset", "Couldn't connect")
 
 
 class Rdma(Kind):
@@ -60,11 +61,19 @@ def answer(own: network.Address, parameters: Mapping[str, Any]) -> None:
 
 
 def _written(port: int, parameters: Mapping[str, Any], *server: str) -> str:
-    arguments = (
-        "--port", str(port), "--size", str(parameters["bytes"]),
+    """Return the program's output. Raises ConnectionError until its server listens, TimeoutExpired
+    where it takes much longer than _SECONDS."""
+    command = [
+        PROGRAM, "--port", str(port), "--size", str(parameters["bytes"]),
         "--iters", str(parameters["iterations"]), "--report_gbits", *server,
-    )  # fmt: skip
-    return network.output_of(PROGRAM, *arguments, seconds=_SECONDS)
+    ]  # fmt: skip
+    text = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        timeout=_SECONDS + network.PATIENCE, encoding="utf-8", errors="replace",
+    ).stdout  # fmt: skip
+    if any(words in text for words in _NOT_YET):
+        raise ConnectionError(" ".join(text.split()))
+    return text
 
 
 def parse(text: str) -> Dict[str, float]:

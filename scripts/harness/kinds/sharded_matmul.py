@@ -2,24 +2,27 @@
 
 With a sharded inner dimension each rank has a product of the whole shape, and an all-reduce adds
 them up. With sharded columns each rank has some columns, and an all-gather joins them. Before and
-after timing, every rank checks the combined result of random operands against float64. Numpy.
-"""
+after timing, every rank checks the combined result of random operands against float64."""
 
 from __future__ import annotations
 
 from typing import Dict, Iterator, List
 
 from harness.adapter import Mismatch, Unsupported
-from harness.common_capabilities import MicroBenchmarks
-from harness.communication import ALL_GATHER, ALL_REDUCE, CollectiveOperation
+from harness.capabilities import MicroBenchmarks
 from harness.kind import Context, Metric, Parameter, Workload, one_of
-from harness.measuring import blocks
+from harness.measuring import blocks, rounding
 from harness.measuring.blocks import BOTH, check_longer
-from harness.measuring.micro import collectives
-from harness.measuring.micro.results import check_matmul, operands, plain_shapes, shapes_of
+from harness.measuring.operands import (
+    MOST_IN_A_BLOCK,
+    check_matmul,
+    matmul_operands,
+    most_in_a_row,
+    plain_shapes,
+    shapes_of,
+)
 from harness.measuring.sweep import Block, GridPoint, Sweep, per_second, scaled
-from harness.measuring.verification import rounding
-from harness.operations import MatmulShape
+from harness.operations import ALL_GATHER, ALL_REDUCE, CollectiveOperation, MatmulShape
 
 INNER, COLUMNS = "inner", "columns"
 #: Collective after a matmul, by the sharded dimension.
@@ -34,7 +37,6 @@ class ShardedMatmul(Sweep):
 
     needs = MicroBenchmarks
     independent_ranks = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
         Parameter(
@@ -66,7 +68,7 @@ class ShardedMatmul(Sweep):
         sharded = context.workload.parameters["sharded"]
         operation = COLLECTIVES[sharded]
         random = blocks.random_of(context)
-        left, right = operands(subject, random)
+        left, right = matmul_operands(subject, random)
         own = share_of(subject, sharded, rank, ranks)
         parts = (left[:, own], right[own]) if sharded == INNER else (left, right[:, own])
         primitives = context.adapter.primitives_with(operation)
@@ -83,11 +85,11 @@ class ShardedMatmul(Sweep):
 
         check("before")
         # A matmul overwrites its result; only repeated collectives add up.
-        most = {COMMUNICATION: collectives.most_in_a_row(operation, matmul.dtype, ranks)}
+        most = {COMMUNICATION: most_in_a_row(operation, matmul.dtype, ranks)}
         seconds = {}
         for part, run in zip(PARTS, (matmul.matmul, matmul.collective, matmul.both)):
             timed = CollectiveOperation(matmul.matmul, run, matmul.result)
-            taken = blocks.measure(context, timed, most.get(part, collectives.MOST_IN_A_BLOCK))
+            taken = blocks.measure(context, timed, most.get(part, MOST_IN_A_BLOCK))
             seconds[part] = [duration / taken["operations"] for duration in taken["seconds"]]
             yield {"part": {"part": part}, **taken}
         check_longer(seconds, 1)

@@ -50,7 +50,6 @@ class Storage(Kind):
     """File system: fio's bandwidth, operations and latencies, in GB/s, 1/s and microseconds."""
 
     needs = None
-    axes = ("nodes", "devices_per_node")
     parameters = (
         Parameter(
             "folder", lambda text: os.path.abspath(text) if text else "", "",

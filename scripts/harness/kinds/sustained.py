@@ -1,9 +1,7 @@
 """A matmul repeated for seconds, while the device reports its clock and power.
 
 NVML reports for GPUs, the kernel for CPUs: cpufreq or /proc/cpuinfo, RAPL. A quantity that a device
-does not report has no figure. A device that reports nothing is unsupported. Standard library and
-numpy.
-"""
+does not report has no figure. A device that reports nothing is unsupported."""
 
 from __future__ import annotations
 
@@ -15,12 +13,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
 from harness import nvml
 from harness.adapter import Unsupported
-from harness.common_capabilities import SingleOperations
+from harness.capabilities import SingleOperations
 from harness.kind import Context, Metric, Parameter, Workload, above_zero, at_least
-from harness.measuring import blocks
-from harness.measuring.micro.results import check_matmul, operands
+from harness.measuring import blocks, rounding
+from harness.measuring.operands import check_matmul, matmul_operands
 from harness.measuring.sweep import Block, GridPoint, Sweep
-from harness.measuring.verification import rounding
 from harness.operations import MATMUL, MatmulShape
 from harness.sensors import CLOCK, ENERGY, Reading, Sensors
 
@@ -30,7 +27,6 @@ class Sustained(Sweep):
 
     needs = SingleOperations
     names_points = False
-    axes = ("framework", "nodes", "devices_per_node", "precision")
     parameters = (
         Parameter("seconds", above_zero, "s", "how long matmuls run", 10.0),
         Parameter("size", at_least(1), "", "rows and columns of both matrices", 2048),
@@ -61,7 +57,7 @@ class Sustained(Sweep):
         adapter, fields, parameters = context.adapter, context.fields, context.workload.parameters
         meter = device_meter(context)
         random = blocks.random_of(context)
-        first, second = operands(subject, random)
+        first, second = matmul_operands(subject, random)
         product = adapter.primitives().operation(MATMUL, [first, second])
         dtype = rounding.check_ran_in(context, product.dtype)
         readings: List[Dict[str, Any]] = []

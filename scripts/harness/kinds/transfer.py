@@ -1,8 +1,7 @@
 """Copies from the host to the device, back, and within the device, from pinned or pageable memory.
 
 Sizes start at 64 KiB and grow by factors of four. A GB is 10^9 bytes that arrived; the read of
-a copy within the device does not count. Received data are compared with sent data. Numpy.
-"""
+a copy within the device does not count. Received data are compared with sent data."""
 
 from __future__ import annotations
 
@@ -13,11 +12,12 @@ from operator import itemgetter
 from typing import Any, Dict, Iterator, List, Mapping, Optional
 
 from harness import nvml
+from harness.capabilities import Transfers
 from harness.kind import Context, Metric, Parameter, Workload, at_least, one_of, point
 from harness.measuring import blocks
-from harness.measuring.micro.collectives import check_result
-from harness.measuring.sweep import Block, GridPoint, Sweep, last, per_second
-from harness.operations import DIRECTIONS, HOST_TO_DEVICE, Transfers
+from harness.measuring.operands import check_result
+from harness.measuring.sweep import Block, GridPoint, Sweep, per_second
+from harness.operations import DIRECTIONS, HOST_TO_DEVICE
 
 SMALLEST, TIMES = 2**16, 4
 _ITEM = 4  # bytes of a float32
@@ -36,7 +36,9 @@ class Transfer(Sweep):
         Parameter("largest_bytes", at_least(SMALLEST), "bytes", "the largest size", 2**28),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
-    summaries = tuple((direction, f"{direction}_bandwidth", last) for direction in DIRECTIONS)
+    summaries = tuple(
+        (direction, f"{direction}_bandwidth", itemgetter(-1)) for direction in DIRECTIONS
+    )
 
     def grid(self, workload: Workload) -> List[GridPoint]:
         largest, sizes = workload.parameters["largest_bytes"], [SMALLEST]

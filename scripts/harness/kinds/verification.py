@@ -1,8 +1,7 @@
 """Errors of a framework's results against the reference; the driver has their bounds.
 
 Models are compared with what ``scripts/reference`` left in a folder, and a user's model with its
-own float64 run. Standard library and numpy.
-"""
+own float64 run."""
 
 from __future__ import annotations
 
@@ -13,31 +12,25 @@ from typing import Any, Callable, Dict, List, Mapping, Sequence
 from core import axes, bounded, precisions
 
 from harness.adapter import Generation, MatmulTrace, Numerics, Unsupported, require
-from harness.batch_input import BatchInput
+from harness.capabilities import BatchInput
 from harness.kind import TRAINING_AXES, Context, Kind, Parameter, Workload, one_of
-from harness.measuring import model
-from harness.measuring.checks import check_same_weights, compiler_evidence
-from harness.measuring.verification import dropout, float64_run, generation, shared_steps
-from harness.measuring.verification.errors import (
-    compare_arrays,
-    counted,
-    measured,
-    relative,
-    worst,
-    worst_token,
+from harness.kinds import generate
+from harness.measuring import dropout, float64_run, model
+from harness.measuring.checks import (
+    check_same_weights,
+    check_sharding,
+    compiler_evidence,
+    note_sharding,
 )
+from harness.measuring.errors import compare_arrays, measured, relative, worst, worst_token
 
 #: Learning rate of each optimizer step whose loss is compared, relative to the model config's.
 RATES = (1.0, 1.0, 1.0, 1.0, 0.5, 0.2)
 #: After which steps the change of the weights since the start is compared. The change in the second
 #: step alone would contain the rounding of weights to float32 twice.
 UPDATES = ("first update", "two updates")
-#: Name of the losses after optimizer steps.
-LOSSES = "losses"
-
 #: Fraction of matmuls that do not run in the dtypes of the mixed precision.
 OTHER_DTYPES = "other dtypes"
-
 #: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
 #: of a few numbers of half precision has no more.
 HALF_BITS = 16
@@ -55,13 +48,10 @@ class ReferenceVerification(Kind):
         Parameter("scale", str, "", "full, or the reduction of the model", "full"),
         Parameter("labels", one_of("hard", "soft"), "", "seed of the reference's batches", "hard"),
         Parameter(
-            "reference",
-            os.path.abspath,
-            "",
-            "folder that scripts/reference wrote, to compare with; none for a user's own model",
-            "",
+            "reference", os.path.abspath, "",
+            "folder that scripts/reference wrote, to compare with; none for a user's own model", "",
         ),
-    )
+    )  # fmt: skip
 
     needs = Numerics
     axes = TRAINING_AXES
@@ -73,7 +63,7 @@ class ReferenceVerification(Kind):
         adapter, fields, enter = context.adapter, context.fields, context.report.enter
         if context.workload.parameters["mode"] == axes.GENERATE:
             require(adapter, Generation)
-            generation.check_supported(adapter, context.workload, generation.FEWEST)
+            generate.check_generates(adapter, context.workload, generate.FEWEST)
             fields["verification"] = compare_generation(adapter, _built(context), enter)
         elif "own" in context.workload.model_config:
             fields["verification"] = float64_run.compare(context)
@@ -81,12 +71,12 @@ class ReferenceVerification(Kind):
             fields["verification"] = compare(adapter, _built(context), enter)
         fields["compiled"] = compiler_evidence(adapter)
         fields["weights_checksum"] = adapter.weights_checksum()
-        shared_steps.observe(context)
+        note_sharding(context)
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         if workload.parameters["mode"] == "train":
             check_same_weights(ranks)
-            shared_steps.check(workload, ranks)
+            check_sharding(workload.case, ranks)
 
 
 def _built(context: Context) -> ReferenceFolder:
@@ -163,7 +153,8 @@ class Comparison:
 
     def parameters(self) -> Dict[str, Any]:
         expected = self._reference.expected["trainable_parameters"]
-        return counted("trainable parameters", self._adapter.trainable_parameters(), expected)
+        count = self._adapter.trainable_parameters()
+        return measured("trainable parameters", abs(count - expected) / expected, str(count))
 
     def other_dtypes(self) -> Dict[str, Any]:
         """Return the share of the matmuls that run in other dtypes than the precision's, without
@@ -273,7 +264,7 @@ class Comparison:
             if step == 0:
                 differences.append(measured("loss", error))
             else:
-                losses.append(measured(LOSSES, error, f"after {step} step(s)"))
+                losses.append(measured("losses", error, f"after {step} step(s)"))
             if step >= len(UPDATES):
                 continue
             differences += self._statistics(step)
@@ -387,7 +378,6 @@ def compare_generation(
     comparison.load_weights()
     parameters = comparison.parameters()
     length = reference.arrays("batch-0")["token_ids"].shape[1]
-    adapter.make_cache(generation.count_compared(adapter.model_config, length))
+    adapter.make_cache(generate.count_compared(adapter.model_config, length))
     enter("generation")
-    errors = generation.compare(adapter, reference.arrays("generated"))
-    return [parameters, *errors]
+    return [parameters, *generate.generation_errors(adapter, reference.arrays("generated"))]

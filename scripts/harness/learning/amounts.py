@@ -7,7 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 import tasks
 from core.axes import READING
 
-from harness.samples import folder, masking, tokens
+from harness.samples import folder, tokens
 
 
 class Amounts(NamedTuple):
@@ -27,27 +27,20 @@ def amounts(
     sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences
     are those of its token files. Raises :class:`tasks.TaskError` and
     :class:`folder.BadData` for an incomplete folder."""
+    splits = (folder.TRAIN, folder.VALIDATION)
     if source not in READING:
-        return _task_amounts(model_config, length, root)
+        reads = model_config.get("reads_files", False)
+        if "task" not in model_config or (reads and root is None):
+            return None
+        task = tasks.load(model_config["task"])
+        if task.amounts and root is not None:
+            return Amounts(*task.amounts(root))
+        data = task.data(length, root if reads else None)
+        return Amounts(tasks.size(data.train), tasks.size(data.held_out))
     if root is None:
         return None
-    if masking.form_of(model_config["inputs"]) == masking.ELECTRA:
-        files = (tokens.find(root, split) for split in (folder.TRAIN, folder.VALIDATION))
-        return Amounts(*(file.length // (length or 1) for file in files))
+    if tokens.form_of(model_config["inputs"]) == tokens.ELECTRA:
+        return Amounts(*(tokens.find(root, split).length // (length or 1) for split in splits))
     if folder.size_of(model_config["inputs"]) is None:
         return None
-    both = (folder.scan(root, split) for split in (folder.TRAIN, folder.VALIDATION))
-    return Amounts(*(len(images.paths) for images in both))
-
-
-def _task_amounts(
-    model_config: Mapping[str, Any], length: Optional[int], root: Optional[str]
-) -> Optional[Amounts]:
-    reads = model_config.get("reads_files", False)
-    if "task" not in model_config or (reads and root is None):
-        return None
-    task = tasks.load(model_config["task"])
-    if task.amounts and root is not None:
-        return Amounts(*task.amounts(root))
-    data = task.data(length, root if reads else None)
-    return Amounts(tasks.size(data.train), tasks.size(data.held_out))
+    return Amounts(*(len(folder.scan(root, split).paths) for split in splits))

@@ -1,7 +1,7 @@
 """Training data of a rank: arrays of a task in memory, or images or sentences in a folder.
 
 A folder is read through the framework's own loader: ``train`` with the crops and flips of
-:mod:`harness.samples.order`, and of ``val`` a part by each rank.
+:mod:`harness.samples.folder`, and of ``val`` a part by each rank.
 
 ELECTRA is pre-trained with sentences. For each batch, the host draws which words are masked, which
 of them stay, and the number by which each replacement is sampled, by seed, epoch and batch: the
@@ -27,9 +27,9 @@ from harness.kind import Context, Workload
 from harness.learning.evaluation import Evaluator
 from harness.loader import Loading, Loads
 from harness.measuring import model
-from harness.measuring.file_sources import FileSource, ImageSource, TokenSource, workers_of
-from harness.measuring.synthetic import predictions
-from harness.samples import folder, masking, order
+from harness.measuring.input_pipeline import FileSource, ImageSource, TokenSource, workers_of
+from harness.measuring.model import predictions
+from harness.samples import folder, tokens
 
 #: Value of a parameter without a folder or number.
 NONE = "none"
@@ -42,8 +42,7 @@ class TrainingData(NamedTuple):
 
     ``samples``: samples of all ranks in an epoch. ``first``: a batch to build with.
     ``batches_in_epoch``: returns this rank's batches of an epoch, numbered from 0. ``evaluator``:
-    makes the evaluator, before the model is built. ``steps``: steps of an epoch, by
-    :func:`in_steps`."""
+    makes the evaluator, before the model is built. ``steps``: steps of an epoch."""
 
     samples: int
     first: Arrays
@@ -54,11 +53,10 @@ class TrainingData(NamedTuple):
 
 def is_pretrained(model_config: Mapping[str, Any]) -> bool:
     """Return whether a model is pre-trained as ELECTRA is."""
-    return masking.form_of(model_config.get("inputs", [])) == masking.ELECTRA
+    return tokens.form_of(model_config.get("inputs", [])) == tokens.ELECTRA
 
 
 def scoring_of(workload: Workload) -> Scoring:
-    """Return how a workload's outputs are scored."""
     model_config = workload.model_config
     if is_pretrained(model_config):
         return REPLACED
@@ -70,27 +68,39 @@ def scoring_of(workload: Workload) -> Scoring:
 
 def training_data(context: Context) -> TrainingData:
     """Return the training data and store the field ``task``; of a folder also ``data_set``,
-    ``loader`` and ``loader_output``. Raises :class:`Unsupported` where there is nothing to learn,
-    and errors of reading data."""
+    ``loader`` and ``loader_output``. An epoch has the steps of the parameter ``epoch_steps``, or
+    those of one pass through all samples where it is 0. Raises :class:`Unsupported` where there is
+    nothing to learn, :class:`Mismatch` where there are too few samples for a step, and errors of
+    reading data."""
     case, model_config = context.workload.case, context.workload.model_config
     if case.input in READING:
         require(context.adapter, Loading)
-        if is_pretrained(model_config):
-            return _sentences(context)
-        if folder.size_of(model_config["inputs"]) is None:
+        if not is_pretrained(model_config) and folder.size_of(model_config["inputs"]) is None:
             raise Unsupported(
                 f"{case.model} takes no images and is not ELECTRA; allowed: models of images, or "
                 "ELECTRA"
             )
-        return _images(context)
-    if case.input != SYNTHETIC:
+        source = _folder_data(context)
+    elif case.input != SYNTHETIC:
         raise Unsupported(
             f"input: found {case.input}, from which nothing can be learned; allowed: {DATA}, or "
             "none for the model's own task"
         )
-    if "task" not in model_config:
+    elif "task" not in model_config:
         raise Unsupported(f"the model config of {case.model} names no task")
-    return _arrays_of_task(context)
+    else:
+        source = _arrays_of_task(context)
+    whole = source.samples // case.samples_per_step
+    if not whole:
+        raise Mismatch(
+            f"a step takes {case.samples_per_step} samples; there are only {source.samples} to "
+            "train with"
+        )
+    steps = context.workload.parameters["epoch_steps"]
+    if not steps:
+        return source._replace(steps=whole)
+    of_epoch = epochs_of_steps(source.batches_in_epoch, whole, steps)
+    return source._replace(steps=steps, batches_in_epoch=of_epoch)
 
 
 def _arrays_of_task(context: Context) -> TrainingData:
@@ -109,11 +119,11 @@ def _arrays_of_task(context: Context) -> TrainingData:
         )
     data: tasks.Data = context.phase("task", lambda: task.data(length, root))
     # the model's random numbers are drawn later
-    inputs = [entry for entry in model_config["inputs"] if entry["name"] not in masking.DRAWN]
+    inputs = [entry for entry in model_config["inputs"] if entry["name"] not in tokens.DRAWN]
     for arrays in (data.train, data.held_out):
         check_inputs(arrays, inputs, length or 0)
     counts = tasks.size(data.train), tasks.size(data.held_out)
-    context.fields["task"] = _task(task.name, tasks.checksum(data), counts)
+    context.fields["task"] = _task(task.name, tasks.checksum(data), *counts)
     if data.notes:
         context.fields["task"]["notes"] = dict(data.notes)
 
@@ -188,55 +198,44 @@ def masked_batch(batch: Arrays, length: int, *seed: int) -> Arrays:
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.
-    return masking.hidden_by_electra(batch, predictions(length), np.random.RandomState(list(seed)))
+    return tokens.hidden_by_electra(batch, predictions(length), np.random.RandomState(list(seed)))
 
 
-def _images(context: Context) -> TrainingData:
-    case, workers = context.workload.case, workers_of(context)
-    held_out = ImageSource(context, folder.VALIDATION, workers)
-    train = ImageSource(context, folder.TRAIN, workers)
-    model.check_classes(context.workload.model_config, len(train.images.classes))
-    mine = part_of_rank(
-        held_out.images, train.rank, train.ranks, case.batch_per_device, train.size, workers
-    )
-    counts = len(train.images.paths), len(held_out.images.paths)
-    return _folder_data(context, "images", train, held_out, mine, counts)
-
-
-def _sentences(context: Context) -> TrainingData:
-    case, workers = context.workload.case, workers_of(context)
-    held_out = TokenSource(context, folder.VALIDATION, workers, seed=_HELD_OUT)
-    train = TokenSource(context, folder.TRAIN, workers)
-    mine = held_out.epoch(0, case.batch_per_device)
-    ours, theirs = (len(request.starts) * train.ranks for request in (train.epoch(0), mine))
-    return _folder_data(context, "words", train, held_out, mine, (ours, theirs))
-
-
-def _folder_data(
-    context: Context,
-    name: str,
-    train: FileSource,
-    held_out: FileSource,
-    mine: Any,
-    counts: Tuple[int, int],
-) -> TrainingData:
-    """Return the data of a folder. ``mine``: the request for this rank's held-out samples;
-    ``counts``: numbers of training and held-out samples of all ranks."""
-    fields, batch = context.fields, context.workload.case.batch_per_device
+def _folder_data(context: Context) -> TrainingData:
+    """Return the data of a folder, images or sentences."""
+    workload, workers = context.workload, workers_of(context)
+    batch = workload.case.batch_per_device
+    train: FileSource
+    held_out: FileSource
+    request: Any  # for this rank's held-out samples
+    if is_pretrained(workload.model_config):
+        name = "words"
+        held_out = TokenSource(context, folder.VALIDATION, workers, seed=_HELD_OUT)
+        train = TokenSource(context, folder.TRAIN, workers)
+        request = held_out.epoch(0, batch)
+        counts = [len(loads.starts) * train.ranks for loads in (train.epoch(0), request)]
+    else:
+        name = "images"
+        held_out = ImageSource(context, folder.VALIDATION, workers)
+        train = ImageSource(context, folder.TRAIN, workers)
+        model.check_classes(workload.model_config, len(train.images.classes))
+        of_rank = (held_out.images, train.rank, train.ranks)
+        request = part_of_rank(*of_rank, batch, train.size, workers)
+        counts = [len(source.images.paths) for source in (train, held_out)]
     sha256 = hashlib.sha256(folder.identity(train.root).encode()).hexdigest()
-    fields["task"] = _task(name, sha256, counts)
+    context.fields["task"] = _task(name, sha256, *counts)
     first = train.first()
 
     def filled() -> Iterator[Tuple[Arrays, int]]:
         """Yield the held-out batches; the last is filled up with its first samples."""
         import numpy as np
 
-        for loaded in held_out.batches(mine, 0):
+        for loaded in held_out.batches(request, 0):
             count = len(loaded[held_out.noted])
             chosen = np.arange(batch) % count
             yield {key: np.asarray(array)[chosen] for key, array in loaded.items()}, count
 
-    scoring = scoring_of(context.workload)
+    scoring = scoring_of(workload)
     return TrainingData(
         counts[0],
         first,
@@ -259,49 +258,34 @@ def part_of_rank(
             f"{folder.VALIDATION} has {len(images.paths)} images, fewer than {ranks} devices"
         )
     most = min(batch, len(places))
-    return order.loads(images, places, folder.VALIDATION, 0, 0, most, size, workers)
+    return folder.loads(images, places, folder.VALIDATION, 0, 0, most, size, workers)
 
 
-def _task(name: str, sha256: str, counts: Tuple[int, int]) -> Dict[str, Any]:
-    return {"name": name, "sha256": sha256, "train": counts[0], "held_out": counts[1]}
+def _task(name: str, sha256: str, train: int, held_out: int) -> Dict[str, Any]:
+    return {"name": name, "sha256": sha256, "train": train, "held_out": held_out}
 
 
-class EpochsOfSteps:
-    """Epochs of a number of ``steps``, each of which continues where the one before stopped.
+def epochs_of_steps(
+    of_pass: Callable[[int], Iterator[Arrays]], whole: int, steps: int
+) -> Callable[[int], Iterator[Arrays]]:
+    """Return a function that yields the batches of an epoch of ``steps``, each of which continues
+    where the one before stopped. ``of_pass``: one pass through all samples, in ``whole`` steps."""
 
-    ``of_pass``: one pass through all samples, in ``whole`` steps."""
-
-    def __init__(self, of_pass: Callable[[int], Iterator[Arrays]], whole: int, steps: int) -> None:
-        self._of_pass, self._whole, self._steps = of_pass, whole, steps
-        self._next, self._batches = 0, self._from(0)
-
-    def __call__(self, epoch: int) -> Iterator[Arrays]:
-        first = epoch * self._steps
-        if first != self._next:  # a continued training
-            self._next, self._batches = first, self._from(first)
-        for batch in itertools.islice(self._batches, self._steps):
-            self._next += 1
-            yield batch
-
-    def _from(self, first: int) -> Iterator[Arrays]:
-        begin, skipped = divmod(first, self._whole)
+    def batches_from(first: int) -> Iterator[Arrays]:
+        begin, skipped = divmod(first, whole)
         for number in itertools.count(begin):
-            yield from itertools.islice(self._of_pass(number), skipped, self._whole)
+            yield from itertools.islice(of_pass(number), skipped, whole)
             skipped = 0
 
+    position, batches = 0, batches_from(0)
 
-def in_steps(source: TrainingData, steps: int, context: Context) -> TrainingData:
-    """Return ``source`` with epochs of ``steps`` steps; 0 keeps one pass through all samples.
-    Raises :class:`Mismatch` where there are too few samples for a step."""
-    case = context.workload.case
-    whole = source.samples // case.samples_per_step
-    if not whole:
-        raise Mismatch(
-            f"a step takes {case.samples_per_step} samples; there are only {source.samples} to "
-            "train with"
-        )
-    if not steps:
-        return source._replace(steps=whole)
-    return source._replace(
-        steps=steps, batches_in_epoch=EpochsOfSteps(source.batches_in_epoch, whole, steps)
-    )
+    def batches_in_epoch(epoch: int) -> Iterator[Arrays]:
+        nonlocal position, batches
+        if epoch * steps != position:  # a continued training
+            position = epoch * steps
+            batches = batches_from(position)
+        for batch in itertools.islice(batches, steps):
+            position += 1
+            yield batch
+
+    return batches_in_epoch

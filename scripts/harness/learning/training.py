@@ -1,15 +1,32 @@
-"""Train epochs, each followed by an evaluation, until the target is reached; learning-rate
-schedules, each of which rises to its peak for a share of the steps."""
+"""Train epochs, each followed by an evaluation, until the target is reached; with learning-rate
+schedules, each of which rises to its peak for a share of the steps, and soft targets.
+
+Soft targets (label smoothing and mixup) are computed on the host, alike for every framework.
+``labels`` become probabilities of all classes, float32 (batch, classes), which the losses of image
+models accept instead of classes, int64 (batch,)."""
 
 from __future__ import annotations
 
 import math
 import time
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Tuple,
+)
 
+from tasks import Arrays
+
+from harness.adapter import Unsupported
 from harness.kind import Context
-from harness.learning.checkpoints import Checkpoint
-from harness.learning.evaluation import Learner
+from harness.learning.saved import Checkpoint
 from harness.learning.sources import TrainingData
 
 #: Function from progress to the rate relative to the peak, both from 0 to 1.
@@ -37,6 +54,8 @@ SCHEDULES = tuple(FALLING)
 #: Schedule with parameters after colons: the power of the fall, and the final rate relative to the
 #: peak. It is TensorFlow's PolynomialDecay after a linear warm-up.
 POLYNOMIAL = "polynomial"
+#: Last steps of an epoch whose loss is reported separately, as many as NVIDIA's ELECTRA logs.
+FINAL = 10
 
 
 def schedule_of(text: str) -> str:
@@ -80,10 +99,6 @@ def rate_at(schedule: str, peak: float, warmup: float, step: int, steps: int) ->
     return peak * (end + (1 - end) * left)
 
 
-#: Last steps of an epoch whose loss is reported separately, as many as NVIDIA's ELECTRA logs.
-FINAL = 10
-
-
 class Recipe(NamedTuple):
     """Training recipe.
 
@@ -105,19 +120,22 @@ def train(
     evaluate: Callable[[], Dict[str, float]],
     checkpoint: Optional[Checkpoint] = None,
 ) -> List[Dict[str, Any]]:
-    """Train a built model; return an entry for each epoch, as in :mod:`harness.learning.curve`.
+    """Train a built model; return the learning curve, see :mod:`harness.learning.evaluation`.
 
     Entries also go to ``fields["curve"]`` as they come. The loss of each step is read, which waits
     for it. All ranks stop together, when the first has reached the target, or a rank's loss is not
     a number. ``checkpoint``: restored first, and saved after each epoch."""
-    adapter, rank_context, clock = context.adapter, context.rank_context, time.perf_counter
-    case = context.workload.case
-    each = source.steps
+    adapter, clock, each = context.adapter, time.perf_counter, source.steps
     curve: List[Dict[str, Any]] = context.fields.setdefault("curve", [])
+
+    def over() -> bool:
+        done = is_done(curve[-1], recipe, context.rank_context.rank)
+        return bool(adapter.all_reduce(float(done)) > 0)
+
     if checkpoint:
         curve += checkpoint.load(adapter)
         context.fields["resumed_after"] = len(curve)
-        if curve and _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
+        if curve and over():
             return curve
     rate: Optional[float] = None
     start = context.fields["window_start"] = clock()
@@ -137,14 +155,13 @@ def train(
         adapter.synchronize()
         trained = clock()
         held_out = evaluate()
-        loss = mean(losses)
         curve.append(
             {
                 "epoch": epoch + 1,
-                "samples": each * case.samples_per_step,
+                "samples": each * context.workload.case.samples_per_step,
                 "train_seconds": trained - begin,
                 "evaluation_seconds": clock() - trained,
-                "loss": loss,
+                "loss": mean(losses),
                 "final_loss": mean(losses[-FINAL:]),
                 "learning_rate": rate,
                 "held_out": held_out,
@@ -152,7 +169,7 @@ def train(
         )
         if checkpoint:
             checkpoint.save(adapter, curve)
-        if _one_is_done(adapter, is_done(curve[-1], recipe, rank_context.rank)):
+        if over():
             break
     context.fields["window_seconds"] = clock() - start
     return curve
@@ -173,7 +190,67 @@ def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
     return is_reached or not math.isfinite(epoch["loss"])
 
 
-def _one_is_done(adapter: Learner, done: bool) -> bool:
-    if adapter.rank_context.world_size == 1:
-        return done
-    return adapter.all_reduce(float(done)) > 0
+class Softening(NamedTuple):
+    """Parameters of soft targets.
+
+    ``smoothing``: part of each target that is spread evenly over all ``classes`` (Szegedy et al.
+    2016, arXiv:1512.00567). ``mixup``: parameter of Beta(mixup, mixup), by which two samples are
+    mixed (Zhang et al. 2018, arXiv:1710.09412), 0 for none."""
+
+    smoothing: float
+    mixup: float
+    classes: int
+
+
+def softening_of(
+    model_config: Mapping[str, Any], smoothing: float, mixup: float
+) -> Optional[Softening]:
+    """Return the parameters of label smoothing and mixup; None if both are 0. Raises
+    :class:`Unsupported` for models whose samples are not images of one class each."""
+    if not smoothing and not mixup:
+        return None
+    names = {declaration["name"] for declaration in model_config["inputs"]}
+    classes = model_config.get("hyperparameters", {}).get("classes")
+    if not {"images", "labels"} <= names or not classes:
+        name = model_config["name"]
+        raise Unsupported(f"label smoothing and mixup need images with one class each, not {name}")
+    return Softening(smoothing, mixup, int(classes))
+
+
+def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
+    """Return ``batch`` with soft targets. ``seed``: seeds of the mixture, numbers from 0 to below
+    2**32.
+
+    Each sample gets a random share, and is mixed with its mirror image in the batch, the first with
+    the last, as NVIDIA's ResNet-50 does. Images and targets are mixed by the same share."""
+    import numpy as np
+
+    labels = batch["labels"]
+    spread = how.smoothing / how.classes
+    answers = np.full((len(labels), how.classes), spread, np.float64)
+    answers[np.arange(len(labels)), labels] += 1 - how.smoothing
+    images = np.asarray(batch["images"])
+    if how.mixup:
+        # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+        random = np.random.RandomState(list(seed))
+        share = random.beta(how.mixup, how.mixup, (len(labels), 1))
+        answers = share * answers + (1 - share) * answers[::-1]
+        kept = share.astype(np.float32).reshape(-1, *[1] * (images.ndim - 1))
+        images = kept * images + (1 - kept) * images[::-1]
+    return {**batch, "images": images, "labels": answers.astype(np.float32)}
+
+
+def with_soft_targets(
+    source: TrainingData, how: Optional[Softening], context: Context
+) -> TrainingData:
+    """Return ``source`` with soft targets in training, if there are any."""
+    if how is None:
+        return source
+    softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank
+
+    def batches_in_epoch(epoch: int) -> Iterator[Arrays]:
+        for number, batch in enumerate(source.batches_in_epoch(epoch)):
+            yield softened(batch, softer, (seed, epoch, number, rank))
+
+    first = softened(source.first, softer, (seed, 0, 0, rank))
+    return source._replace(first=first, batches_in_epoch=batches_in_epoch)

@@ -1,14 +1,16 @@
 """Capability of frameworks to read samples from files, by the loader that each recommends.
 
 The harness decides what is loaded, in which order and with which crops, alike for all frameworks;
-how is up to the framework. Standard library and numpy; Python 3.7 to 3.13.
-"""
+how is up to the framework. Image files are checked without decoding, for decoders that fill up
+missing data or end the process (ITU T.81 (JPEG), B.1 and B.2; W3C, *Portable Network Graphics*, 5.2
+and 11.2)."""
 
 from __future__ import annotations
 
 import importlib
 import math
 import multiprocessing
+import struct
 from typing import Any, ClassVar, Dict, Iterator, NamedTuple, Sequence, Tuple, Union
 
 from core.axes import DALI
@@ -49,11 +51,6 @@ class Loads(NamedTuple):
     size: int
     workers: int
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of a batch's arrays."""
-        return ("images", "labels")
-
     def beginning(self, count: int) -> Loads:
         """Return the request for the first ``count`` samples only."""
         draws = None if self.draws is None else self.draws[:count]
@@ -76,13 +73,7 @@ class TokenLoads(NamedTuple):
     batch: int
     workers: int
 
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of a batch's arrays."""
-        return ("tokens",)
-
     def beginning(self, count: int) -> TokenLoads:
-        """Return the request for the first ``count`` sequences only."""
         return self._replace(starts=self.starts[:count])
 
 
@@ -93,8 +84,8 @@ class Loading(Capability):
     """Samples come through the loader that the framework recommends.
 
     The module ``loader`` in its folder has the functions ``load``, which yields the arrays of a
-    batch in the order of the request's names, and ``settings``. They are called after
-    :meth:`start`, without :meth:`build`."""
+    batch (images and labels, or tokens), and ``settings``. They are called after :meth:`start`,
+    without :meth:`build`."""
 
     LACKING: ClassVar[str] = "has no loader of files here"
 
@@ -123,9 +114,10 @@ class Loading(Capability):
         and the framework's own error where a worker dies or hangs."""
         if isinstance(loads, TokenLoads) and self.case.input == DALI:
             raise Unsupported("DALI reads only images here, not tokens")
+        names = ("tokens",) if isinstance(loads, TokenLoads) else ("images", "labels")
         _shorten_sockets()
         arrays: Iterator[Any] = self._loader().load(loads, self.rank_context.accelerator)
-        return (dict(zip(loads.names, each)) for each in arrays)
+        return (dict(zip(names, each)) for each in arrays)
 
     def loader_settings(self) -> Dict[str, Any]:
         """Return name and settings of the loader, as JSON values for the record."""
@@ -184,3 +176,54 @@ def content_of(path: str) -> bytes:
     """Return the bytes of a file. Raises OSError."""
     with open(path, "rb") as stream:
         return stream.read()
+
+
+_JPEG, _SCAN, _END = b"\xff\xd8", 0xDA, b"\xff\xd9"
+_PNG, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
+#: Position of width and height in a PNG file.
+_PNG_SIZE = 16
+
+
+def whole_image(content: bytes) -> bytes:
+    """Return the bytes of a JPEG or PNG file that is complete. Raises ValueError for a truncated
+    one.
+
+    One image of ImageNet is a PNG file named .JPEG. Data after the end are allowed, as in photos of
+    some phones."""
+    if content.startswith(_PNG):
+        if _PNG_END not in content:
+            raise ValueError("the PNG file is truncated: it has no end")
+        return content
+    if not content.startswith(_JPEG):
+        raise ValueError("is not a JPEG file")
+    # A thumbnail in the header has an end marker too.
+    if content.find(_END, _markers(content).get(_SCAN, len(content))) < 0:
+        raise ValueError("the JPEG file is truncated: it has no end marker")
+    return content
+
+
+def extents_of(content: bytes) -> Tuple[int, int]:
+    """Return height and width in pixels of a JPEG or PNG file. Raises ValueError for a file without
+    them, or without a pixel."""
+    if content.startswith(_PNG) and len(content) >= _PNG_SIZE + 8:
+        width, height = struct.unpack(">II", content[_PNG_SIZE : _PNG_SIZE + 8])
+        return int(height), int(width)
+    for marker, offset in _markers(content).items():
+        if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):  # SOF, B.2.2
+            height, width = struct.unpack(">HH", content[offset + 5 : offset + 9].ljust(4, b"\0"))
+            if height and width:
+                return int(height), int(width)
+    raise ValueError("the JPEG file does not say how large its image is")
+
+
+def _markers(content: bytes) -> Dict[int, int]:
+    """Return the positions of the markers of a JPEG file up to its first scan."""
+    places: Dict[int, int] = {}
+    offset = 2
+    while offset + 4 <= len(content) and content[offset] == 0xFF and _SCAN not in places:
+        marker = content[offset + 1]
+        places[marker] = offset
+        # padding bytes of 0xFF may precede the length of a marker
+        length = 2 + int.from_bytes(content[offset + 2 : offset + 4], "big")
+        offset += 1 if marker == 0xFF else length
+    return places

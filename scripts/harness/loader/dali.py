@@ -15,8 +15,17 @@ import numpy as np
 import nvidia.dali
 from nvidia.dali import fn, types
 
-from harness.loader import DEVIATION, MEAN, Loads, centre, content_of, crop, is_flipped
-from harness.loader.encoded import size_of, whole_image
+from harness.loader import (
+    DEVIATION,
+    MEAN,
+    Loads,
+    centre,
+    content_of,
+    crop,
+    extents_of,
+    is_flipped,
+    whole_image,
+)
 
 _SCALE = 255.0
 
@@ -65,10 +74,10 @@ def _arguments(loads: Loads, number: int) -> Tuple[Any, ...]:
     content = whole_image(content_of(loads.paths[number]))
     file = np.frombuffer(content, np.uint8)
     if loads.draws is None:
-        tall, wide, top, left = centre(*size_of(content), loads.size)
+        tall, wide, top, left = centre(*extents_of(content), loads.size)
         return file, _pair(tall, wide).astype(np.float32), _pair(top, left)
     draws = loads.draws[number]
-    top, left, tall, wide = crop(*size_of(content), draws)
+    top, left, tall, wide = crop(*extents_of(content), draws)
     return file, _pair(top, left), _pair(tall, wide), np.int32(is_flipped(draws))
 
 

@@ -54,7 +54,6 @@ class ImageSamples:
         return len(self._asked.paths)
 
     def __getitem__(self, number: int) -> Tuple[Any, int]:
-        """Return an image and its label."""
         asked, label = self._asked, int(self._asked.labels[number])
         image = self.decoded(asked.paths[number])
         (height, width), size = self.extents(image), asked.size

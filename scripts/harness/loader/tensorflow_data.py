@@ -55,7 +55,7 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 
 
 def dataset(loads: Request, parts: Arrays) -> Any:
-    """Return batches of arrays in the order of the request's names.
+    """Return batches of arrays, images and labels or tokens.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is prefetched."""
 
@@ -89,7 +89,6 @@ def settings(accelerator: str) -> Dict[str, Any]:
 
 
 def _image_and_label(loads: Loads, part: Dict[str, Any]) -> Tuple[Any, Any]:
-    """Return image and label of a sample."""
     size, content = loads.size, tf.io.read_file(part["path"])
     # decodes exactly like Pillow; TensorFlow's default is faster and slightly off
     image = tf.io.decode_jpeg(content, channels=3, dct_method="INTEGER_ACCURATE")

@@ -13,17 +13,16 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from harness.adapter import Adapter, Mismatch
-from harness.communication import CollectiveOperation
 from harness.kind import Context, Parameter, above_zero, at_least
 from harness.measuring import window
 from harness.measuring.checks import check_cores
-from harness.operations import Operation
+from harness.operations import CollectiveOperation, Operation
 
 #: Number of blocks at a point, and the least duration of each.
 BLOCKS, BLOCK_SECONDS = 5, 0.1
 MOST_IN_A_BLOCK = 1000000
 #: Largest share of a block that may be left after synchronization.
-_LATE_PART = 0.5
+LATE_PART = 0.5
 #: Name of the blocks in which two kinds of work run together.
 BOTH = "both"
 #: Combined work that is faster by this fraction than one of its parts alone was not waited for. The
@@ -104,12 +103,9 @@ def timer(
 def agreed_runs(context: Context, timed: Callable[[int], float], most: int = 0) -> int:
     """Return how many runs make a block, at most ``most``, the same in all ranks that work
     together."""
-    adapter, ranks = context.adapter, context.adapter.rank_context.world_size
-
-    def mean(count: int) -> float:
-        return float(adapter.all_reduce(timed(count)) / ranks) if ranks > 1 else timed(count)
-
-    return runs_of_block(mean, context.workload.parameters["block_seconds"], most)
+    adapter, seconds = context.adapter, context.workload.parameters["block_seconds"]
+    ranks = adapter.rank_context.world_size
+    return runs_of_block(lambda count: adapter.all_reduce(timed(count)) / ranks, seconds, most)
 
 
 def measure(
@@ -134,15 +130,8 @@ def measure(
         while goes_on(len(taken)):
             taken.append(timed(count))
         late = elapsed(operation.result)
-    check_complete(late, taken[-1], operation.result)
+    window.check_complete(late, taken[-1], operation.result, part=LATE_PART)
     return {"operations": count, "seconds": taken}
-
-
-def check_complete(late: float, block: float, result: Callable[[], Any]) -> None:
-    """Raise Mismatch where reading ``result`` took ``late`` seconds because work was still running.
-
-    ``block`` is the duration of the block just before."""
-    window.check_complete(late, block, result, part=_LATE_PART)
 
 
 def check_longer(seconds: Mapping[str, Sequence[float]], runs: int) -> None:
@@ -174,7 +163,6 @@ def median_seconds(block: Mapping[str, Any]) -> float:
 
 
 def elapsed(work: Callable[[], Any]) -> float:
-    """Return the seconds that ``work`` takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start

@@ -1,22 +1,44 @@
-"""Checks that the executed work is the requested work. Each raises
-:class:`harness.adapter.Mismatch` if not."""
+"""Checks that the executed work is the requested work, and the status of a rank that an error
+ended. Each check raises :class:`harness.adapter.Mismatch` if not."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
 import time
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from core import precisions
+from core.parallelism import DATA, Layout
+from core.text import shorten
 
-from harness.adapter import Adapter, Case, Collectives, Mismatch
+from harness.adapter import Accumulation, Adapter, Case, Collectives, Mismatch, Unsupported
+from harness.capabilities import SEND, Sharded
 from harness.hardware import file_text
+from harness.kind import Context
+from harness.operations import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
+from harness.report import error_text
 
 #: Bytes of the arrays (float32) in the first all-reduces: one dominated by latency, and one as
 #: large as a bucket of gradients.
 _PREFLIGHT_BYTES = (2**12, 2**24)
+#: Capabilities that an adapter needs for another value of an axis than its default; () where the
+#: adapter is not concerned.
+CAPABILITIES: Dict[str, Tuple[type, ...]] = {
+    "accumulation": (Accumulation,),
+    "parallelism": (Sharded,),
+    "input": (),  # kinds that read samples require their own capability
+}
+#: Faults of the machine that a framework's refusal may quote. They say nothing about the framework.
+_NO_MEMORY = re.compile(r"out of memory|cannot allocate memory|bad_alloc", re.IGNORECASE)
+_FAULT = re.compile(
+    r"no space left|disk quota exceeded|permission denied|operation not permitted|"
+    r"read-only file system|input/output error|too many open files|name resolution|"
+    r"name or service not known|temporarily unavailable",
+    re.IGNORECASE,
+)
 
 
 def check_preloaded(libraries: str) -> None:
@@ -138,3 +160,77 @@ def check_same_weights(ranks: Sequence[Mapping[str, Any]]) -> None:
                 "the ranks have different weights after training together: rank 0 has "
                 f"checksum {first!r}, rank {fields['rank']} has {checksum!r}"
             )
+
+
+def note_sharding(context: Context) -> None:
+    """Store the parameters that this rank holds and its collectives per step, after the timed
+    region, where devices share more than the data."""
+    if context.workload.case.parallelism != DATA:
+        context.fields["held_parameters"] = context.adapter.held_parameters()
+        context.fields["collectives"] = context.adapter.collective_counts()
+
+
+def check_sharding(case: Case, ranks: Sequence[Mapping[str, Any]]) -> None:
+    """Raise Mismatch where a rank holds the whole model, where all ranks together do not hold it,
+    or where collectives are missing."""
+    if case.parallelism == DATA:
+        return
+    held = [rank["held_parameters"] for rank in ranks]
+    total = ranks[0]["trainable_parameters"]
+    for rank, count in zip(ranks, held):
+        check_held(case, rank["rank"], count, total)
+        check_collectives(case.parallelism, case.layout, rank["rank"], rank["collectives"])
+    if sum(held) < total * case.layout.data:
+        raise Mismatch(f"all ranks together hold {sum(held)} of {total} parameters")
+
+
+def check_held(case: Case, rank: int, held: int, total: int) -> None:
+    """Check that a rank holds only part of the parameters.
+
+    With ``fsdp`` alone a rank holds at most twice its share, because extents may not divide
+    evenly."""
+    if held >= total:
+        raise Mismatch(f"{case.parallelism}, but rank {rank} holds all {total} parameters")
+    layout = case.layout
+    if layout.fsdp == case.devices and held * layout.fsdp > 2 * total:
+        raise Mismatch(
+            f"{case.parallelism}, but rank {rank} holds {held} of {total} parameters, more than "
+            f"twice its share of {layout.fsdp} ranks"
+        )
+
+
+def check_collectives(
+    parallelism: str, layout: Layout, rank: int, counts: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Check that a rank takes part in the collectives of each of its groups; return their
+    counts."""
+    gathers, sums = counts.get(ALL_GATHER, 0), counts.get(REDUCE_SCATTER, 0)
+    reduces, sends = counts.get(ALL_REDUCE, 0), counts.get(SEND, 0)
+    missing = {
+        "gathers of parameters": layout.fsdp > 1 and not gathers,
+        "sums of gradients": (layout.fsdp > 1 or layout.data > 1) and not sums + reduces,
+        "sums of a layer's parts": layout.tensor > 1 and not reduces + sums,
+        "messages between stages": layout.pipeline > 1 and not sends,
+    }
+    for name, is_missing in missing.items():
+        if is_missing:
+            raise Mismatch(f"{parallelism}, but a step of rank {rank} has no {name}")
+    return counts
+
+
+def describe(error: BaseException, adapter: Optional[Adapter]) -> Dict[str, str]:
+    """Return status and reason for an exception that ended the rank."""
+    if isinstance(error, Unsupported):
+        reason, status = str(error), "unsupported"
+        if _NO_MEMORY.search(reason):
+            status = "oom"
+        elif _FAULT.search(reason):
+            status = "failed"
+        return {"status": status, "reason": shorten(reason)}
+    memory = isinstance(error, MemoryError)
+    if adapter is not None and not isinstance(error, Mismatch):
+        with contextlib.suppress(Exception):  # a framework that was not imported cannot answer
+            memory = memory or adapter.out_of_memory(error)
+    if memory:
+        return {"status": "oom", "reason": error_text(error)}
+    return {"status": "failed", "reason": error_text(error)}

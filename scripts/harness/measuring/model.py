@@ -1,18 +1,76 @@
-"""Build a model and check that it is the requested one."""
+"""Build a model and check that it is the requested one; make synthetic batches from its declared
+inputs, distributed alike for every framework."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
 import zlib
-from typing import Any, Dict, Iterable, Mapping, Sequence
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from harness.adapter import MatmulTrace, Mismatch, OwnModels, require
 from harness.kind import Context
-from harness.measuring import synthetic
-from harness.measuring.checks import check_matmuls
-from harness.measuring.verification import rounding, shared_steps
+from harness.measuring import rounding
+from harness.measuring.checks import CAPABILITIES, check_matmuls
+
+
+def predictions(sequence_length: int) -> int:
+    """Return the number of masked positions: 20 of 128 as in BERT's pre-training, at least one."""
+    return max(1, round(20 * sequence_length / 128))
+
+
+def shape_of(
+    declared: List[Union[str, int]], batch: int, sequence_length: Optional[int]
+) -> List[int]:
+    """Replace the names batch, sequence and predictions in a declared shape by numbers. Raises
+    KeyError for an unknown name."""
+    sizes = {"batch": batch}
+    if sequence_length is not None:
+        sizes["sequence"] = sequence_length
+        sizes["predictions"] = predictions(sequence_length)
+    return [sizes[size] if isinstance(size, str) else size for size in declared]
+
+
+def make_batch(
+    inputs: List[Dict[str, Any]], batch: int, sequence_length: Optional[int], seed: int, rank: int
+) -> Dict[str, Any]:
+    """Return numpy arrays by input name: ``normal`` as float32, all others as int64. ``integers``
+    are below a number or a word of :func:`shape_of`; ``padded`` is 1 up to a length from half of
+    the sequence to all of it, and 0 after it. Another rank or another seed gives another batch.
+    Raises ValueError for an unknown distribution."""
+    if not inputs:
+        return {}
+    import numpy as np
+
+    # RandomState, not Generator: its stream is the same in every numpy since 1.0.
+    random = np.random.RandomState((seed * 1000 + rank) % 2**32)
+    arrays: Dict[str, Any] = {}
+    for declared in inputs:
+        shape = shape_of(declared["shape"], batch, sequence_length)
+        distribution = declared["distribution"]
+        if distribution == "normal":
+            array = random.standard_normal(shape).astype(np.float32)
+        elif distribution == "integers":
+            (below,) = shape_of([declared["below"]], batch, sequence_length)
+            array = random.randint(0, below, size=shape).astype(np.int64)
+        elif distribution == "ones":
+            array = np.ones(shape, dtype=np.int64)
+        elif distribution == "padded":
+            rows, longest = shape
+            lengths = random.randint((longest + 1) // 2, longest + 1, size=(rows, 1))
+            array = (np.arange(longest) < lengths).astype(np.int64)
+        elif distribution == "positions":
+            rows, count = shape
+            assert sequence_length is not None
+            array = np.stack(
+                [np.sort(random.permutation(sequence_length)[:count]) for _ in range(rows)]
+            ).astype(np.int64)
+        else:
+            raise ValueError(f"input {declared['name']!r}: unknown distribution {distribution!r}")
+        arrays[declared["name"]] = array
+    return arrays
 
 
 def batch_of_rank(context: Context) -> Dict[str, Any]:
@@ -22,7 +80,7 @@ def batch_of_rank(context: Context) -> Dict[str, Any]:
     if "own" in workload.model_config:
         return seed_of_batch(rank_context.seed, rank_context.rank)
     case = workload.case
-    batch = synthetic.make_batch(
+    batch = make_batch(
         workload.model_config["inputs"],
         case.samples_of_replica,
         case.sequence_length,
@@ -64,7 +122,8 @@ def build(context: Context, batch: Dict[str, Any]) -> None:
     Unsupported where they cannot be observed."""
     adapter, workload, fields = context.adapter, context.workload, context.fields
     own = "own" in workload.model_config
-    require(adapter, MatmulTrace, *[OwnModels] * own, *shared_steps.needed(workload.case))
+    needed = (CAPABILITIES[axis.name] for axis in workload.case.differing())
+    require(adapter, MatmulTrace, *[OwnModels] * own, *itertools.chain(*needed))
     context.phase("build", lambda: adapter.build(batch))
     fields["settings"] = adapter.settings()
     fields["trainable_parameters"] = int(adapter.trainable_parameters())

@@ -4,7 +4,7 @@ processor."""
 import os
 
 from harness.adapter import RankContext
-from harness.measuring.loading import load_environment
+from harness.adapter.base import load_environment
 
 from ..programs.prelude import ADDRESSES, FRAMEWORK, RANK
 from ..programs.small import SCRIPTS

@@ -6,20 +6,19 @@ import time
 import types
 
 import numpy as np
-from harness import communication
-from harness import operations as of_one
+from harness import operations as micro
 from harness.adapter import Capability, Case, RankContext, Unsupported, require
-from harness.common_capabilities import MicroBenchmarks
+from harness.adapter.base import load_adapter
+from harness.capabilities import MicroBenchmarks
 from harness.kind import Context, Workload
 from harness.kinds import peak_flops
 from harness.kinds.attention import Attention
 from harness.kinds.convolution import Convolution
+from harness.kinds.train import time_all_reduce
 from harness.kinds.verification import ReferenceVerification
-from harness.measuring import after_window, window
-from harness.measuring.checks import check_value, compiler_evidence
-from harness.measuring.failure import describe
-from harness.measuring.loading import load_adapter
-from harness.measuring.micro import collectives
+from harness.measuring import window
+from harness.measuring.checks import check_value, compiler_evidence, describe
+from harness.measuring.operands import expected_result, rank_inputs
 
 from .prelude import (
     ADDRESSES,
@@ -105,21 +104,21 @@ def single_operations(adapter):
     def elementwise(kind, operands, expected):
         return adapter.primitives().operation(kind, operands), expected, 1
 
-    note("batched", elementwise, of_one.MATMUL, [first, second], first @ second)
-    note("matmul", elementwise, of_one.MATMUL, [first[0], second[0]], first[0] @ second[0])
-    note("add", elementwise, of_one.ADD, [first, second], first + second)
-    note("multiply", elementwise, of_one.MULTIPLY, [first, second], first * second)
-    note("exp", elementwise, of_one.EXP, [first], np.exp(first))
-    note("scale", elementwise, of_one.SCALE, [first], 3 * first)
-    note("triad", elementwise, of_one.TRIAD, [first, second], first + 3 * second)
+    note("batched", elementwise, micro.MATMUL, [first, second], first @ second)
+    note("matmul", elementwise, micro.MATMUL, [first[0], second[0]], first[0] @ second[0])
+    note("add", elementwise, micro.ADD, [first, second], first + second)
+    note("multiply", elementwise, micro.MULTIPLY, [first, second], first * second)
+    note("exp", elementwise, micro.EXP, [first], np.exp(first))
+    note("scale", elementwise, micro.SCALE, [first], 3 * first)
+    note("triad", elementwise, micro.TRIAD, [first, second], first + 3 * second)
 
     def exchanged(operation):
-        arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+        arrays = rank_inputs(4, "float32", WORLD, 0)
         made = adapter.primitives_with(operation).collective(operation, arrays[RANK], "float32")
         made.run()
         made.reset()
-        wanted = collectives.expected(operation, arrays, RANK)
-        return made, wanted, WORLD if operation == communication.ALL_REDUCE else 1
+        wanted = expected_result(operation, arrays, RANK)
+        return made, wanted, WORLD if operation == micro.ALL_REDUCE else 1
 
     def layered(kind, shape):
         require(adapter, MicroBenchmarks)
@@ -132,15 +131,15 @@ def single_operations(adapter):
         kind.check_results(shape, arrays, actual, "float32", random)
         return made.forward, actual[0], 1
 
-    strided = of_one.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
-    shared = of_one.AttentionShape(2, 4, 2, 6, 8, True)
+    strided = micro.ConvolutionShape(2, 6, 5, 4, 8, (3, 3), 2, (1, 1), 1)
+    shared = micro.AttentionShape(2, 4, 2, 6, 8, True)
     note("convolution", layered, Convolution(), strided)
     note("grouped convolution", layered, Convolution(), strided._replace(groups=2))
     note("attention", layered, Attention(), shared)
     note("encoder attention", layered, Attention(), shared._replace(causal=False))
 
     def beside(name, operands):
-        arrays = [collectives.rank_input(rank, 4, "float32", WORLD, 0) for rank in range(WORLD)]
+        arrays = rank_inputs(4, "float32", WORLD, 0)
         made = adapter.primitives().overlapped(name, operands, 3, arrays[RANK])
 
         def run():
@@ -151,19 +150,19 @@ def single_operations(adapter):
         def result():
             return np.concatenate([made.reduced(), made.computed().reshape(-1)])
 
-        total = collectives.expected(communication.ALL_REDUCE, arrays, RANK)
-        function = np.matmul if name == of_one.MATMUL else np.multiply
+        total = expected_result(micro.ALL_REDUCE, arrays, RANK)
+        function = np.matmul if name == micro.MATMUL else np.multiply
         wanted = np.concatenate([total, function(*operands).reshape(-1)])
-        return of_one.Operation(run, result, made.dtype), wanted, 1
+        return micro.Operation(run, result, made.dtype), wanted, 1
 
-    note("overlapped", beside, of_one.MATMUL, [first[0], second[0]])
-    note("overlapped multiply", beside, of_one.MULTIPLY, [first[0], first[1]])
+    note("overlapped", beside, micro.MATMUL, [first[0], second[0]])
+    note("overlapped multiply", beside, micro.MULTIPLY, [first[0], first[1]])
 
     def shared_by_ranks(operation):
         # a matmul and its collective separately, then as one operation
         a, b = first[0], second[0]
         own = slice(8 // WORLD * RANK, 8 // WORLD * (RANK + 1))
-        given = (a[:, own], b[own]) if operation == communication.ALL_REDUCE else (a, b[:, own])
+        given = (a[:, own], b[own]) if operation == micro.ALL_REDUCE else (a, b[:, own])
         made = adapter.primitives_with(operation).sharded_matmul(
             *map(np.ascontiguousarray, given), operation
         )
@@ -178,10 +177,10 @@ def single_operations(adapter):
             next(ways)()
             adapter.synchronize()
 
-        return of_one.Operation(run, made.result, made.dtype), a @ b, 1
+        return micro.Operation(run, made.result, made.dtype), a @ b, 1
 
-    note("shared sums", shared_by_ranks, communication.ALL_REDUCE)
-    note("shared columns", shared_by_ranks, communication.ALL_GATHER)
+    note("shared sums", shared_by_ranks, micro.ALL_REDUCE)
+    note("shared columns", shared_by_ranks, micro.ALL_GATHER)
 
     def each_of(count, name, extent):
         # CPU seconds of several operations over those of one: a graph may compute equal operations
@@ -202,10 +201,10 @@ def single_operations(adapter):
             seconds[count] = min(taken[1:])
         return seconds[several] / seconds[1]
 
-    operations["each matmul"] = each_of(8, of_one.MATMUL, 512) > 3
-    operations["each multiply"] = each_of(20, of_one.MULTIPLY, 2048) > 3
-    for operation in communication.OPERATIONS:
-        if operation != communication.REDUCE:
+    operations["each matmul"] = each_of(8, micro.MATMUL, 512) > 3
+    operations["each multiply"] = each_of(20, micro.MULTIPLY, 2048) > 3
+    for operation in micro.ALL_COLLECTIVES:
+        if operation != micro.REDUCE:
             note(operation, exchanged, operation)
     return operations
 
@@ -218,7 +217,7 @@ def train_together(compiler, steps):
     adapter.build(batch_of(model_config, rank=RANK))
     values = [adapter.read(adapter.step()) for _ in range(steps)]
     checksum = adapter.weights_checksum()
-    messages = after_window.time_all_reduce(adapter, 1e9)
+    messages = time_all_reduce(adapter, 1e9)
     operations = single_operations(adapter)
     answers = {
         "values": values,

@@ -7,10 +7,9 @@ import time
 from dataclasses import replace
 
 from harness.adapter import Mismatch, Unsupported, zeros
+from harness.adapter.base import PACKAGE
 from harness.kinds import overlap, peak_flops, sharded_matmul, sustained
-from harness.measuring import window
-from harness.measuring.loading import PACKAGE
-from harness.measuring.verification import rounding
+from harness.measuring import rounding, window
 from harness.operations import DEVICE_TO_HOST
 from harness.sensors import Sensors
 

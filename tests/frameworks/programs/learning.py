@@ -9,14 +9,13 @@ import numpy as np
 import tasks
 from harness.kind import Context, Workload
 from harness.kinds.converge import Converge
+from harness.learning import saved as files
 from harness.learning import sources
-from harness.learning import weights as files
-from harness.learning.checkpoints import Checkpoint
 from harness.learning.evaluation import Evaluator
+from harness.learning.saved import Checkpoint
 from harness.learning.sources import TrainingData
-from harness.learning.targets import Softening, softened
-from harness.learning.training import Recipe, train
-from harness.measuring.synthetic import make_batch
+from harness.learning.training import Recipe, Softening, softened, train
+from harness.measuring.model import make_batch
 from harness.report import Report
 
 from .prelude import FRAMEWORK, RANK, WORLD, started
@@ -187,12 +186,12 @@ def learn(compiler, learns, epochs, teacher, weights, kept):
         }
         actual["without statistics"] = evaluator.scores({**learned, **frozen})
         if teacher == FRAMEWORK:
-            files.leave(adapter, *os.path.split(weights))
+            files.save_training(adapter, *os.path.split(weights))
     shapes = {name: array.shape for name, array in {**soft.weights(), **soft.statistics()}.items()}
-    start, _ = files.read(weights + ".safetensors", shapes)
+    start, _ = files.read_weights(weights + ".safetensors", shapes)
     actual["taught"] = evaluator.scores(start)
     soft.load_weights(start)
-    actual["left"] = files.leave(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
+    actual["left"] = files.save_training(soft, *os.path.split(f"{weights}-{FRAMEWORK}"))["sha256"]
     fresh.load_weights({name: array + 1 for name, array in start.items()})
-    actual["left otherwise"] = files.leave(fresh, *os.path.split(kept + "-other"))["sha256"]
+    actual["left otherwise"] = files.save_training(fresh, *os.path.split(kept + "-other"))["sha256"]
     return actual

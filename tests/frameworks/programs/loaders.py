@@ -7,7 +7,7 @@ import signal
 import time
 
 import numpy as np
-from harness.samples import folder, order, tokens
+from harness.samples import folder, tokens
 
 from .prelude import started
 from .ranks import answer
@@ -20,11 +20,11 @@ def load(roots, size, batch, seed, several):
 
     def loaded(root, split, workers, name=""):
         images = folder.scan(root, split)
-        places = order.places_of(len(images.paths), split, 0, seed, 0, 1)
-        loads = order.loads(images, places, split, 0, seed, batch, size, workers)
-        fed = order.checked(adapter, loads, root)
+        places = folder.places_of(len(images.paths), split, 0, seed, 0, 1)
+        loads = folder.loads(images, places, split, 0, seed, batch, size, workers)
+        fed = folder.checked(adapter, loads, root)
         if name:
-            whole = [np.asarray(batch["images"]) for batch in order.batches(adapter, loads, root)]
+            whole = [np.asarray(batch["images"]) for batch in folder.batches(adapter, loads, root)]
             np.save(name, np.concatenate(whole))
         return fed
 
@@ -53,9 +53,9 @@ def load(roots, size, batch, seed, several):
     def begun(root):
         """Return a loader with one worker that has much to do."""
         images = folder.scan(root, "train")
-        places = np.tile(order.places_of(len(images.paths), "train", 0, seed, 0, 1), 40)
-        given = order.batches(
-            adapter, order.loads(images, places, "train", 0, seed, 1, size, 1), root
+        places = np.tile(folder.places_of(len(images.paths), "train", 0, seed, 0, 1), 40)
+        given = folder.batches(
+            adapter, folder.loads(images, places, "train", 0, seed, 1, size, 1), root
         )
         next(given)
         return given

@@ -5,7 +5,7 @@ import time
 
 import megengine
 import numpy as np
-from harness.measuring.failure import describe
+from harness.measuring.checks import describe
 
 from .prelude import started
 from .small import small_bert

@@ -5,7 +5,7 @@ import os
 import time
 
 import numpy as np
-from harness.measuring.synthetic import make_batch
+from harness.measuring.model import make_batch
 
 from .prelude import RANK, built, module_of, started
 from .small import model_config_of, small_bert, small_images

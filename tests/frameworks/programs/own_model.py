@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 from harness.adapter import Mismatch, Unsupported
 from harness.kind import Context, Workload
+from harness.measuring import float64_run
 from harness.measuring.checks import compiler_evidence
 from harness.measuring.model import seed_of_batch
-from harness.measuring.verification import float64_run
 from harness.own_model import model_config
 
 from .prelude import raised, started

@@ -4,8 +4,8 @@ import sys
 
 import numpy as np
 from harness.adapter import RankContext, Unsupported
-from harness.measuring.verification.errors import compare_arrays
-from harness.measuring.verification.shared_steps import check_collectives
+from harness.measuring.checks import check_collectives
+from harness.measuring.errors import compare_arrays
 
 from . import prelude
 from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, module_of, raised

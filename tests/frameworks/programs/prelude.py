@@ -8,8 +8,8 @@ import socket
 import sys
 
 from harness.adapter import Case, RankContext
-from harness.measuring.loading import PACKAGE, load_adapter
-from harness.measuring.synthetic import make_batch
+from harness.adapter.base import PACKAGE, load_adapter
+from harness.measuring.model import make_batch
 
 from .small import SCRIPTS
 

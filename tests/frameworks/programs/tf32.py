@@ -3,8 +3,7 @@
 from types import SimpleNamespace
 
 from harness.adapter import Mismatch, Unsupported
-from harness.measuring import checks
-from harness.measuring.verification import rounding
+from harness.measuring import checks, rounding
 
 from .prelude import FRAMEWORK, built, library, module_of, raised
 from .small import small_bert

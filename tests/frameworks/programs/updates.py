@@ -4,7 +4,7 @@ gradients added up over micro-steps."""
 import numpy as np
 from harness.adapter import RankContext, Unsupported
 from harness.kinds.verification import ReferenceFolder, compare
-from harness.measuring.verification.errors import compare_arrays
+from harness.measuring.errors import compare_arrays
 from reference.weights import OPTIMIZERS, clip_by_global_norm
 
 from .prelude import ADDRESSES, FRAMEWORK, RANK, batch_of, load_model_config, raised, started

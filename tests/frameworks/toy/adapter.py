@@ -15,14 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.adapter import AllReduce, Mismatch, Unsupported
-from harness.communication import CollectiveOperation, MatmulCollective, Overlapped
-from harness.measuring import synthetic
+from harness.measuring import model
 from harness.operations import (
     ADD,
     TRIAD,
+    CollectiveOperation,
     ForwardBackward,
     Layer,
+    MatmulCollective,
     Operation,
+    Overlapped,
 )
 
 from . import plain
@@ -50,8 +52,8 @@ class ToyAdapter(plain.PlainToy):
         if "exact" in self.does:
             time.perf_counter = plain.DeviceClock()
         if "one_batch" in self.does:  # a mistake of the harness
-            made = synthetic.make_batch
-            synthetic.make_batch = lambda *given: made(*given[:-1], 0)
+            made = model.make_batch
+            model.make_batch = lambda *given: made(*given[:-1], 0)
         if "unsupported" in self.does:
             raise Unsupported("the toy has no wheels")
         self._misbehave_at("start")

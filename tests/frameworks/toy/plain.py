@@ -15,36 +15,31 @@ from harness.adapter import (
     Numerics,
     Variable,
 )
-from harness.batch_input import BatchInput
-from harness.common_capabilities import MicroBenchmarks
-from harness.communication import (
+from harness.capabilities import BatchInput, MicroBenchmarks, PairTransfers, Transfers
+from harness.operations import (
+    ADD,
+    ALL_COLLECTIVES,
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
     BROADCAST,
-    OPERATIONS,
-    REDUCE,
-    REDUCE_SCATTER,
-    SEND_RECEIVE,
-    CollectiveOperation,
-    MatmulCollective,
-    Overlapped,
-    side_by_side,
-)
-from harness.operations import (
-    ADD,
     EXP,
     MATMUL,
     MULTIPLY,
+    REDUCE,
+    REDUCE_SCATTER,
     SCALAR,
     SCALE,
+    SEND_RECEIVE,
     TRIAD,
+    CollectiveOperation,
     ConvolutionShape,
     ForwardBackward,
     Layer,
+    MatmulCollective,
     Operation,
-    PairTransfers,
-    Transfers,
+    Overlapped,
+    side_by_side,
 )
 
 from .models import toy
@@ -87,7 +82,7 @@ class PlainToy(
     """Toy framework: a step is complete :meth:`seconds` after the one before it.
     The points of a batch are its `x` and `y`; without these the toy draws its own."""
 
-    COLLECTIVES = OPERATIONS
+    COLLECTIVES = ALL_COLLECTIVES
 
     def start(self) -> None:
         self.done_at = 0.0

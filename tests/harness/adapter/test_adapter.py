@@ -28,7 +28,7 @@ from harness.adapter import (
     no_device,
     takes_gpu,
 )
-from harness.measuring import failure
+from harness.measuring import checks
 
 SHAPES = {"conv": (4, 3, 2, 1), "dense": (5, 4), "bias": (5,), "mean": (5,)}
 AXES = {"conv": CONVOLUTION_OIHW, "dense": DENSE_OI}
@@ -223,4 +223,4 @@ def test_a_host_name_that_does_not_resolve_is_named_with_its_remedy(
     ],
 )
 def test_a_fault_of_the_machine_is_no_property_of_a_framework(quoted: str, status: str) -> None:
-    assert failure.describe(Unsupported(quoted), None)["status"] == status
+    assert checks.describe(Unsupported(quoted), None)["status"] == status

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch
-from harness.measuring.verification import dropout
+from harness.measuring import dropout
 
 RATE, PASSES = 0.2, 128
 BOUND = 6.0

@@ -12,7 +12,7 @@ from harness.declaration import read_model
 from harness.kinds import attention, convolution
 from harness.kinds.attention import Attention
 from harness.kinds.convolution import Convolution
-from harness.measuring.micro import results
+from harness.measuring import operands
 from harness.operations import AttentionShape
 
 from ...bench import ROOT, Bench, Finished
@@ -109,9 +109,9 @@ def test_a_model_without_either_is_unsupported(toy: Bench, kind: str, reason: st
 
 @pytest.mark.parametrize("wrong", [np.zeros(4), np.full(4, np.nan), np.array([1.0, 1, 1, 1.1])])
 def test_what_is_no_rounding_is_found(wrong: Any) -> None:
-    assert results.check(np.ones(4), np.ones(4), "float32", "it") == 0
+    assert operands.check_error(np.ones(4), np.ones(4), "float32", "it") == 0
     with pytest.raises(Mismatch, match="4 elements of it have"):
-        results.check(wrong, np.ones(4), "float32", "it")
+        operands.check_error(wrong, np.ones(4), "float32", "it")
 
 
 def test_convolutions_of_every_network_are_counted_as_in_its_config() -> None:

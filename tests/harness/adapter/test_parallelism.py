@@ -7,7 +7,7 @@ from core.parallelism import NAMES, layout_of, mismatch
 from harness.adapter import Case, Mismatch
 from harness.command_line import parse
 from harness.kind import Workload
-from harness.measuring.verification import shared_steps
+from harness.measuring import checks
 
 from ...conftest import ROOT
 
@@ -110,16 +110,16 @@ def test_what_was_not_shared_is_no_measurement(
     ]
     workload = Workload(CASE._replace(parallelism=parallelism), {}, {}, 1, None, 1)
     if reason is None:
-        shared_steps.check(workload, ranks)
+        checks.check_sharding(workload.case, ranks)
         return
     with pytest.raises(Mismatch, match=reason):
-        shared_steps.check(workload, ranks)
+        checks.check_sharding(workload.case, ranks)
 
 
 def test_four_ranks_of_which_one_holds_too_much() -> None:
     four = CASE._replace(parallelism="fsdp", devices_per_node=4)
-    shared_steps.check_held(four, 1, 45, 100)
+    checks.check_held(four, 1, 45, 100)
     with pytest.raises(
         Mismatch, match="holds 60 of 100 parameters, more than twice its share of 4"
     ):
-        shared_steps.check_held(four, 1, 60, 100)
+        checks.check_held(four, 1, 60, 100)

@@ -14,8 +14,7 @@ from harness.adapter import (
     Unsupported,
     require_tf32,
 )
-from harness.measuring import checks
-from harness.measuring.verification import rounding
+from harness.measuring import checks, rounding
 
 from ..recorder import Recorder
 

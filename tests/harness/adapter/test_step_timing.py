@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from harness import record, report
 from harness.adapter import Mismatch
-from harness.measuring import checks, step_counts, synthetic, window
+from harness.measuring import checks, steps, window
+from harness.measuring.model import make_batch
 from harness.processes import launch, outcome
 
 from ...frameworks.models import MODELS, model_config_of
@@ -47,18 +48,18 @@ def test_so_many_steps_run_ahead_and_nothing_else_happens(ahead: int, expected: 
 
 
 @pytest.mark.parametrize(
-    ("steps", "step_seconds", "elapsed", "expected"),
+    ("count", "seconds", "elapsed", "expected"),
     [
-        (20, 0.1, 100.0, 20),  # no more than the first timed region
-        (1000, 0.1, 85.0, 150),  # 15 of 100 s
-        (5, 100.0, 60.0, 1),  # at least one step
+        (20, 2.0, 100.0, 20),  # no more than the first timed region
+        (1000, 100.0, 85.0, 150),  # 15 of 100 s
+        (5, 500.0, 60.0, 1),  # at least one step
         (5, 0.0, 0.0, 5),  # below the resolution of the clock
     ],
 )
 def test_steps_that_are_waited_for_take_a_part_of_the_run(
-    steps: int, step_seconds: float, elapsed: float, expected: int
+    count: int, seconds: float, elapsed: float, expected: int
 ) -> None:
-    assert step_counts.affordable(steps, step_seconds, elapsed) == expected
+    assert steps.synchronous_steps(Recorder(), count, seconds, elapsed) == expected
 
 
 def test_all_ranks_wait_for_as_many_steps() -> None:
@@ -66,7 +67,7 @@ def test_all_ranks_wait_for_as_many_steps() -> None:
     afford."""
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
-    assert step_counts.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # the median of 3 and 7
+    assert steps.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # the median of 3 and 7
 
 
 class Asynchronous(Recorder):
@@ -146,7 +147,7 @@ def test_lateness_counts_beyond_a_part_of_the_window_and_noise(
 def test_batches_follow_the_model_config(model: str) -> None:
     inputs = MODEL_CONFIGS[model]["inputs"]
     length = 128 if MODEL_CONFIGS[model]["sequence_lengths"] else None
-    batch = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
+    batch = make_batch(inputs, 4, length, seed=0, rank=0)
     assert list(batch) == [declared["name"] for declared in inputs]
     for declared in inputs:
         array = batch[declared["name"]]
@@ -156,8 +157,8 @@ def test_batches_follow_the_model_config(model: str) -> None:
         if "below" in declared:
             below = length if declared["below"] == "sequence" else declared["below"]
             assert 0 <= array.min() <= array.max() < below, declared["name"]
-    again = synthetic.make_batch(inputs, 4, length, seed=0, rank=0)
-    other = synthetic.make_batch(inputs, 4, length, seed=0, rank=1)
+    again = make_batch(inputs, 4, length, seed=0, rank=0)
+    other = make_batch(inputs, 4, length, seed=0, rank=1)
     assert all((batch[name] == again[name]).all() for name in batch), "not repeatable"
     assert any((batch[name] != other[name]).any() for name in batch), "all ranks get one batch"
 
@@ -165,7 +166,7 @@ def test_batches_follow_the_model_config(model: str) -> None:
 @pytest.mark.parametrize(("length", "count"), [(5, 1), (128, 20)])
 def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> None:
     declared = {"name": "p", "shape": ["batch", "predictions"], "distribution": "positions"}
-    rows = synthetic.make_batch([declared], 50, length, seed=1, rank=0)["p"]
+    rows = make_batch([declared], 50, length, seed=1, rank=0)["p"]
     assert rows.shape == (50, count)
     assert (np.diff(rows, axis=1) > 0).all()
     assert rows.min() >= 0

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from harness.adapter import Case
 from harness.kinds import verification
-from harness.measuring.verification.errors import compare_arrays, worst_token
+from harness.measuring.errors import compare_arrays, worst_token
 
 EXPECTED = {"a": np.array([3.0, 4.0]), "b": np.array([6.0, 8.0])}
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from harness.adapter import Case
-from harness.measuring.verification import generation
+from harness.kinds import generate
 
 WORDS, TOKENS = 5, 6
 #: Logits of each word's successor; the likeliest successor is the next word.
@@ -62,7 +62,7 @@ def errors_of(generator: Any, exact: Any = LOGITS) -> Errors:
         tokens.append(reference.decode() if number else reference.prefill())
         logits.append(reference.following_logits())
     expected = {"tokens": np.stack(tokens, 1), "logits": np.stack(logits, 1)}
-    actual = generation.compare(generator, expected)
+    actual = generate.generation_errors(generator, expected)
     return Errors(*(entry["error"] for entry in actual), actual[2]["where"])
 
 
@@ -100,4 +100,4 @@ def test_a_token_that_is_not_fed_shows_in_the_logits() -> None:
 def test_as_many_tokens_are_compared_as_the_model_has_positions_for(
     length: int | None, count: int
 ) -> None:
-    assert generation.count_compared({"sequence_lengths": [1, 1024]}, length) == count
+    assert generate.count_compared({"sequence_lengths": [1, 1024]}, length) == count

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from harness.adapter import Mismatch
 from harness.kinds import memory, memory_latency
-from harness.measuring.micro import host_memory
 
 from ...bench import Bench
 from ..bare import WITHOUT_FRAMEWORK
@@ -52,7 +51,7 @@ def test_a_device_of_several_cores_uses_them_all(toy: Bench) -> None:
 def streamed(elements: int = 5000, threads: int = 2) -> tuple[Any, Any]:
     """Return a STREAM after three rounds, and its initial array a."""
     random = np.random.RandomState(1)
-    held = memory.Stream(host_memory.compiled(), elements, threads, random)
+    held = memory.Stream(memory.compiled(), elements, threads, random)
     before = held.a.copy()
     for _ in range(3):
         for kernel in memory.MOVED:
@@ -72,18 +71,18 @@ def test_arrays_are_four_times_the_last_cache_and_an_eighth_of_the_free_memory_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Fail for a virtual machine that reports the caches of its host."""
-    monkeypatch.setattr(host_memory, "largest_cache", lambda: 32 << 20)
-    assert host_memory.default_bytes("array_bytes") == 128 << 20
-    monkeypatch.setattr(host_memory, "available_bytes", lambda: 96 << 20)
-    assert host_memory.default_bytes("array_bytes", 3) == 4 << 20
+    monkeypatch.setattr(memory, "largest_cache", lambda: 32 << 20)
+    assert memory.default_bytes("array_bytes") == 128 << 20
+    monkeypatch.setattr(memory, "available_bytes", lambda: 96 << 20)
+    assert memory.default_bytes("array_bytes", 3) == 4 << 20
     case = SimpleNamespace(devices_per_node=1)
     workload = SimpleNamespace(parameters={"largest_bytes": 0}, case=case)
     context: Any = SimpleNamespace(fields={}, workload=workload)
     with pytest.raises(Mismatch, match="set largest_bytes to at most 12582912"):
         memory_latency.MemoryLatency().measure(context)
-    monkeypatch.setattr(host_memory, "largest_cache", lambda: 0)
+    monkeypatch.setattr(memory, "largest_cache", lambda: 0)
     with pytest.raises(Mismatch, match="does not report the size of the caches: set array_bytes"):
-        host_memory.default_bytes("array_bytes")
+        memory.default_bytes("array_bytes")
 
 
 # ---- latency -------------------------------------------------------------------------------------
@@ -112,9 +111,9 @@ def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Ben
 
 
 def chain(lines: int = 64) -> tuple[Any, Any]:
-    room = host_memory.aligned(8 * lines)
+    room = memory.aligned(8 * lines)
     random = np.random.RandomState(1)
-    return memory_latency.Chain(host_memory.compiled(), room, 64 * lines, random), room
+    return memory_latency.Chain(memory.compiled(), room, 64 * lines, random), room
 
 
 def test_a_chain_leads_once_through_every_line() -> None:

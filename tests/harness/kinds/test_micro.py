@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.kinds import collective as collective_kind
-from harness.measuring.micro import collectives
+from harness.measuring import operands
 
 from ...bench import Bench, Finished
 from ..bare import BARE, LATE, QUICK, TICKS, values
@@ -191,6 +191,6 @@ def test_sizes_are_whole_elements_of_every_part() -> None:
 def test_sums_of_sums_stay_below_what_the_dtype_holds(dtype: str) -> None:
     """Fail if the sums of as many all-reduces as a block may have overflow the dtype."""
     for ranks in (2, 3, 8, 512):
-        runs = collectives.most_in_a_row("all_reduce", dtype, ranks)
-        value = float(collectives.highest_value(dtype, ranks))
+        runs = operands.most_in_a_row("all_reduce", dtype, ranks)
+        value = float(operands.highest_value(dtype, ranks))
         assert value * float(ranks) ** runs <= float(np.finfo(dtype).max)

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 from harness.adapter import Mismatch, Unsupported
-from harness.communication import CollectiveOperation, side_by_side
 from harness.kind import combined
 from harness.kinds import overlap, sharded_matmul
-from harness.measuring.micro import collectives
-from harness.measuring.micro.results import plain_shapes, shapes_of
-from harness.operations import MatmulShape, Operation
+from harness.measuring import operands
+from harness.measuring.operands import plain_shapes, shapes_of
+from harness.operations import CollectiveOperation, MatmulShape, Operation, side_by_side
 
 from ...bench import Bench, Finished
 from ..bare import BARE, values
@@ -142,7 +141,7 @@ def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
     SuperBench's is added to itself 204,800 times."""
     record = overlapped(toy, "exact,operation=0.00001", block_seconds=1, matmuls=1).record
     figures(record)
-    most = collectives.most_in_a_row("all_reduce", "float32", 2)
+    most = operands.most_in_a_row("all_reduce", "float32", 2)
     counts = {block["operations"] for rank in record["ranks"] for block in rank["blocks"]}
     assert counts == {most}, "a block of a second has more than fit into float32"
 

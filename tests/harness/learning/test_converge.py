@@ -14,7 +14,7 @@ from framebench.records import record_sets
 from harness.adapter import Case, Mismatch
 from harness.kind import combined
 from harness.kinds import converge
-from harness.learning import curve, sources
+from harness.learning import evaluation, sources
 from harness.learning.training import (
     FIRST,
     LAST,
@@ -99,8 +99,8 @@ def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
     """Fail if the schedule of a training is late or early by a step."""
     rates, used = list[float](), list[float]()
     adapter = SimpleNamespace(
-        set_learning_rate=rates.append, feed=len, read=float, synchronize=list,
-        step=lambda: used.append(rates[-1]) or 0.5, rank_context=SimpleNamespace(world_size=1),
+        set_learning_rate=rates.append, feed=len, read=float, synchronize=list, all_reduce=float,
+        step=lambda: used.append(rates[-1]) or 0.5,
     )  # fmt: skip
     context: Any = SimpleNamespace(
         adapter=adapter, rank_context=SimpleNamespace(rank=0), fields={},
@@ -132,7 +132,7 @@ def test_held_out_samples_count_once() -> None:
 
 
 def test_metrics_follow_from_the_curve() -> None:
-    actual = curve.metrics(SCORING, 0.95, "images/s")
+    actual = evaluation.metrics(SCORING, 0.95, "images/s")
     values = {name: combined(entry, [{"curve": CURVE}]) for name, entry in actual.items()}
     assert next(iter(values)) == "time_to_target", "the principal one"
     assert values == pytest.approx(
@@ -145,7 +145,7 @@ def test_metrics_follow_from_the_curve() -> None:
             "throughput": 50.0,
         }
     )
-    assert [*curve.metrics(SCORING, None, "images/s")][:2] == ["throughput", SCORE]
+    assert [*evaluation.metrics(SCORING, None, "images/s")][:2] == ["throughput", SCORE]
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_metrics_follow_from_the_curve() -> None:
 def test_why_a_target_was_missed_is_reported(
     epochs: list[Any], target: float | None, reason: str
 ) -> None:
-    actual = curve.missed(epochs, SCORE, target)
+    actual = evaluation.missed(epochs, SCORE, target)
     assert reason in actual
     assert bool(actual) == bool(reason)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import tasks
 from harness.kind import combined
-from harness.learning import curve, sources
-from harness.samples import masking
+from harness.learning import evaluation, sources
+from harness.samples import tokens
 from tasks import topics
 
 LENGTH = 32
@@ -36,7 +36,7 @@ def test_words_are_hidden_anew_by_the_seed_and_the_same_by_the_same(sentences: t
     assert {name: str(array.dtype) for name, array in first.items()} == dict.fromkeys(
         first, "int64"
     )
-    for name in masking.DRAWN:
+    for name in tokens.DRAWN:
         assert np.array_equal(first[name], again[name])
         assert not np.array_equal(first[name], other[name]), f"{name} is not drawn anew"
     assert (first["mask_draws"] < PERCENT).mean() == pytest.approx(0.85, abs=0.03)
@@ -113,7 +113,7 @@ def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
     assert tuple(lacking) == tasks.MAY_LACK
     reported = {name: None if math.isnan(value) else value for name, value in actual.items()}
     rank = {"curve": [{"held_out": reported, "final_loss": 8.7}]}
-    created = curve.metrics(tasks.REPLACED, None, "sequences/s")
+    created = evaluation.metrics(tasks.REPLACED, None, "sequences/s")
     assert [name for name, metric in created.items() if metric.optional] == lacking
     assert combined(created["discriminator_recall"], [rank]) is None
     assert combined(created["masked_accuracy"], [rank]) == 1.0
@@ -129,9 +129,9 @@ def numbered(epoch: int) -> Iterator[Any]:
 
 
 def test_epochs_of_updates_go_on_through_the_samples_also_when_taken_up() -> None:
-    rounds = sources.EpochsOfSteps(numbered, 3, 4)
+    rounds = sources.epochs_of_steps(numbered, 3, 4)
     whole = [list(rounds(epoch)) for epoch in range(3)]
     assert whole[0] == [(0, 0), (0, 1), (0, 2), (1, 0)]
     assert whole[2] == [(2, 2), (3, 0), (3, 1), (3, 2)]
-    taken_up = sources.EpochsOfSteps(numbered, 3, 4)
+    taken_up = sources.epochs_of_steps(numbered, 3, 4)
     assert [list(taken_up(epoch)) for epoch in (1, 2)] == whole[1:]

@@ -13,7 +13,7 @@ import pytest
 import tasks
 from harness.adapter import Mismatch
 from harness.declaration import read_model
-from harness.learning import sources, weights
+from harness.learning import saved, sources
 from reference import bert, compute
 from tasks import TaskError, reading, span, squad
 from tasks.reading import wordpiece
@@ -267,7 +267,7 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
     random, start = np.random.RandomState(0), tmp_path / "model.safetensors"
     body = {name: shape for name, shape in shapes.items() if not name.startswith("span.")}
     arrays = {name: random.standard_normal(shape) / 9 for name, shape in body.items()}
-    weights.write(str(start), arrays)
+    saved.write_weights(str(start), arrays)
     done = bench.run(
         framework=ROOT / "scripts/frameworks/pytorch",
         model=path,

@@ -10,7 +10,7 @@ import tasks
 from harness.adapter import Case, Unsupported
 from harness.kind import Workload
 from harness.kinds import converge
-from harness.learning.targets import Softening, softened, softening_of
+from harness.learning.training import Softening, softened, softening_of
 from tasks import score_classes
 
 MODEL_CONFIG: dict[str, Any] = {

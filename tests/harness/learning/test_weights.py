@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.learning import weights
-from harness.learning.checkpoints import Checkpoint
+from harness.learning import saved
+from harness.learning.saved import Checkpoint
 from tasks import TaskError
 
 # ---- weights to start from -----------------------------------------------------------------------
@@ -62,7 +62,7 @@ def test_weights_of_hugging_face_get_our_names_and_layout(
     arrays = {prefix + n: random.randint(-9, 9, shape) / 8 for n, shape in THEIRS.items()}
     arrays["cls.predictions.bias"] = np.zeros(5)
     path.write_bytes(safetensors(arrays, dtype))
-    start, notes = weights.read(str(path), SHAPES)
+    start, notes = saved.read_weights(str(path), SHAPES)
     assert notes["drawn"] == ["span.weight", "span.bias"]
     assert notes["left"] == ["cls.predictions.bias"]
     assert notes["taken"] == 6
@@ -84,7 +84,7 @@ def test_a_damaged_file_of_weights_is_refused(tmp_path: Path, damage: Any, expec
     path = tmp_path / "model.safetensors"
     path.write_bytes(damage(safetensors({name: np.zeros(s) for name, s in THEIRS.items()})))
     with pytest.raises(TaskError, match=expected):
-        weights.read(str(path), SHAPES)
+        saved.read_weights(str(path), SHAPES)
 
 
 def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
@@ -94,13 +94,13 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
         safetensors({**created, "embeddings.word_embeddings.weight": np.zeros((6, 4))})
     )
     with pytest.raises(TaskError, match=r"is \(6, 4\), embeddings.token.weight is \(5, 4\)"):
-        weights.read(str(path), SHAPES)
+        saved.read_weights(str(path), SHAPES)
     del created["embeddings.LayerNorm.beta"]
     path.write_bytes(safetensors(created))
     with pytest.raises(TaskError, match=r"lacks embeddings\.norm\.bias and 0 others; allowed"):
-        weights.read(str(path), SHAPES)
+        saved.read_weights(str(path), SHAPES)
     with pytest.raises(TaskError, match="No such file"):
-        weights.read(str(tmp_path / "nowhere"), SHAPES)
+        saved.read_weights(str(tmp_path / "nowhere"), SHAPES)
 
 
 def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
@@ -110,12 +110,12 @@ def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
     arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in SHAPES.items()}
     arrays["scalar"] = np.float32(3)
     file = tmp_path / "left.safetensors"
-    weights.write(str(file), arrays)
-    start, _ = weights.read(str(file), {name: array.shape for name, array in arrays.items()})
+    saved.write_weights(str(file), arrays)
+    start, _ = saved.read_weights(str(file), {name: array.shape for name, array in arrays.items()})
     assert all((start[name] == array).all() for name, array in arrays.items())
     assert [path.name for path in tmp_path.glob("left*")] == [file.name]
     with pytest.raises(TaskError, match="lacks more and 0 others; allowed: weights of the same"):
-        weights.read(str(file), {**SHAPES, "more": (1,)})
+        saved.read_weights(str(file), {**SHAPES, "more": (1,)})
 
 
 # ---- successive phases ---------------------------------------------------------------------------
@@ -126,20 +126,20 @@ PHASE_SHAPES = {"embeddings.token.weight": (8, 2), "layers.0.attention.query.wei
 def write(path: Path, *names: str) -> None:
     shapes = {**PHASE_SHAPES, "discriminator.layers.0.attention.query.weight": (2, 2)}
     arrays = {name: np.full(shapes.get(name, (2,)), n + 1.0) for n, name in enumerate(names)}
-    weights.write(str(path), arrays)
+    saved.write_weights(str(path), arrays)
 
 
 def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -> None:
     for seed in (0, 1, 10):
         (tmp_path / f"electra_base-pytorch-amp-seed{seed}-abc.safetensors").touch()
     alike = "electra_base-pytorch-amp-seed1-"
-    assert Path(weights.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
-    assert weights.file_of("model.safetensors", alike) == "model.safetensors"
+    assert Path(saved.file_of(str(tmp_path), alike)).name == f"{alike}abc.safetensors"
+    assert saved.file_of("model.safetensors", alike) == "model.safetensors"
     with pytest.raises(TaskError, match=r"has no files electra_base-jax.*there are: electra"):
-        weights.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
+        saved.file_of(str(tmp_path), "electra_base-jax-amp-seed1-")
     (tmp_path / f"{alike}def.safetensors").touch()
     with pytest.raises(TaskError, match="has 2 files electra_base-pytorch-amp-seed1-"):
-        weights.file_of(str(tmp_path), alike)
+        saved.file_of(str(tmp_path), alike)
 
 
 def test_a_phase_on_more_devices_than_the_one_before_is_refused(tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_phase_on_more_devices_than_the_one_before_is_refused(tmp_path: Path) 
         load_weights=lambda arrays: None,
     )
     with pytest.raises(TaskError, match=r"rank1.training: not found; allowed: a folder that"):
-        weights.start_from(adapter, str(tmp_path), "tiny-jax-fp32-seed0-")
+        saved.start_from(adapter, str(tmp_path), "tiny-jax-fp32-seed0-")
 
 
 def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> None:
@@ -161,13 +161,13 @@ def test_what_is_fine_tuned_begins_with_the_discriminator(tmp_path: Path) -> Non
     own = "discriminator.layers.0.attention.query.weight"
     generator = "generator.layers.0.attention.query.weight"
     write(path, "embeddings.token.weight", own, generator)
-    start, notes = weights.read(str(path), shapes)
+    start, notes = saved.read_weights(str(path), shapes)
     assert notes["drawn"] == ["span.weight"]
     assert notes["left"] == [generator]
     assert (start["layers.0.attention.query.weight"] == 2.0).all()
     # weights of a smaller model of the same definition are refused
     with pytest.raises(TaskError, match=r"lacks generator\.project\.weight"):
-        weights.read(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})
+        saved.read_weights(str(path), {own: (2, 2), "generator.project.weight": (2, 2)})
 
 
 IDENTITY = {"case": "digits"}

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from harness.loader import DEVIATION, Loads
 from harness.loader.one_by_one import ImageSamples
-from harness.samples import order
-from harness.samples.folder import scan
+from harness.samples.folder import loads, places_of, scan
 from PIL import Image
 from PIL.ExifTags import Base
 
@@ -20,8 +19,8 @@ SIZE, BATCH, SEED = 32, 4, 3
 
 def asked_of(root: str, split: str) -> Loads:
     images = scan(root, split)
-    places = order.places_of(len(images.paths), split, 0, SEED, 0, 1)
-    return order.loads(images, places, split, 0, SEED, BATCH, SIZE, 0)
+    places = places_of(len(images.paths), split, 0, SEED, 0, 1)
+    return loads(images, places, split, 0, SEED, BATCH, SIZE, 0)
 
 
 def expected(root: str, split: str) -> Any:

@@ -42,7 +42,7 @@ def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:
             ended.append(number)
 
     adapter = Slow()
-    feed = PipelineSteps(adapter, batches())  # type: ignore[arg-type]
+    feed = PipelineSteps(adapter, {}, batches)  # type: ignore[arg-type]
     assert [feed.step() for _ in range(3)] == [1, 2, 3]
     assert adapter.fed == [0, 1, 2]
     assert min(feed.copy_seconds) >= 0.02
@@ -50,7 +50,7 @@ def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:
     assert not ended
     feed.stop()
     assert ended == [2], "a loader that works ahead is ended"
-    feed.begin(batches())
+    feed.begin()
     assert (feed.step(), adapter.fed[3:]) == (5, [0, 1])
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from harness import loader
 from harness import loader as loading
 from harness.adapter import Mismatch
-from harness.loader import DRAWS, Batch, Loads, encoded
-from harness.samples import folder, order
+from harness.loader import DRAWS, Batch, Loads
+from harness.samples import folder
 from harness.samples.folder import TRAIN, VALIDATION, BadData
 from PIL import Image
 
@@ -47,8 +48,8 @@ class Plain:
 
 def asked_of(root: Path, split: str = TRAIN, batch: int = 2) -> Loads:
     actual = folder.scan(str(root), split)
-    places = order.places_of(len(actual.paths), split, 0, 3, 0, 1)
-    return order.loads(actual, places, split, 0, 3, batch, SIZE, 0)
+    places = folder.places_of(len(actual.paths), split, 0, 3, 0, 1)
+    return folder.loads(actual, places, split, 0, 3, batch, SIZE, 0)
 
 
 # ---- listing ------------------------------------------------------------------------------------
@@ -110,23 +111,23 @@ def test_another_data_set_has_another_identity(tmp_path: Path) -> None:
 
 def test_every_image_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
-    parts = [order.places_of(len(actual.paths), TRAIN, 0, 3, rank, 2) for rank in range(2)]
+    parts = [folder.places_of(len(actual.paths), TRAIN, 0, 3, rank, 2) for rank in range(2)]
     fed = np.concatenate(parts)
     assert [len(part) for part in parts] == [3, 3], "as many on each rank"
     assert len(set(fed.tolist())) == 6
     again, later = (
-        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1)
+        folder.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1).tolist() for epoch in (0, 1)
     )
     assert sorted(again) == sorted(later) == list(range(7))
     assert again != later
-    assert again != order.places_of(len(actual.paths), TRAIN, 0, 4, 0, 1).tolist()
-    assert order.places_of(len(actual.paths), VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
+    assert again != folder.places_of(len(actual.paths), TRAIN, 0, 4, 0, 1).tolist()
+    assert folder.places_of(len(actual.paths), VALIDATION, 5, 3, 0, 1).tolist() == list(range(7))
 
 
 def test_a_part_of_an_epoch_has_the_same_images_in_each(tmp_path: Path) -> None:
     actual = folder.scan(str(made.folder(tmp_path, train=7)), TRAIN)
     chosen = [
-        order.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
+        folder.places_of(len(actual.paths), TRAIN, epoch, 3, 0, 1, most=4).tolist()
         for epoch in range(3)
     ]
     assert len({tuple(sorted(entry)) for entry in chosen}) == 1
@@ -139,8 +140,8 @@ def test_too_few_samples_for_a_batch_are_refused(tmp_path: Path) -> None:
         asked_of(root, batch=7)
     actual = folder.scan(str(root), TRAIN)
     with pytest.raises(BadData, match=r"train has 3 images for this rank, too few .* batch of 4$"):
-        order.loads(
-            actual, order.places_of(len(actual.paths), TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0
+        folder.loads(
+            actual, folder.places_of(len(actual.paths), TRAIN, 0, 3, 0, 2), TRAIN, 0, 3, 4, SIZE, 0
         )
 
 
@@ -180,9 +181,9 @@ def test_validation_cuts_the_centre_out_as_torchvision_does() -> None:
 def test_what_came_is_counted_and_summed_up(tmp_path: Path) -> None:
     root = made.folder(tmp_path)
     loads = asked_of(root, batch=4)
-    first = order.checked(Plain(), loads, str(root))
+    first = folder.checked(Plain(), loads, str(root))
     assert first["images"] == 6
-    other = order.checked(Plain(), loads._replace(draws=1 - loads.draws), str(root))
+    other = folder.checked(Plain(), loads._replace(draws=1 - loads.draws), str(root))
     assert other["order_crc32"] == first["order_crc32"]
     assert other["mean"] != first["mean"]
 
@@ -219,7 +220,7 @@ def test_a_mistake_of_a_loader_is_found(
 ) -> None:
     root = made.folder(tmp_path)
     with pytest.raises(Mismatch, match=expected):
-        order.checked(Plain(mistake), asked_of(root), str(root))
+        folder.checked(Plain(mistake), asked_of(root), str(root))
 
 
 def _truncated(root: Path) -> None:
@@ -242,7 +243,7 @@ def test_an_image_that_cannot_be_read_ends_the_run_by_name(
     spoil(made.folder(tmp_path))
     loads, root = asked_of(tmp_path), str(tmp_path)
     with pytest.raises(BadData, match=r"^train/c0/bad.JPEG: .*; remove it from the data"):
-        order.checked(Plain(), loads, root)
+        folder.checked(Plain(), loads, root)
 
 
 def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
@@ -252,7 +253,7 @@ def test_a_loader_that_breaks_at_a_good_image_says_so(tmp_path: Path) -> None:
 
     root = made.folder(tmp_path)
     with pytest.raises(Mismatch, match="failed after 2 images: RuntimeError: a worker was killed"):
-        list(order.batches(Plain(breaks), asked_of(root), str(root)))
+        list(folder.batches(Plain(breaks), asked_of(root), str(root)))
 
 
 PHOTO = made.jpeg(1, 200, 150)
@@ -270,7 +271,7 @@ PNG = made.encoded(made.picture(2, 64, 48), "PNG")
     ],
 )
 def test_what_is_whole_is_taken(content: bytes) -> None:
-    assert encoded.whole_image(content) == content
+    assert loader.whole_image(content) == content
 
 
 @pytest.mark.parametrize(
@@ -285,4 +286,4 @@ def test_what_is_whole_is_taken(content: bytes) -> None:
 )
 def test_what_is_not_whole_is_refused(content: bytes, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
-        encoded.whole_image(content)
+        loader.whole_image(content)

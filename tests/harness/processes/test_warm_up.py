@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness.measuring.step_counts import (
+from harness.measuring.steps import (
     FEWEST,
     GPU_SECONDS,
     TOLERANCE,

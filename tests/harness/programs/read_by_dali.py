@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from core.axes import DALI
 from harness.loader import Loading, TokenLoads
-from harness.samples import folder, order
+from harness.samples import folder
 
 ROOTS, SIZE, BATCH, SEED, ODD = json.loads(sys.argv[1])
 
@@ -29,9 +29,9 @@ adapter.rank_context = SimpleNamespace(accelerator="cpu")
 
 def loaded(root: str, split: str, workers: int) -> tuple[Any, Any]:
     images = folder.scan(root, split)
-    loads = order.loads(
+    loads = folder.loads(
         images,
-        order.places_of(len(images.paths), split, 0, SEED, 0, 1),
+        folder.places_of(len(images.paths), split, 0, SEED, 0, 1),
         split,
         0,
         SEED,
@@ -39,7 +39,7 @@ def loaded(root: str, split: str, workers: int) -> tuple[Any, Any]:
         SIZE,
         workers,
     )
-    return loads, order.checked(adapter, loads, root)
+    return loads, folder.checked(adapter, loads, root)
 
 
 def reason(call: Callable[..., Any], *arguments: Any) -> str | None:

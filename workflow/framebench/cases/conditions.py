@@ -176,11 +176,7 @@ def conditions_from_settings(
     if not settings.get("variant"):  # older records may have a condition for the allocator
         pages = "huge pages" if settings.get("huge_pages") else ""
         found["source_variant"] = settings.get("preload") or pages
-    if identity := settings.get("data", {}).get("identity", ""):  # of the data set that it read
-        name = source if source in inputs.READING else inputs.DATA
-        found["input"] = inputs.told_apart(name, identity)
-    else:
-        found["input"] = NATIVE if source == inputs.SYNTHETIC else source
+    found["input"] = _input(source, settings.get("data", {}).get("identity", ""))
     if found["accelerator"] != "cpu":  # on GPUs, the cores of the process are not a condition
         found["cores_per_device"] = None
     return Conditions(**found)

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 from core.parallelism import DATA, FSDP, TENSOR
 from harness.adapter import Case, Unsupported
-from harness.sharded import heads_by_rank
+from harness.capabilities import heads_by_rank
 from jax import Array
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 

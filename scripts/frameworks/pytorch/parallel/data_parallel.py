@@ -10,8 +10,9 @@ from typing import Any, Callable, Dict, List, Sequence
 import torch
 import torch.distributed
 from harness.adapter import RankContext
+from harness.capabilities import SEND
 from harness.hardware import interface_with
-from harness.sharded import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER, SEND
+from harness.operations import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 from torch import nn
 from torch.distributed.constants import default_pg_timeout
 

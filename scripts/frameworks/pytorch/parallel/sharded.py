@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Tuple
 import torch
 from core.parallelism import DATA, FSDP, TENSOR, Layout
 from harness.adapter import Unsupported, Variable
-from harness.sharded import heads_by_rank
+from harness.capabilities import heads_by_rank
 from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard

@@ -14,7 +14,7 @@ from framebench.features.datasets.data_folders import (
     make_images,
     make_tokens,
 )
-from harness.samples import folder, masking, tokens
+from harness.samples import folder, tokens
 
 
 def contents(root: Path) -> dict[str, bytes]:
@@ -63,6 +63,6 @@ def test_tokens_are_the_same_each_time_and_suffice_for_bert(tmp_path: Path) -> N
     lengths = {}
     for split in SPLITS:
         actual = tokens.scan(str(tmp_path / "first"), split)
-        masking.check(actual, masking.MaskingPlan(masking.BERT, 128, 20), {})
+        tokens.check(actual, tokens.MaskingPlan(tokens.BERT, 128, 20), {})
         lengths[split] = actual.length
     assert lengths == {"train": 2700, "val": 300}

@@ -3,8 +3,7 @@
 Weights and batch are the same. Some values are always so near a jump of a derivative (a ReLU) that
 rounding moves them across and changes gradients: one percent of a ResNet-18's gradients in float32,
 all of a MobileNet's in half precision. Float64 runs with randomly changed weights show the effect
-of rounding on this model; this much of an error is subtracted. Standard library and numpy.
-"""
+of rounding on this model; this much of an error is subtracted."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from core import precisions
 from harness.adapter import Adapter, Mismatch, OwnModels, Unsupported
 from harness.kind import Context
 from harness.measuring import model
-from harness.measuring.verification.errors import compare_arrays, measured, relative
+from harness.measuring.errors import compare_arrays, measured, relative
 
 #: Dtypes allowed in a float64 run. Normalizations and losses are commonly computed in float32,
 #: whose rounding is far below every bound.
@@ -66,9 +65,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     for a model that draws random numbers or that computes in half precision by itself, Mismatch for
     one whose results are all zero."""
     adapter: OwnModels = context.adapter
-    adapter.model_config["own"]["dropout"] = (
-        False  # the same value as in verifications of other models
-    )
+    adapter.model_config["own"]["dropout"] = False  # as in verifications of other models
     rank_context = adapter.rank_context
     model.build(context, model.seed_of_batch(rank_context.seed, rank_context.rank))
     context.report.enter("float64 run")
@@ -92,21 +89,16 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     actual = observe(adapter, train and ranks == 1)
     errors = _errors(adapter, actual, expected)
     context.report.enter("moved float64 runs")
-    unit = _UNITS * _unit(context)
+    # of the widest dtype that matmuls ran in, or may run in where there are none
+    dtypes = precisions.known()[adapter.case.precision].dtypes
+    used = [dtype for dtype in dtypes if dtype in context.fields["matmul_dtypes"]]
+    unit = _UNITS * min(precisions.UNITS[dtype] for dtype in used or dtypes)
     for draw in range(_DRAWS):
         effects = _errors(adapter, _moved(adapter, unit, draw, own.step is not None), own)
         for error, effect in zip(errors, effects):
             explained = min(_TIMES * effect["error"], _MOST, error["error"])
             error["rounding"] = max(error.get("rounding", 0.0), explained)
     return errors
-
-
-def _unit(context: Context) -> float:
-    """Return the unit in the last place of the widest dtype that the case's matmuls ran in, or may
-    run in where there are none."""
-    dtypes = precisions.known()[context.workload.case.precision].dtypes
-    used = [dtype for dtype in dtypes if dtype in context.fields["matmul_dtypes"]]
-    return min(precisions.UNITS[dtype] for dtype in used or dtypes)
 
 
 def _moved(adapter: OwnModels, unit: float, draw: int, with_step: bool) -> Observed:

@@ -1,8 +1,7 @@
 """Compare dropout with the reference's by statistics of the outputs over many random masks.
 
 Both compute as many forward passes with the same weights and batch, each with masks of its own.
-Each pass gives a few numbers, whose means over the passes must agree. Standard library and numpy.
-"""
+Each pass gives a few numbers, whose means over the passes must agree."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Observe to how many significant bits a framework's matmuls round float32 operands.
 
 TF32, and library modes that multiply float32 in bfloat16 or float16, leave the dtypes of all arrays
-as they are. Only results show them. Standard library and numpy.
-"""
+as they are. Only results show them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,12 @@
-"""Relative errors of arrays. Standard library and numpy."""
+"""Relative errors of arrays."""
 
 from __future__ import annotations
 
 from typing import Any, Dict, Iterable, List, Mapping
+
+#: Fraction of an array's share of its layer's norm. An exact array below it is zero but for the
+#: rounding of float64.
+_CANCELLED = 1e-9
 
 
 def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
@@ -15,10 +19,6 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
     exact = np.asarray(expected, np.float64)
     distance = float(np.linalg.norm((np.asarray(actual, np.float64) - exact).ravel()))
     return distance / max(float(np.linalg.norm(exact.ravel())), floor, 1e-300)
-
-
-#: Name of the error of the logits of a single token.
-OF_TOKEN = "outputs of a token"
 
 
 def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, Any]:
@@ -34,7 +34,8 @@ def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, A
     errors = np.where(compared, off / np.maximum(norms, mean), 0.0)
     # the index of a NaN, if there is one
     row, number = np.unravel_index(np.argmax(errors), errors.shape)
-    return measured(OF_TOKEN, float(errors[row, number]), f"token {number} of sequence {row}")
+    where = f"token {number} of sequence {row}"
+    return measured("outputs of a token", float(errors[row, number]), where)
 
 
 def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
@@ -45,16 +46,6 @@ def measured(quantity: str, error: float, where: str = "") -> Dict[str, Any]:
 def worst(entries: Iterable[Dict[str, Any]]) -> Dict[str, Any]:
     """Return the entry with the largest error; a NaN is the largest of all."""
     return max(entries, key=lambda entry: (entry["error"] != entry["error"], entry["error"]))
-
-
-def counted(quantity: str, count: int, expected: int) -> Dict[str, Any]:
-    """Return the relative error of a number that must be exact, as an entry of the record."""
-    return measured(quantity, abs(count - expected) / expected, str(count))
-
-
-#: Fraction of an array's share of its layer's norm. An exact array below it is zero but for the
-#: rounding of float64.
-_CANCELLED = 1e-9
 
 
 def compare_arrays(

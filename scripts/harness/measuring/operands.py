@@ -1,16 +1,27 @@
-"""Operands of matmuls, and checks of results against float64, in a sample or in every element.
+"""Operands of micro-benchmarks and checks of their results: against float64 for matmuls and layers,
+exactly for collectives.
 
 A shape ``1024x512x256`` is (m, k, n) = (1024, 512, 256); ``8x1024x512x256`` is a batch of eight;
-several are separated by blanks. Standard library and numpy.
-"""
+several are separated by blanks. Inputs of collectives are whole numbers whose sums over all ranks
+are exact."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from harness.adapter import Mismatch
-from harness.operations import ADD, EXP, MULTIPLY, SCALAR, SCALE, TRIAD, MatmulShape
+from harness.adapter import Mismatch, Unsupported
+from harness.operations import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BROADCAST,
+    REDUCE,
+    REDUCE_SCATTER,
+    SEND_RECEIVE,
+    MatmulShape,
+    functions,
+)
 
 #: Number of elements of a result that are recomputed. If one of 64 ranks' parts is wrong, the
 #: sample misses it once in fifty times.
@@ -25,15 +36,24 @@ HALF_ROUNDING, ROUNDING = 2e-2, 1e-5
 #: Largest relative error of a matmul, by norm, for each dtype; "" is half precision. Rounding of
 #: float32, of TF32's 11 bits and of half precision's eight bits causes a tenth of it.
 MATMUL_ROUNDING = {"float64": 1e-6, "int8": 0.0, "float32": 1e-4, "tf32": 4e-3, "": 3e-2}
+#: Bytes of an element, largest whole number up to which all sums are exact, and largest number,
+#: rounded down, by dtype.
+ITEM = {"float32": 4, "float16": 2, "bfloat16": 2}
+_EXACT = {"float32": 2**24, "float16": 2**11, "bfloat16": 2**8}
+_LARGEST = {"float32": 3e38, "float16": 65504.0, "bfloat16": 3e38}
+#: A prime period, so that all parts of an array start with different values.
+_PERIOD = 65521
+_MOST = 100
+#: Most runs of a collective in a block.
+MOST_IN_A_BLOCK = 10000
 
 
 def check_shape(actual: Any, shape: Any, description: str) -> None:
-    """Raise Mismatch where the shape differs."""
     if tuple(actual.shape) != tuple(shape):
         raise Mismatch(f"{description} has the shape {tuple(actual.shape)}, not {tuple(shape)}")
 
 
-def check(
+def check_error(
     actual: Any,
     exact: Any,
     dtype: str,
@@ -56,27 +76,16 @@ def check(
     return error
 
 
-def exact_elements(name: str, *arrays: Any) -> Any:
-    """Return the result of the elementwise operation ``name`` of float32 ``arrays``, by numpy."""
+def check_elements(name: str, arrays: Sequence[Any], result: Any, dtype: str) -> None:
+    """Raise Mismatch where an element of ``result``, of the elementwise operation ``name``
+    of float32 ``arrays``, differs from numpy's by more than rounding."""
     import numpy as np
 
-    functions: Dict[str, Callable[..., Any]] = {
-        ADD: lambda a, b: a + b,
-        MULTIPLY: lambda a, b: a * b,
-        EXP: np.exp,
-        SCALE: lambda c: SCALAR * c,
-        TRIAD: lambda b, c: b + SCALAR * c,
-    }
-    return functions[name](*arrays)
-
-
-def check_elements(name: str, result: Any, expected: Any, dtype: str) -> None:
-    """Raise Mismatch where an element of ``result`` differs from ``expected`` by more than
-    rounding."""
-    bound = ROUNDING if dtype == "float32" else HALF_ROUNDING
-    if result.shape != expected.shape:
-        raise Mismatch(f"{name} of {expected.size} elements gave {result.size}")
-    wrong = ~(abs(result - expected) <= bound * (1 + abs(expected)))
+    expected = functions(np.matmul, np.add, np.multiply, np.exp)[name](*arrays)
+    actual, bound = np.asarray(result), ROUNDING if dtype == "float32" else HALF_ROUNDING
+    if actual.shape != expected.shape:
+        raise Mismatch(f"{name} of {expected.size} elements gave {actual.size}")
+    wrong = ~(abs(actual - expected) <= bound * (1 + abs(expected)))
     if wrong.any():
         raise Mismatch(
             f"{int(wrong.sum())} of {expected.size} results of {name} in {dtype} are wrong"
@@ -115,7 +124,7 @@ def plain_shapes(text: str) -> str:
     return shapes(text)
 
 
-def operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
+def matmul_operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
     """Return two float32 arrays, (.., m, k) and (.., k, n).
 
     Values are random numbers around 0, small enough that sums fit float16."""
@@ -147,4 +156,77 @@ def check_matmul(result: Any, first: Any, second: Any, dtype: str, random: Any) 
     *batch, rows, columns = places
     left = first[(*batch, rows)].astype(np.float64)
     right = np.swapaxes(second, -1, -2)[(*batch, columns)].astype(np.float64)
-    return check(actual[tuple(places)], (left * right).sum(-1), dtype, name, MATMUL_ROUNDING)
+    return check_error(actual[tuple(places)], (left * right).sum(-1), dtype, name, MATMUL_ROUNDING)
+
+
+def highest_value(dtype: str, ranks: int) -> int:
+    """Return the largest whole number whose sums over the ranks are exact. Raises Unsupported where
+    there is none."""
+    value = min(_MOST, _EXACT[dtype] // ranks)
+    if value < 1:
+        raise Unsupported(
+            f"sums over {ranks} ranks are not exact in {dtype}: their check is impossible"
+        )
+    return value
+
+
+def rank_inputs(count: int, dtype: str, ranks: int, seed: int) -> List[Any]:
+    """Return the inputs of all ranks, random whole numbers as float32 (count,)."""
+    import numpy as np
+
+    most, inputs = highest_value(dtype, ranks), []
+    for rank in range(ranks):
+        random = np.random.RandomState((1000 * seed + rank) % 2**32)
+        numbers = random.randint(-most, most + 1, min(count, _PERIOD)).astype(np.float32)
+        inputs.append(np.resize(numbers, count))
+    return inputs
+
+
+def expected_result(operation: str, arrays: List[Any], rank: int) -> Any:
+    """Return the result of ``rank`` after one run, from the ``arrays`` of all ranks; None where it
+    is undefined, such as after a reduce at ranks other than its root."""
+    import numpy as np
+
+    ranks = len(arrays)
+    part = slice(rank * len(arrays[0]) // ranks, (rank + 1) * len(arrays[0]) // ranks)
+    if operation == REDUCE and rank:
+        return None
+    if operation in (ALL_REDUCE, REDUCE):
+        return sum(arrays)
+    if operation == REDUCE_SCATTER:
+        return sum(array[part] for array in arrays)
+    if operation == ALL_GATHER:
+        return np.concatenate(arrays)
+    if operation == ALL_TO_ALL:
+        return np.concatenate([array[part] for array in arrays])
+    sender: Dict[str, int] = {BROADCAST: 0, SEND_RECEIVE: (rank - 1) % ranks}
+    return arrays[sender[operation]]
+
+
+def most_in_a_row(operation: str, dtype: str, ranks: int) -> int:
+    """Return how often a block may run the collective on its own result.
+
+    Each all-reduce of its result multiplies it by the number of ranks, until it would overflow."""
+    if operation not in (ALL_REDUCE, REDUCE):
+        return MOST_IN_A_BLOCK
+    room = _LARGEST[dtype] / highest_value(dtype, ranks)
+    return max(1, math.floor(math.log(room) / math.log(ranks)))
+
+
+def check_result(actual: Any, expected: Optional[Any], description: str) -> None:
+    """Raise Mismatch where a result differs from ``expected`` in any element; None accepts
+    anything."""
+    import numpy as np
+
+    if expected is None:
+        return
+    # a copy, because the framework may still write to the array
+    actual = np.array(actual).reshape(-1)
+    if actual.shape != expected.shape:
+        raise Mismatch(f"{description} gave {actual.size} elements, not {expected.size}")
+    wrong = np.flatnonzero(actual != expected)
+    if wrong.size:
+        raise Mismatch(
+            f"{description} is wrong in {wrong.size} of {expected.size} elements, first in number "
+            f"{wrong[0]}: {actual[wrong[0]]:g}, not {expected[wrong[0]]:g}"
+        )

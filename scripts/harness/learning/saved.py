@@ -1,21 +1,24 @@
-"""Initial and final weights of a training, in safetensors files.
+"""Files of a training: checkpoints, from which a killed training continues after its last complete
+epoch, and initial and final weights, in safetensors files.
 
 Hugging Face's BERT and ELECTRA are read by their names. Files of a training here have the names and
 layout that all frameworks share. Next to them, each rank leaves its training as its framework saves
-it, with the optimizer's moments.
-"""
+it, with the optimizer's moments."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import shutil
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from core import bounded
 from tasks import TaskError
 
-from harness.learning.checkpoints import save_state
+from harness.capabilities import Checkpointing
 
 SUFFIX = ".safetensors"
 #: Dtypes by safetensors' names and numpy's; bfloat16 is the upper half of a float32.
@@ -51,6 +54,83 @@ _DISCRIMINATOR = "discriminator."
 _HEADS = ("classifier.", "decoder_bias", "next_sentence.", "pooler.", "span.", "transform")
 
 Shapes = Mapping[str, Tuple[int, ...]]
+Curve = List[Dict[str, Any]]
+
+
+class Checkpoint:
+    """Checkpoint of one rank of a training, in a folder that it may share with others.
+
+    It consists of the framework's file or folder for the last epoch, and our file with the curve so
+    far. Both are written under other names and then moved, ours last, so that one of two epochs is
+    complete whenever the process is killed. The previous epoch is kept until all ranks have saved
+    the next, so that killed ranks have an epoch in common."""
+
+    def __init__(self, folder: str, identity: Any, rank: int = 0, ranks: int = 1) -> None:
+        """Create the folder. ``identity``: JSON values that identify this training."""
+        text = json.dumps(identity, sort_keys=True).encode()
+        part = f"-rank{rank}" if ranks > 1 else ""
+        self._stem = os.path.join(folder, hashlib.sha256(text).hexdigest()[:32] + part)
+        self._ranks = ranks
+        #: Path of the learning curve so far.
+        self.curve_file = self._stem + ".json"
+        os.makedirs(folder, exist_ok=True)
+
+    def load(self, adapter: Checkpointing) -> Curve:
+        """Restore the training and return its curve so far; empty where there is no checkpoint.
+        Raises the framework's error for a damaged file."""
+        known = self._read()
+        # Killed ranks are at most one epoch apart; load the latest epoch that all ranks have saved.
+        epoch = int(adapter.all_reduce(float(len(known)))) // self._ranks
+        # otherwise a second kill could leave states and curves of different epochs
+        if len(known) > epoch:
+            known = known[:epoch]
+            self._write(known)
+        if known:
+            adapter.load_training(self.state_file(epoch))
+        return known
+
+    def save(self, adapter: Checkpointing, curve: Curve) -> None:
+        """Save the state after an epoch, the last of ``curve``. Returns when all ranks have saved
+        theirs."""
+        save_state(adapter, self.state_file(len(curve)))
+        self._write(curve)
+        adapter.all_reduce(1.0)
+        _drop(self.state_file(len(curve) - 1))
+
+    def remove(self) -> None:
+        epochs = len(self._read())
+        for path in (self.curve_file, self.state_file(epochs), self.state_file(epochs - 1)):
+            _drop(path)
+
+    def state_file(self, epoch: int) -> str:
+        """Return the path of the state after ``epoch``."""
+        return f"{self._stem}-{epoch}"
+
+    def _write(self, curve: Curve) -> None:
+        with open(self.curve_file + ".part", "w", encoding="utf-8") as file:
+            json.dump(curve, file)
+        os.replace(self.curve_file + ".part", self.curve_file)
+
+    def _read(self) -> Curve:
+        """Return the curve so far; empty where its file is missing or damaged."""
+        try:
+            curve: Curve = bounded.read_json(self.curve_file)
+        except (OSError, ValueError):
+            return []
+        return curve
+
+
+def save_state(adapter: Checkpointing, path: str) -> None:
+    """Save a training to ``path``, which appears when it is complete."""
+    for before in (path + ".part", path):  # left by a process that was killed here
+        _drop(before)
+    adapter.save_training(path + ".part")
+    os.replace(path + ".part", path)
+
+
+def _drop(path: str) -> None:
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path) if os.path.isdir(path) else os.remove(path)
 
 
 def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
@@ -61,7 +141,7 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     drawn = {**adapter.weights(), **adapter.statistics()}
     shapes = {name: array.shape for name, array in drawn.items()}
     file = file_of(path, alike)
-    weights, notes = read(file, shapes)
+    weights, notes = read_weights(file, shapes)
     adapter.load_weights({**drawn, **weights})
     if file != path:
         state = _state_file(adapter, file)
@@ -75,7 +155,7 @@ def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     return notes
 
 
-def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
+def save_training(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
     """Save the training of this rank, and return notes for the record. The first rank also saves
     weights and running statistics in a form that any framework can start from. Raises
     :class:`TaskError` where they cannot be written."""
@@ -85,7 +165,7 @@ def leave(adapter: Any, folder: str, name: str) -> Dict[str, Any]:
         save_state(adapter, _state_file(adapter, path))
         if adapter.rank_context.rank > 0:
             return {}
-        write(path, {**adapter.weights(), **adapter.statistics()})
+        write_weights(path, {**adapter.weights(), **adapter.statistics()})
         return {"file": path, "sha256": _sha256(path)}
     except OSError as error:
         raise TaskError(f"{error.filename or path}: {error.strerror}") from None
@@ -113,7 +193,7 @@ def file_of(path: str, alike: str) -> str:
     )
 
 
-def read(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
+def read_weights(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     """Return the file's arrays for a model with these ``shapes``, by our names and in the layout
     that frameworks share, and notes for the record.
 
@@ -162,7 +242,7 @@ def our_name(theirs: str) -> Optional[str]:
     return None
 
 
-def write(path: str, arrays: Mapping[str, Any]) -> None:
+def write_weights(path: str, arrays: Mapping[str, Any]) -> None:
     """Write ``arrays`` as float32, with the names and layout that all frameworks share. The file
     appears when it is complete. Raises OSError."""
     import numpy as np
@@ -212,7 +292,6 @@ def _read_arrays(path: str) -> Tuple[Dict[str, Any], bool]:
 
 
 def _sha256(path: str) -> str:
-    """Return the SHA-256 (hex) of a file."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for block in iter(lambda: file.read(1 << 20), b""):

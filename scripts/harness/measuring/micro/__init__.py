@@ -1,1 +1,0 @@
-"""Operations of the micro-benchmarks, and checks of their results."""

@@ -1,1 +1,0 @@
-"""Verify by observation that the executed run is the requested one."""
