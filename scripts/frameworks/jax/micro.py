@@ -22,8 +22,8 @@ from harness.primitives import (
 from jax import Array
 from jax.sharding import NamedSharding
 
+from .devices import AXIS, Ranks
 from .models import layers
-from .parallel.data_parallel import AXIS, Ranks
 
 
 class Primitives(Compiled):

@@ -20,7 +20,7 @@ from harness.batch_input import Checkpointing
 from harness.common_capabilities import SingleOperations
 from harness.primitives import Primitives
 
-from . import matmuls, micro, optimizers
+from . import micro, steps
 
 
 class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointing):
@@ -49,7 +49,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         if self.trains:
             self._parameters = dict(self._model.named_parameters())
             self._manager = megengine.autodiff.GradManager().attach(self._parameters.values())
-            self._optimizer = optimizers.from_model_config(self._parameters, self.model_config)
+            self._optimizer = steps.optimizer_of(self._parameters, self.model_config)
         megengine.random.seed(self.rank_context.dropout_seed)
 
     def feed(self, batch: Dict[str, Any]) -> None:
@@ -150,7 +150,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         return self._forward()
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        return matmuls.watched(self._model, self._forward)
+        return steps.count_matmuls(self._model, self._forward)
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, self._device, "float32")

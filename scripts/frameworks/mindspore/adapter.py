@@ -22,7 +22,7 @@ from harness.primitives import Primitives
 from mindspore import nn, ops
 from mindspore.graph.api import _pynative_executor
 
-from . import compiler, devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 
 #: Endings of shared names, by MindSpore's different endings.
 ENDINGS = {
@@ -47,7 +47,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         mindspore.set_device("CPU")
         devices.set_once(self.rank_context.threads)
         if self.case.precision != "fp32":
-            matmuls.refuse_halves()
+            steps.refuse_halves()
         self._group = devices.Group(self.rank_context)
         self._definition: Any = self.definition()
 
@@ -67,9 +67,9 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             cell.dropout = ops.Dropout(1.0 - cell.p, seed, number)
         parameters = self._trainable() if self.trains else {}
         parts = (self._definition, self._network, [*parameters.values()])
-        self._programs = compiler.Programs(*parts, self.case.compiler == "jit")
+        self._programs = steps.Programs(*parts, self.case.compiler == "jit")
         if self.trains:
-            self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
+            self._optimizer = steps.Optimizer(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
 
     def feed(self, batch: Dict[str, Any]) -> None:
@@ -153,10 +153,10 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
     def matmul_dtypes(self) -> Dict[str, int]:
         # graphs compile the same code, and only fp32 is supported
         forward = self._programs.uncompiled_forward
-        return matmuls.watched(self._network, lambda: forward(self._batches[0]))
+        return steps.count_matmuls(self._network, lambda: forward(self._batches[0]))
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof()
+        return steps.proof()
 
     def save_training(self, path: str) -> None:
         save_arrays(path, [parameter.asnumpy() for parameter in self._lasting()])

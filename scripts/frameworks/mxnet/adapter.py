@@ -24,7 +24,7 @@ from harness.loader import Loading
 from harness.optimizers import update_rules
 from harness.primitives import Primitives
 
-from . import devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 from .models import layers
 
 Outputs = Tuple[Any, ...]
@@ -81,7 +81,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(),
-            optimizers.from_model_config(self.model_config),
+            steps.optimizer_of(self.model_config),
             kvstore=None,
         )
         if self._dtype == "float16":  # bfloat16 has float32's range: no loss scale
@@ -105,7 +105,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
                 array[:] = devices.staged(values, self._context)
 
     def set_learning_rate(self, rate: float) -> None:
-        optimizers.set_rate(self._trainer, rate)
+        steps.set_rate(self._trainer, rate)
 
     def save_training(self, path: str) -> None:
         os.makedirs(path)
@@ -158,7 +158,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def update(self) -> None:
         ranks, optimizer = self.rank_context.world_size, self._trainer.optimizer
-        if isinstance(optimizer, optimizers.AdamW):
+        if isinstance(optimizer, steps.AdamW):
             optimizer.clip(self._gradients, self._trainer._scale / ranks)
         self._trainer.update(ranks)  # no update where a float16 gradient overflowed
 
@@ -235,8 +235,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         with mx.autograd.record():
             return self.infer()
 
-    def _matmuls(self) -> matmuls.Observed:
-        observe = matmuls.imperative if self.case.compiler == "none" else matmuls.compiled
+    def _matmuls(self) -> steps.Observed:
+        observe = steps.eager_matmuls if self.case.compiler == "none" else steps.graph_matmuls
         return observe(self._model, self._inputs, self.trains, self._operators)
 
     def matmul_dtypes(self) -> Dict[str, int]:
@@ -247,7 +247,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return dict(Counter(reason for reason in reasons if reason))
 
     def compiled(self) -> Dict[str, Any]:
-        return matmuls.proof(self._model)
+        return steps.proof(self._model)
 
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value

@@ -25,7 +25,7 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-from . import compiler, devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 
 Outputs = Tuple[paddle.Tensor, ...]
 
@@ -63,14 +63,14 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         self._network.train() if self.trains else self._network.eval()
         paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
-            compiler.compile_model(self._network, self._inputs, self._amp)
+            steps.compile_model(self._network, self._inputs, self._amp)
         if not self.trains:
             return
         self._wrapped = self._network
         if self._process_group:
             self._wrapped = paddle.DataParallel(self._network)  # copies rank 0's weights to all
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
-        self._optimizer = optimizers.from_model_config(self._model, self.model_config, trained)
+        self._optimizer = steps.optimizer_of(self._model, self.model_config, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
 
@@ -197,11 +197,11 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
 
     def matmul_dtypes(self) -> Dict[str, int]:
         if self._compiled:
-            return matmuls.in_program(compiler.trace(self._network, self._inputs))
-        return matmuls.watch(self._model, self._forward)
+            return steps.matmuls_of(steps.trace(self._network, self._inputs))
+        return steps.count_matmuls(self._model, self._forward)
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self._network)
+        return steps.proof(self._network)
 
     def gradient_messages(self) -> List[int]:
         return devices.group_bytes(self._wrapped)

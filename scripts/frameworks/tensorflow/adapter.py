@@ -33,7 +33,7 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-from . import devices, matmuls, micro, optimizers, steps
+from . import devices, micro, steps
 
 tf.get_logger().setLevel("ERROR")
 
@@ -125,7 +125,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if "own" in self.model_config:
             optimizer = self._definition.optimizer()
         else:
-            optimizer = optimizers.from_model_config(self.model_config, self._name)
+            optimizer = steps.optimizer_of(self.model_config, self._name)
         self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has float32's range: no loss scale
             optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
@@ -196,7 +196,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if self._gpu:
             settings["kernels"] = devices.kernels(self._gpu)
         if self.trains:
-            settings["fused_optimizer"] = not isinstance(self._inner_optimizer, optimizers.Lamb)
+            settings["fused_optimizer"] = not isinstance(self._inner_optimizer, steps.Lamb)
             settings["loss_scaling"] = self._policy == "mixed_float16"
         return settings
 
@@ -238,7 +238,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return tf.nest.flatten(self._forward(self._batch))
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        return matmuls.matmul_dtypes(self._step)
+        return steps.matmul_dtypes(self._step)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
@@ -247,13 +247,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return matmuls.result_dtypes(self._forward.get_concrete_function(self._batch))
+        return steps.result_dtypes(self._forward.get_concrete_function(self._batch))
 
     def multiply_adds(self) -> Optional[int]:
-        return matmuls.multiply_adds(self._forward.get_concrete_function(self._batch))
+        return steps.multiply_adds(self._forward.get_concrete_function(self._batch))
 
     def compiled(self) -> Dict[str, Any]:
-        functions = matmuls.xla_functions(self._proved)
+        functions = steps.xla_functions(self._proved)
         if functions == 0:
             raise Mismatch("the step's graph has no function that XLA must compile")
         return {"xla_functions": functions}
@@ -262,7 +262,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return float(self._sum(tf.constant(value, tf.float64)).numpy())
 
     def gradient_messages(self) -> List[int]:
-        return matmuls.collective_bytes(self._step)
+        return steps.collective_bytes(self._step)
 
     def matmul_result(self, left: Any, right: Any) -> Any:
         convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")

@@ -20,7 +20,7 @@ from harness.loader import Loading
 from harness.primitives import Primitives
 from tensorflow.python import pywrap_tensorflow
 
-from . import compiler, devices, matmuls, micro, optimizers, steps
+from . import devices, micro, steps
 
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
@@ -32,7 +32,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def start(self) -> None:
         self._config = tf.ConfigProto()
         devices.take(self.rank_context, self._config)
-        compiler.configure(self.case.compiler, self._config)
+        steps.configure(self.case.compiler, self._config)
         devices.set_precision(self.case.precision, self._config)
         self._definition: Any = self.definition()
         self._server = devices.join(self.rank_context, self._config)
@@ -54,7 +54,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def build(self, batch: Dict[str, Any]) -> None:
         model_config, graph = self.model_config, tf.Graph()
-        scope = compiler.scope(self.case.compiler)
+        scope = steps.scope(self.case.compiler)
         with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
             tf.set_random_seed(self.rank_context.seed)  # draws the same weights in every rank
             self._model = self._definition.variables()
@@ -69,7 +69,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                     for name, entry in self.state().items()
                     if entry.trainable
                 }
-                optimizer = optimizers.from_model_config(model_config, self._rate, trained)
+                optimizer = steps.optimizer_of(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
                     scaled = tf.train.experimental.MixedPrecisionLossScaleOptimizer
                     optimizer = scaled(optimizer, "dynamic")
@@ -118,7 +118,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         """Run the first step, and record the nodes that later steps execute.
 
         The session optimizes, and XLA compiles, once for the same fetches."""
-        values, self._executed = matmuls.run_and_observe(self._run, self._fetches)
+        values, self._executed = steps.run_and_observe(self._run, self._fetches)
         self._step = self._run.make_callable(self._fetches)
         return values
 
@@ -182,13 +182,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
-            _, nodes = matmuls.run_and_observe(self._run, operations)
+            _, nodes = steps.run_and_observe(self._run, operations)
         else:
-            nodes = matmuls.optimized(self._config, operations)
-        return matmuls.matmul_dtypes(nodes)
+            nodes = steps.optimized(self._config, operations)
+        return steps.matmul_dtypes(nodes)
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self._executed)
+        return steps.proof(self._executed)
 
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 from networks import Weight, transformers
 
-from ..compiler import compiled
+from ..steps import compiled
 from .layers import (
     SHARING,
     Arrays,
