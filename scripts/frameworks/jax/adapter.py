@@ -67,13 +67,14 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._arrays = arrays
         # a program over all ranks draws the masks of all ranks from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
-        drawn, statistics, key = steps.initial(definition, rank_context)
+        key = np.asarray(jax.random.PRNGKey(rank_context.dropout_seed))
+        # the same in every rank; a user's model has its statistics only after its parameters
+        drawn = definition.parameters(np.random.default_rng(rank_context.seed))
         parameters = {
             name: own_layout(array, Variable(array, heads=arrays.heads(name)))
             for name, array in self._stored(drawn).items()
         }
-        own = steps.Own(statistics, key)
-        self._own = arrays.own(own)
+        self._own = arrays.own(steps.Own(definition.statistics(), key))
         self.feed(batch)
         forward = arrays.gathering(steps.forward(definition, self._dtype, self.trains))
         self._logits: Any = lambda *given: forward(*given)[0]
@@ -85,8 +86,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             self._step = self._ready(self._logits, self._shared.parameters, devices.OWN)
             self._proved = self._step
             return
-        usual = steps.optimizer_of
-        optimizer = definition.optimizer() if own_model else usual(self.model_config)
+        optimizer = definition.optimizer() if own_model else steps.optimizer_of(self.model_config)
         shared = arrays.share(parameters)
         self._shared = steps.Shared(shared, arrays.moments(optimizer.init, parameters, shared))
         self._observed = arrays.sharing(steps.differentiation(forward, definition.loss))

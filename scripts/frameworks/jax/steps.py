@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from harness.adapter import Mismatch, RankContext, Unsupported
+from harness.adapter import Mismatch, Unsupported
 from harness.optimizers import LAYER_DECAY, NO_DECAY, UpdateRule, update_rules
 from jax import Array
 from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
@@ -46,18 +46,6 @@ class Shared(NamedTuple):
 class Own(NamedTuple):
     statistics: Arrays
     key: Array
-
-
-def initial(
-    definition: Any, rank_context: RankContext
-) -> Tuple[Dict[str, np.ndarray], Dict[str, np.ndarray], np.ndarray]:
-    """Return parameters and running statistics, the same in every rank, and the key of the rank's
-    random numbers, so that dropout differs between ranks."""
-    random = np.random.default_rng(rank_context.seed)
-    key = np.asarray(jax.random.PRNGKey(rank_context.dropout_seed))
-    # a user's model has its statistics only after this call
-    parameters = definition.parameters(random)
-    return parameters, definition.statistics(), key
 
 
 Forward = Callable[[Arrays, Own, Arrays], Tuple[Tuple[Array, ...], Own]]

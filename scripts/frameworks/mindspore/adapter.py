@@ -69,7 +69,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         parts = (self._definition, self._network, [*parameters.values()])
         self._programs = steps.Programs(*parts, self.case.compiler == "jit")
         if self.trains:
-            self._optimizer = steps.Optimizer(parameters, self.model_config["hyperparameters"])
+            self._optimizer = steps.optimizer_of(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
 
     def feed(self, batch: Dict[str, Any]) -> None:
@@ -81,7 +81,10 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         ]
 
     def set_learning_rate(self, rate: float) -> None:
-        self._optimizer.set_learning_rate(rate)
+        if isinstance(self._optimizer, steps.AdamW):
+            self._optimizer.learning_rate = rate
+        else:
+            ops.assign(self._optimizer.learning_rate, mindspore.Tensor(rate))
 
     def _trainable(self) -> Dict[str, Any]:
         return {
@@ -103,7 +106,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             _pynative_executor.sync()
             return outputs
         loss = self._average()
-        self._optimizer.update(self._gradients)
+        self._optimizer(tuple(self._gradients))
         _pynative_executor.sync()
         return (loss,)
 

@@ -133,7 +133,7 @@ class AdamW:
     def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
         self.learning_rate = hyper["learning_rate"]
         self._betas, self._epsilon = (hyper["beta1"], hyper["beta2"]), hyper["epsilon"]
-        self._rules = update_rules(parameters, hyper)
+        self._limit, self._rules = hyper.get("clip_global_norm"), update_rules(parameters, hyper)
         self._steps = Parameter(Tensor(0), name="steps")
         self._held = {
             name: (
@@ -145,6 +145,8 @@ class AdamW:
         self._kernel = ops.AdamWeightDecay()
 
     def __call__(self, gradients: Sequence[Tensor]) -> None:
+        if self._limit is not None:
+            gradients = ops.clip_by_global_norm(tuple(gradients), self._limit)
         ops.assign(self._steps, self._steps + 1)
         first, second = (1 - beta ** int(self._steps) for beta in self._betas)
         scale, epsilon = second**0.5 / first, self._epsilon * second**0.5
@@ -160,36 +162,11 @@ class AdamW:
             yield from (mean, square)
 
 
-class Optimizer:
-    """Optimizer of all ``parameters`` by name, in the order of the gradients."""
-
-    def __init__(self, parameters: Parameters, hyper: Dict[str, Any]) -> None:
-        self._limit = hyper.get("clip_global_norm")
-        self._made: Any = OPTIMIZERS[hyper["optimizer"]](parameters, hyper)
-
-    def update(self, gradients: Sequence[Tensor]) -> None:
-        """Update the parameters by their ``gradients``, which are clipped first."""
-        given = tuple(gradients)
-        if self._limit is not None:
-            given = ops.clip_by_global_norm(given, self._limit)
-        self._made(given)
-
-    def get_parameters(self) -> Iterator[Parameter]:
-        """Return the optimizer's state, which may include the parameters that it updates."""
-        return self._made.get_parameters()
-
-    def set_learning_rate(self, rate: float) -> None:
-        if isinstance(self._made, AdamW):
-            self._made.learning_rate = rate
-        else:
-            ops.assign(self._made.learning_rate, Tensor(rate))
-
-
-def _momentum(parameters: Parameters, hyper: Dict[str, Any]) -> nn.Momentum:
-    """Return an SGD with one group per weight decay, and all parameters in their order."""
+def optimizer_of(parameters: Parameters, hyper: Dict[str, Any]) -> Any:
+    """Return a function that updates ``parameters`` by gradients in their order. It has
+    ``get_parameters``, which returns its state; this may include the parameters that it updates."""
+    if hyper["optimizer"] == "adamw":
+        return AdamW(parameters, hyper)
+    # one group per weight decay, and all parameters in their order
     groups = [*groups_by_decay(parameters, hyper), {"order_params": [*parameters.values()]}]
     return nn.Momentum(groups, hyper["learning_rate"], hyper["momentum"])
-
-
-#: Makers of optimizers by the name in the model config.
-OPTIMIZERS = {"sgd": _momentum, "adamw": AdamW}

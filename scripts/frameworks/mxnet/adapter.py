@@ -3,10 +3,9 @@ is requested, its AMP, fused optimizer kernels, the parameter server between ran
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import mxnet as mx
 from harness.adapter import (
@@ -138,9 +137,9 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         with mx.autograd.record():
             loss = self._definition.loss(self._forward(inputs), labels)
             value = self.share(loss)
-            float16 = hasattr(self._trainer, "_amp_loss_scaler")
-            scaling = mx.contrib.amp.scale_loss if float16 else _unscaled
-            with scaling(value, self._trainer) as scaled:
+            if not hasattr(self._trainer, "_amp_loss_scaler"):
+                return value, value
+            with mx.contrib.amp.scale_loss(value, self._trainer) as scaled:
                 return value, scaled
 
     def backward(self, loss: Tuple[Any, Any]) -> None:
@@ -262,9 +261,3 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     def stop(self) -> None:
         if self._group:
             self._group.leave()
-
-
-@contextlib.contextmanager
-def _unscaled(value: Any, trainer: Any) -> Iterator[Any]:
-    """Yield the unscaled loss, where MXNet's AMP would scale it."""
-    yield value

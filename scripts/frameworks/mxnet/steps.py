@@ -10,7 +10,7 @@ import contextlib
 import json
 import math
 import os
-from typing import Any, Collection, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterator, List, Sequence, Tuple
 
 import mxnet as mx
 from harness.adapter import Mismatch
@@ -123,19 +123,10 @@ class AdamW(mx.optimizer.Optimizer):
     A kernel does ``w -= eta * (lr * m / (sqrt(v) + epsilon) + wd * w)``, so both corrections of
     the bias and the learning rate of the decay go into its arguments."""
 
-    def __init__(
-        self,
-        beta1: float,
-        beta2: float,
-        epsilon: float,
-        clip_global_norm: Optional[float],
-        **arguments: Any,
-    ) -> None:
+    def __init__(self, hyper: Dict[str, Any], **arguments: Any) -> None:
         super().__init__(**arguments)
-        self.beta1 = beta1
-        self.beta2 = beta2
-        self.epsilon = epsilon
-        self.clip_global_norm = clip_global_norm
+        self.beta1, self.beta2, self.epsilon = hyper["beta1"], hyper["beta2"], hyper["epsilon"]
+        self.clip_global_norm = hyper.get("clip_global_norm")
         self.aggregate_num = AGGREGATION
 
     def clip(self, gradients: List[Any], scale: float) -> None:
@@ -188,9 +179,7 @@ def optimizer_of(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
     common = {"learning_rate": hyper["learning_rate"], "wd": hyper["weight_decay"]}
     if hyper["optimizer"] == "sgd":  # SGD's weight decay is part of the gradient, as in PyTorch
         return mx.optimizer.SGD(momentum=hyper["momentum"], **common)
-    return AdamW(
-        hyper["beta1"], hyper["beta2"], hyper["epsilon"], hyper.get("clip_global_norm"), **common
-    )
+    return AdamW(hyper, **common)
 
 
 def set_rate(trainer: mx.gluon.Trainer, rate: float) -> None:

@@ -230,7 +230,9 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not report the messages of gradients")
-        return devices.bucket_bytes(self._model)
+        # buckets that DistributedDataParallel sends, padding included, last layers first
+        buckets = self._model._bucket_tensors
+        return [bucket.numel() * bucket.element_size() for bucket in buckets]
 
     def primitives(self) -> Primitives:
         dtype = self._amp or oneflow.float32

@@ -10,7 +10,7 @@ import contextlib
 import io
 import re
 from collections import Counter
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Tuple
 
 import paddle
 from harness.adapter import Mismatch, Unsupported
@@ -79,27 +79,19 @@ def proof(model: nn.Layer) -> Dict[str, Any]:
     return {**counts, "programs": function.get_traced_count()}
 
 
-@contextlib.contextmanager
-def _unchanged(model: nn.Layer) -> Iterator[None]:
-    """Restore running statistics and the random state when the context ends."""
-    fixed = [tensor for tensor in model.parameters() if tensor.stop_gradient]
-    kept = [tensor.clone() for tensor in fixed]
-    state = paddle.get_rng_state()
-    yield
-    with paddle.no_grad():
-        for tensor, before in zip(fixed, kept):
-            tensor.copy_(before, True)
-    paddle.set_rng_state(state)
-
-
 def count_matmuls(model: nn.Layer, forward: Callable[[], Any]) -> Dict[str, int]:
     """Count the matmuls of one ``forward()`` in the dynamic graph, by Paddle's statistics of low
-    precision."""
-    with paddle.no_grad(), _unchanged(model), contextlib.redirect_stdout(io.StringIO()):
+    precision. Running statistics and the random state are left as they were."""
+    fixed = [tensor for tensor in model.parameters() if tensor.stop_gradient]
+    kept, state = [tensor.clone() for tensor in fixed], paddle.get_rng_state()
+    with paddle.no_grad(), contextlib.redirect_stdout(io.StringIO()):
         debugging.enable_operator_stats_collection()  # hide the table that Paddle prints
         forward()
         calls = paddle.base.core.get_low_precision_op_list()
         debugging.disable_operator_stats_collection()
+        for tensor, before in zip(fixed, kept):
+            tensor.copy_(before, True)
+    paddle.set_rng_state(state)
     counts: Dict[str, int] = Counter()
     for name, each in MATMULS.items():
         for dtype, count in zip(COLUMNS, str(calls.get(name, "0,0,0,0")).split(",")):

@@ -63,12 +63,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             parts = (self._definition, self._model, resident)
             if self.trains:
                 rate = model_config["hyperparameters"]["learning_rate"]
-                self._rate = steps.constant((), rate, trainable=False)
-                trained = {
-                    name: entry.tensor.name
-                    for name, entry in self.state().items()
-                    if entry.trainable
-                }
+                self._rate = steps.variable(tf.fill((), rate), trainable=False)
+                trained = {name: v.name for name, v in self._model.items() if v.trainable}
                 optimizer = steps.optimizer_of(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
                     scaled = tf.train.experimental.MixedPrecisionLossScaleOptimizer
@@ -78,9 +74,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 self._logits = self._training.logits
                 self._fetches = [self._training.loss, self._training.update]
             else:
-                forward = steps.inference(*parts, scope)
-                self._logits, self._outputs = forward.logits, forward.outputs
-                self._fetches = [forward.update]
+                self._logits, self._outputs, update = steps.inference(*parts, scope)
+                self._fetches = [update]
             data = {id(variable) for variable in resident.values()}
             self._lasting = [v for v in tf.global_variables() if id(v) not in data]
             initialize = tf.global_variables_initializer()

@@ -50,26 +50,14 @@ MATMULS = {
 }
 
 
-def normal(shape: Sequence[int], deviation: float) -> tf.Variable:
-    return _variable(tf.random.normal(shape, stddev=deviation))
-
-
-def uniform(shape: Sequence[int], bound: float) -> tf.Variable:
-    return _variable(tf.random.uniform(shape, -bound, bound))
-
-
-def constant(shape: Sequence[int], value: float, trainable: bool = True) -> tf.Variable:
-    return _variable(tf.fill(shape, value), trainable)
-
-
-def _variable(initial: tf.Tensor, trainable: bool = True) -> tf.Variable:
+def variable(initial: tf.Tensor, trainable: bool) -> tf.Variable:
     # Resource variables, which XLA needs; TensorFlow 1's default are reference variables.
     return tf.Variable(initial, trainable=trainable, use_resource=True)
 
 
 def empty(shape: Sequence[int], dtype: Any) -> tf.Variable:
     """Return a variable of zeros on the device, for values that are assigned later."""
-    return _variable(tf.zeros(shape, dtype), trainable=False)
+    return variable(tf.zeros(shape, dtype), trainable=False)
 
 
 def resident(batch: Dict[str, Any]) -> Dict[str, tf.Variable]:
@@ -93,16 +81,6 @@ class Training:
     loss: tf.Tensor
     logits: Tensors
     gradients: Dict[str, tf.Tensor]
-    update: tf.Operation
-
-
-@dataclass(frozen=True)
-class Inference:
-    """Inference step. ``update`` computes the ``logits`` and leaves them in ``outputs``, on the
-    device: a session copies all fetched values to the host."""
-
-    logits: Tensors
-    outputs: List[tf.Variable]
     update: tf.Operation
 
 
@@ -132,15 +110,14 @@ def training(
 
 
 def inference(
-    definition: Any,
-    variables: Variables,
-    batch: Dict[str, tf.Variable],
-    scope: Scope,
-) -> Inference:
+    definition: Any, variables: Variables, batch: Dict[str, tf.Variable], scope: Scope
+) -> Tuple[Tensors, List[tf.Variable], tf.Operation]:
+    """Return logits, variables on the device, and an operation that computes the logits and leaves
+    them in these variables: a session copies all fetched values to the host."""
     logits = list(definition.forward(variables, batch, False, scope)[0])
     outputs = [empty(tensor.shape, tensor.dtype) for tensor in logits]
     updates = [held.assign(tensor, read_value=False) for held, tensor in zip(outputs, logits)]
-    return Inference(logits, outputs, tf.group(*updates))
+    return logits, outputs, tf.group(*updates)
 
 
 def _clipped(gradients: Tensors, limit: Optional[float]) -> Tensors:

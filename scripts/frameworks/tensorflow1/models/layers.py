@@ -9,22 +9,23 @@ from harness.adapter import Definition
 from networks import Weight
 from networks.losses import total_loss
 
-from ..steps import Variables, constant, normal, uniform
+from ..steps import Variables, variable
 
-#: Functions from a shape and a deviation or bound to a parameter.
-DISTRIBUTIONS: Dict[str, Callable[..., Any]] = {"normal": normal, "uniform": uniform}
+INITIALIZERS: Dict[str, Callable[..., tf.Tensor]] = {
+    "normal": lambda shape, deviation: tf.random.normal(shape, stddev=deviation),
+    "uniform": lambda shape, bound: tf.random.uniform(shape, -bound, bound),
+    "constant": tf.fill,
+}
 
 
 def drawn(weights: Mapping[str, Weight]) -> Variables:
     """Return a variable with its initial values for each of the ``weights``."""
-    return {name: _drawn(weight) for name, weight in weights.items()}
-
-
-def _drawn(weight: Weight) -> tf.Variable:
-    distribution, value = weight.initial
-    if distribution == "constant":
-        return constant(weight.shape, value, weight.trained)
-    return DISTRIBUTIONS[distribution](weight.shape, value)
+    variables = {}
+    for name, weight in weights.items():
+        distribution, value = weight.initial
+        initial = INITIALIZERS[distribution](weight.shape, value)
+        variables[name] = variable(initial, weight.trained)
+    return variables
 
 
 def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
