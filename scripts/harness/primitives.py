@@ -13,7 +13,7 @@ Standard library and numpy; Python 3.7 to 3.13.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, ClassVar, List, Mapping, NamedTuple, Sequence, Tuple
 
 from harness.adapter import RankContext, Unsupported
 from harness.communication import (
@@ -79,6 +79,8 @@ class Primitives(ABC):
     #: Collectives that the framework has, and the reason why it lacks the others.
     COLLECTIVES: Sequence[str] = OPERATIONS
     LACKING = ""
+    #: Functions of the operations, unless :meth:`function` is overridden.
+    FUNCTIONS: ClassVar[Mapping[str, Function]]
 
     def __init__(self, rank_context: RankContext, device: Any, dtype: Any) -> None:
         self.rank_context, self.device, self.dtype = rank_context, device, dtype
@@ -92,13 +94,13 @@ class Primitives(ABC):
     def to_numpy(self, tensor: Any) -> Any:
         """Return a float32 numpy array."""
 
-    @abstractmethod
     def name_of(self, tensor: Any) -> str:
         """Return the dtype of a tensor, as numpy names it."""
+        return str(tensor.dtype).rpartition(".")[2].lower()
 
-    @abstractmethod
     def function(self, name: str) -> Function:
         """Return the function of an operation of :mod:`harness.operations`."""
+        return self.FUNCTIONS[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         """Prepare ``function(*operands)``. By default each result is kept until the next."""

@@ -114,7 +114,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         # with sharding, `share` is for parameters; each rank has everything else whole
         common = self._sharding.own if self._sharding else self._arrays.share
         moments = self._shared.moments
-        moments = steps.with_rate(moments, common(steps.Rate.from_float(rate)))
+        moments = steps.with_rate(moments, common(steps.Rate(np.float32(rate))))
         self._shared = self._shared._replace(moments=moments)
 
     def save_training(self, path: str) -> None:
@@ -172,9 +172,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return str(self._device.device_kind)
 
     def settings(self) -> Dict[str, Any]:
-        settings = devices.settings(self._device)
+        settings = devices.settings(self._device, bool(self._ranks))
         settings["amp_dtype"] = self._dtype.__name__ if is_mixed(self.case.precision) else None
-        settings["collectives"] = devices.collectives(self._device) if self._ranks else None
         settings["compiler_options"] = self._arrays.options
         if self.trains:
             settings["state_donated"] = self.case.compiler == "jit"

@@ -25,7 +25,6 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .steps import TF32, executed_dtypes
 
-PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"
 Function = Callable[..., Any]
 AXIS = "rank"
@@ -139,8 +138,9 @@ def probe(dtype: Any) -> Dict[str, Any]:
     return dtypes
 
 
-def settings(device: jax.Device) -> Dict[str, Any]:
-    """Return flags and versions that affect ``device``: JSON values, as JAX reports them."""
+def settings(device: jax.Device, several: bool) -> Dict[str, Any]:
+    """Return flags and versions that affect ``device``: JSON values, as JAX reports them.
+    ``collectives``: the library that carries all-reduces of ``several`` ranks."""
     settings: Dict[str, Any] = {
         "jaxlib": jax.lib.__version__,
         "optax": optax.__version__,
@@ -152,10 +152,12 @@ def settings(device: jax.Device) -> Dict[str, Any]:
     if device.platform == "cpu":
         # the size of XLA's thread pools, which no variable sets
         settings["threads"] = len(os.sched_getaffinity(0))
+        library = str(jax.config.jax_cpu_collectives_implementation)
     else:
-        settings["preallocate"] = os.environ.get(PREALLOCATE, "default")
+        settings["preallocate"] = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "default")
         settings["memory_fraction"] = os.environ.get(MEMORY_FRACTION)
-    return settings
+        library = "nccl"
+    return {**settings, "collectives": library if several else None}
 
 
 def join(rank_context: RankContext) -> None:
@@ -232,10 +234,3 @@ class Ranks:
         """Return the sum of ``value`` over the ranks, in float64."""
         with jax.enable_x64(True):
             return float(local(self._sum(self.stacked(jnp.float64(value)))))
-
-
-def collectives(device: jax.Device) -> str:
-    """Return the name of the library that carries the all-reduce."""
-    if device.platform != "cpu":
-        return "nccl"
-    return str(jax.config.jax_cpu_collectives_implementation)

@@ -273,14 +273,13 @@ class Sharding(Arrangement):
             return forward
 
         def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
-            gathered = {name: self._gathered(name, array) for name, array in parameters.items()}
+            gathered = {}
+            for name, array in parameters.items():
+                axes = (None if axis == FSDP else axis for axis in self._specs[name])
+                gathered[name] = self._constrained(array, PartitionSpec(*axes))
             return forward(gathered, own, batch)
 
         return jax.checkpoint(run, policy=_is_kept)
-
-    def _gathered(self, name: str, array: Array) -> Array:
-        spec = PartitionSpec(*(None if axis == FSDP else axis for axis in self._specs[name]))
-        return self._constrained(array, spec)
 
     def sharing(self, differentiate: Differentiate) -> Differentiate:
         """Return ``differentiate`` with gradients that are sharded over the ranks right after each

@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Iterator, NamedTuple, Optional, Set, Tup
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 from harness.adapter import Mismatch, Unsupported
 from harness.optimizers import LAYER_DECAY, NO_DECAY, UpdateRule, update_rules
@@ -258,14 +257,9 @@ def _multiply_adds(matmul: JaxprEqn) -> int:
 
 
 class Rate(NamedTuple):
-    """The learning rate, in the state of an optimizer."""
+    """The learning rate, float32, in the state of an optimizer."""
 
     value: Any
-
-    @staticmethod
-    def from_float(rate: float) -> Rate:
-        """Return the rate as float32."""
-        return Rate(np.float32(rate))
 
 
 def with_rate(moments: optax.OptState, rate: Rate) -> optax.OptState:

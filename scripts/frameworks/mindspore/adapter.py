@@ -91,7 +91,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             name: variable.tensor for name, variable in self.state().items() if variable.trainable
         }
 
-    def _forward(self) -> Sequence[Any]:
+    def logits(self) -> Sequence[Any]:
         return tuple(self._programs.forward(self._batches[0]))
 
     def _average(self) -> Any:
@@ -102,7 +102,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
 
     def step(self) -> Any:
         if not self.trains:
-            outputs = self._forward()
+            outputs = self.logits()
             _pynative_executor.sync()
             return outputs
         loss = self._average()
@@ -149,9 +149,6 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
     def raw_gradients(self) -> Dict[str, Any]:
         self._average()
         return dict(zip(self._trainable(), self._gradients))
-
-    def logits(self) -> Sequence[Any]:
-        return self._forward()
 
     def matmul_dtypes(self) -> Dict[str, int]:
         # graphs compile the same code, and only fp32 is supported

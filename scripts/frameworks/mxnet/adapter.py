@@ -104,7 +104,15 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
                 array[:] = devices.staged(values, self._context)
 
     def set_learning_rate(self, rate: float) -> None:
-        steps.set_rate(self._trainer, rate)
+        before = self._trainer.learning_rate
+        self._trainer.set_learning_rate(rate)
+        if before and rate != before and isinstance(self._trainer.optimizer, mx.optimizer.SGD):
+            # MXNet's momentum accumulates steps, which include the rate. So it is scaled with the
+            # rate, which makes it equal PyTorch's momentum of gradients ("momentum correction",
+            # Goyal et al. 2017, arXiv:1706.02677, section 2.1).
+            for updater in self._trainer._updaters:
+                for momentum in updater.states.values():
+                    momentum *= rate / before
 
     def save_training(self, path: str) -> None:
         os.makedirs(path)

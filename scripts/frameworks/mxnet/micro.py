@@ -55,8 +55,7 @@ class Primitives(Base):
             if self.dtype != "float32":
                 raise Unsupported(
                     f"MXNet's only matmul in {self.dtype} is FullyConnected, whose second operand "
-                    "is "
-                    "transposed"
+                    "is transposed"
                 )
             return mx.nd.dot(a, b, **out)
 

@@ -180,15 +180,3 @@ def optimizer_of(model_config: Dict[str, Any]) -> mx.optimizer.Optimizer:
     if hyper["optimizer"] == "sgd":  # SGD's weight decay is part of the gradient, as in PyTorch
         return mx.optimizer.SGD(momentum=hyper["momentum"], **common)
     return AdamW(hyper, **common)
-
-
-def set_rate(trainer: mx.gluon.Trainer, rate: float) -> None:
-    """Set the learning rate. MXNet's momentum accumulates steps, which include the rate. So it is
-    scaled with the rate, which makes it equal PyTorch's momentum of gradients ("momentum
-    correction", Goyal et al. 2017, arXiv:1706.02677, section 2.1)."""
-    before = trainer.learning_rate
-    trainer.set_learning_rate(rate)
-    if before and rate != before and isinstance(trainer.optimizer, mx.optimizer.SGD):
-        for updater in trainer._updaters:
-            for momentum in updater.states.values():
-                momentum *= rate / before

@@ -49,8 +49,12 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if self._graph_mode:
             self._build_graph()
         elif self.trains:
-            several = self.rank_context.world_size > 1
-            self._wrapped = devices.wrap(self._model) if several else self._model
+            self._wrapped = self._model
+            if self.rank_context.world_size > 1:
+                # each rank keeps its own running statistics: a training step does not read them,
+                # and other frameworks do not send them either
+                parallel = oneflow.nn.parallel.DistributedDataParallel
+                self._wrapped = parallel(self._model, broadcast_buffers=False)
             self._optimizer = self._make_optimizer()
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:

@@ -68,13 +68,6 @@ def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) 
     return dtype
 
 
-def wrap(model: nn.Module) -> nn.Module:
-    """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
-    # each rank keeps its own running statistics: a training step does not read them, and other
-    # frameworks do not send them either
-    return nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
-
-
 def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:
     """Return ``model`` with global tensors, whole in every rank, as OneFlow recommends for
     data-parallel graphs. Batch normalisation still takes each rank's own statistics. Raises

@@ -178,8 +178,12 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             axes = DENSE_OI if recurrent else CONVOLUTION_OIHW if tensor.ndim == 4 else SAME
             return Variable(tensor, axes, trained)
 
-        parameters = self._model.named_parameters()
-        return {_shared_name(name): variable(name, tensor) for name, tensor in parameters}
+        state: Dict[str, Variable] = {}
+        for name, tensor in self._model.named_parameters():
+            layer, _, ending = name.rpartition(".")
+            shared = f"{layer}.{ENDINGS[ending]}" if ending in ENDINGS else name
+            state[shared] = variable(name, tensor)
+        return state
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.detach().astype("float32").numpy()
@@ -204,7 +208,14 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return steps.proof(self._network)
 
     def gradient_messages(self) -> List[int]:
-        return devices.group_bytes(self._wrapped)
+        # groups of gradients that DataParallel sends at once, in the order of the backward pass;
+        # parameters are in its order
+        layers = self._wrapped.sublayers()
+        parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
+        once = {id(p): p for p in parameters}.values()
+        sizes = [p.size * p.element_size() for p in once if p.trainable]
+        groups = reversed(self._wrapped.group_indices)
+        return [sum(sizes[index] for index in group) for group in groups]
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -231,11 +242,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def stop(self) -> None:
         if self._process_group:
             paddle.distributed.destroy_process_group()
-
-
-def _shared_name(name: str) -> str:
-    layer, _, ending = name.rpartition(".")
-    return f"{layer}.{ENDINGS[ending]}" if ending in ENDINGS else name
 
 
 def _renamed(state: str, names: Dict[str, str]) -> str:

@@ -201,7 +201,8 @@ class PyTorchAdapter(
         return torch.autocast(self._device.type, dtype=dtype, enabled=self._amp)
 
     def set_learning_rate(self, rate: float) -> None:
-        steps.set_rate(self._optimizer, rate)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate * group.get(steps.FACTOR, 1.0)
 
     def _lasting(self) -> Dict[str, Any]:
         """Return the parts of a training whose states a checkpoint holds."""

@@ -225,10 +225,15 @@ def convert_to_float8(model: nn.Module, precision: str, dtype: torch.dtype) -> N
         from torchao.float8.float8_linear import Float8Linear
     finally:
         logging.disable(logging.NOTSET)
+
+    def fits(module: nn.Module, name: str) -> bool:
+        linear = isinstance(module, nn.Linear)
+        return linear and all(side % MULTIPLE == 0 for side in module.weight.shape)
+
     recipe = Float8LinearConfig.from_recipe_name(RECIPES[precision])
     # gradients are matmuls along the rows of a batch, whose number may be any
     config = replace(recipe, pad_inner_dim=True)
-    convert_to_float8_training(model, config=config, module_filter_fn=_fits)
+    convert_to_float8_training(model, config=config, module_filter_fn=fits)
     converted = [module for module in model.modules() if isinstance(module, Float8Linear)]
     if not converted:
         raise Unsupported(
@@ -239,11 +244,6 @@ def convert_to_float8(model: nn.Module, precision: str, dtype: torch.dtype) -> N
         layer.register_forward_pre_hook(
             lambda _, inputs: tuple(tensor.to(dtype) for tensor in inputs)
         )
-
-
-def _fits(module: nn.Module, name: str) -> bool:
-    linear = isinstance(module, nn.Linear)
-    return linear and all(side % MULTIPLE == 0 for side in module.weight.shape)
 
 
 def join(device: torch.device, rank_context: RankContext) -> str:

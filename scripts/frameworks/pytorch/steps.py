@@ -47,7 +47,7 @@ WRAPPERS = {"DTensor", "Float8TrainingTensor"}
 # inputs by their weights, the previous step's outputs by their weights
 TWO_MATMULS = ("_scaled_dot_product_", "mkldnn_rnn_layer", "_cudnn_rnn")
 #: Key of a parameter group with its factor of the learning rate.
-_FACTOR = "rate_factor"
+FACTOR = "rate_factor"
 
 
 def compiled_by_model() -> Dict[str, int]:
@@ -222,15 +222,11 @@ def _attention_flops(query: Tensor, key: Tensor, value: Tensor, *_: Any, **__: A
     return int(sdpa_flop_count(query.shape, key.shape, value.shape))
 
 
-def _grouped_flops(x: Tensor, matrices: Tensor, *_: Any, **__: Any) -> int:
-    return 2 * x.numel() * matrices.shape[-1]
-
-
 #: PyTorch's formulas for floating-point operations, two for each multiply-add, and missing ones.
 FORMULAS: Dict[Any, Callable[..., int]] = {
     **flop_registry,
     torch.ops.aten._scaled_dot_product_flash_attention_for_cpu: _attention_flops,
-    torch.ops.aten._grouped_mm: _grouped_flops,
+    torch.ops.aten._grouped_mm: lambda x, matrices, *_, **__: 2 * x.numel() * matrices.shape[-1],
 }
 
 
@@ -322,7 +318,7 @@ def optimizer_of(model: nn.Module, model_config: Dict[str, Any]) -> torch.optim.
         alike[rules[name], getattr(parameter, "device_mesh", None)].append(parameter)
     rate = hyper["learning_rate"]
     groups = [
-        {"params": parameters, "lr": rate * rule.rate_factor, _FACTOR: rule.rate_factor,
+        {"params": parameters, "lr": rate * rule.rate_factor, FACTOR: rule.rate_factor,
          "weight_decay": rule.weight_decay, "trust_ratio": rule.trust_ratio}
         for (rule, _), parameters in alike.items()
     ]  # fmt: skip
@@ -334,11 +330,6 @@ def optimizer_of(model: nn.Module, model_config: Dict[str, Any]) -> torch.optim.
             raise Unsupported("LAMB's ratio of norms needs whole parameters, not parts")
         return Lamb(groups, lr=rate, **moments)
     return torch.optim.AdamW(groups, lr=rate, fused=True, **moments)
-
-
-def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = rate * group.get(_FACTOR, 1.0)
 
 
 def clipping(

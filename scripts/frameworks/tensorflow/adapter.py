@@ -82,7 +82,11 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
             self._model = definition.build()
             if self.trains:
                 self._optimizer = self._make_optimizer()
-        self._draw_other_dropout_masks()
+        # other dropout masks in each rank: the scope gave all random generators the state of rank 0
+        for variable in self._model.non_trainable_variables:
+            if variable.path.endswith("seed_generator_state"):
+                seed, counter = variable.numpy()
+                variable.assign([seed + self.rank_context.rank, counter])
         self._forward = steps.forward(definition, self._model, self.trains, xla)
         function = self._forward
         if self.trains:
@@ -131,14 +135,6 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
             optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)
         return optimizer
-
-    def _draw_other_dropout_masks(self) -> None:
-        """Give each rank other dropout masks: the scope gave all random generators the state of
-        rank 0."""
-        for variable in self._model.non_trainable_variables:
-            if variable.path.endswith("seed_generator_state"):
-                seed, counter = variable.numpy()
-                variable.assign([seed + self.rank_context.rank, counter])
 
     def step(self) -> Any:
         return self._step(self._step_batch)
@@ -210,7 +206,8 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
     def _name(self, weight: Any) -> str:
         if "own" in self.model_config:
             return str(self._definition.name(weight))
-        return _shared_name(weight)
+        layers, _, ending = weight.path.rpartition("/")
+        return str(layers.replace("/", ".") + ENDINGS[ending])
 
     def to_numpy(self, tensor: Any) -> Any:
         array = tensor.numpy()
@@ -288,9 +285,3 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if not self._gpu:
             return None
         return int(tf.config.experimental.get_memory_info(self._device_name)["peak"])
-
-
-def _shared_name(weight: Any) -> str:
-    """Return the name of a weight that all frameworks share. Raises KeyError for an unknown one."""
-    layers, _, ending = weight.path.rpartition("/")
-    return str(layers.replace("/", ".") + ENDINGS[ending])

@@ -26,6 +26,7 @@ from .steps import traced
 class Primitives(Compiled):
     COLLECTIVES = (communication.ALL_REDUCE, communication.ALL_GATHER)
     LACKING = "a replica of a distribution strategy has all_reduce and all_gather"
+    FUNCTIONS = functions(tf.linalg.matmul, tf.add, tf.multiply, tf.exp)
 
     def __init__(
         self, rank_context: RankContext, device: str, dtype: str, strategy: tf.distribute.Strategy
@@ -41,9 +42,6 @@ class Primitives(Compiled):
 
     def name_of(self, tensor: tf.Tensor) -> str:
         return tensor.dtype.name
-
-    def function(self, name: str) -> Function:
-        return functions(tf.linalg.matmul, tf.add, tf.multiply, tf.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         if hasattr(function, "get_concrete_function"):

@@ -4,6 +4,7 @@ precision, collective operations between one server for each rank, XLA by scopes
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow as tf
@@ -19,6 +20,7 @@ from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 from tensorflow.python import pywrap_tensorflow
+from tensorflow.python.client import device_lib
 
 from . import devices, micro, steps
 
@@ -131,7 +133,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return True  # a session returns when all its work is complete
 
     def accelerator_name(self) -> str:
-        return str(devices.product_name(self._config))
+        local = device_lib.list_local_devices(self._config)
+        text = next(each.physical_device_desc for each in local if each.device_type == "GPU")
+        return re.sub(r".*name: ([^,]*),.*", r"\1", text)
 
     def settings(self) -> Dict[str, Any]:
         several = self.rank_context.world_size > 1

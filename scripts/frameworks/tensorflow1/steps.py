@@ -28,7 +28,6 @@ from typing import (
     FrozenSet,
     Iterable,
     List,
-    Optional,
     Sequence,
     Tuple,
 )
@@ -100,7 +99,8 @@ def training(
     pairs = optimizer.compute_gradients(loss, list(parameters.values()))
     # An embedding's gradient consists of slices, but all rows decay and have moments.
     gradients = average([tf.convert_to_tensor(gradient) for gradient, _ in pairs])
-    applied = _clipped(gradients, definition.hyper.get("clip_global_norm"))
+    limit = definition.hyper.get("clip_global_norm")
+    applied = gradients if limit is None else tf.clip_by_global_norm(gradients, limit)[0]
     updates = [optimizer.apply_gradients(zip(applied, parameters.values()))]
     for name, pairs in statistics.items():
         share = definition.hyper["batch_norm_momentum"]  # share of the new statistics
@@ -118,10 +118,6 @@ def inference(
     outputs = [empty(tensor.shape, tensor.dtype) for tensor in logits]
     updates = [held.assign(tensor, read_value=False) for held, tensor in zip(outputs, logits)]
     return logits, outputs, tf.group(*updates)
-
-
-def _clipped(gradients: Tensors, limit: Optional[float]) -> Tensors:
-    return gradients if limit is None else tf.clip_by_global_norm(gradients, limit)[0]
 
 
 def scope(compiler: str) -> Scope:

@@ -230,9 +230,6 @@ class Generator:
         self._prompts, self._none = prompts, tf.constant(0)
         self._over_prompts = self._follow.get_concrete_function(prompts, self._none)
         self.over_one = self._follow.get_concrete_function(prompts[:, 0], self._none)
-        self._last: Any = None
-        self._begin: Any = None
-        self.logits: Any = None
 
     def prefill(self) -> tf.Tensor:
         return self._after(self._over_prompts(self._prompts, self._none))
