@@ -11,14 +11,7 @@ import numpy as np
 from harness import communication
 from harness.adapter import RankContext
 from harness.operations import AttentionShape, ConvolutionShape, functions
-from harness.primitives import (
-    SEQUENCE_FIRST,
-    SHARED,
-    Compiled,
-    Function,
-    LayerFunction,
-    Repeated,
-)
+from harness.primitives import SEQUENCE_FIRST, SHARED, Compiled, Function, LayerFunction, Repeated
 from jax import Array
 from jax.sharding import NamedSharding
 

@@ -8,13 +8,7 @@ from typing import Any, Dict, List, Sequence
 
 import mindspore
 import numpy as np
-from harness.adapter import (
-    Accumulation,
-    Unsupported,
-    Variable,
-    micro_batches,
-    variable_of,
-)
+from harness.adapter import Accumulation, Unsupported, Variable, micro_batches, variable_of
 from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading
@@ -87,9 +81,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             ops.assign(self._optimizer.learning_rate, mindspore.Tensor(rate))
 
     def _trainable(self) -> Dict[str, Any]:
-        return {
-            name: variable.tensor for name, variable in self.state().items() if variable.trainable
-        }
+        return {name: entry.tensor for name, entry in self.state().items() if entry.trainable}
 
     def logits(self) -> Sequence[Any]:
         return tuple(self._programs.forward(self._batches[0]))

@@ -115,9 +115,7 @@ class Watch(MsDispatchMode):
 
 def count_matmuls(network: nn.Cell, forward: Callable[[], Any]) -> Dict[str, int]:
     """Count the matmuls of one ``forward()``. Running statistics are left as they were."""
-    statistics = [
-        parameter for parameter in network.get_parameters() if not parameter.requires_grad
-    ]
+    statistics = [p for p in network.get_parameters() if not p.requires_grad]
     before = [statistic.asnumpy().copy() for statistic in statistics]
     with Watch() as watch:
         forward()

@@ -12,13 +12,7 @@ from harness import communication, operations
 from harness.adapter import RankContext, Unsupported
 from harness.communication import CollectiveOperation, MatmulCollective
 from harness.operations import ConvolutionShape, Operation
-from harness.primitives import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
-    Function,
-    LayerFunction,
-    Repeated,
-)
+from harness.primitives import CHANNELS_FIRST, CHANNELS_LAST, Function, LayerFunction, Repeated
 from harness.primitives import Primitives as Base
 
 from .devices import DTYPES, name_of

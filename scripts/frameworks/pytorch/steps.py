@@ -361,9 +361,7 @@ class Lamb(torch.optim.Optimizer):
     def step(self, closure: Any = None) -> None:
         with torch.no_grad():
             for group in self.param_groups:
-                parameters = [
-                    parameter for parameter in group["params"] if parameter.grad is not None
-                ]
+                parameters = [p for p in group["params"] if p.grad is not None]
                 if parameters:
                     self._update(group, parameters)
 

@@ -198,10 +198,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
 
     def state(self) -> Dict[str, Variable]:
         # includes running statistics, but not the state of dropout
-        weights = self._model.weights
-        return {
-            self._name(weight): Variable(weight, trainable=weight.trainable) for weight in weights
-        }
+        return {self._name(w): Variable(w, trainable=w.trainable) for w in self._model.weights}
 
     def _name(self, weight: Any) -> str:
         if "own" in self.model_config:

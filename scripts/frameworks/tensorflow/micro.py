@@ -9,14 +9,7 @@ import tensorflow as tf
 from harness import communication
 from harness.adapter import RankContext, Unsupported
 from harness.operations import AttentionShape, ConvolutionShape, functions
-from harness.primitives import (
-    HEADS_FIRST,
-    SHARED,
-    Compiled,
-    Function,
-    LayerFunction,
-    Repeated,
-)
+from harness.primitives import HEADS_FIRST, SHARED, Compiled, Function, LayerFunction, Repeated
 from networks.transformers import MASKED_SCORE
 
 from .models.layers import attended

@@ -8,13 +8,7 @@ import re
 from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow as tf
-from harness.adapter import (
-    Unsupported,
-    Variable,
-    in_shared_layout,
-    is_mixed,
-    zeros,
-)
+from harness.adapter import Unsupported, Variable, in_shared_layout, is_mixed, zeros
 from harness.batch_input import load_arrays, save_arrays
 from harness.common_capabilities import CommonCapabilities
 from harness.loader import Loading

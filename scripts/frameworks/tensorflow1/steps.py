@@ -20,17 +20,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from dataclasses import dataclass
-from typing import (
-    Any,
-    Callable,
-    ContextManager,
-    Dict,
-    FrozenSet,
-    Iterable,
-    List,
-    Sequence,
-    Tuple,
-)
+from typing import Any, Callable, ContextManager, Dict, FrozenSet, Iterable, List, Sequence, Tuple
 
 import tensorflow as tf
 from harness.adapter import Mismatch
