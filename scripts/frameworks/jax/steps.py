@@ -1,5 +1,5 @@
-"""Training steps and inference steps of any model: pure functions from a state to the next, how XLA
-compiles them, and what it reports: counts in its optimised program, matmuls by dtype.
+"""Steps of any model: pure functions from a state to the next, their compilation by XLA, the
+operations that they run, and optimizers.
 
 A state consists of shared arrays (parameters, moments of the optimizer) and each rank's own arrays
 (running statistics, the key of its random numbers).

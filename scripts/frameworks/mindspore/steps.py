@@ -1,7 +1,8 @@
 """Forward pass and gradients, operation by operation or compiled to one graph each; the dtypes of
-their matmuls and convolutions, observed where PyNative dispatches them; and optimizers: SGD with
-momentum adds weight decay to the gradient, AdamW decays weights separately (Loshchilov and Hutter,
-arXiv:1711.05101)."""
+their matmuls and convolutions, observed where PyNative dispatches them; and optimizers.
+
+SGD with momentum adds weight decay to the gradient, AdamW decays weights separately (Loshchilov and
+Hutter, arXiv:1711.05101)."""
 
 from __future__ import annotations
 

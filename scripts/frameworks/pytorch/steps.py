@@ -1,10 +1,10 @@
-"""TorchInductor and its modes (``inductor:MODE``, those of ``torch.compile``), and AMD's backend
-zentorch: whether they can run here, and proof that they did. Dtypes and sizes of the matmuls and
-convolutions of a forward pass, observed as they run. Optimizers, each parameter updated by a fused
-kernel where PyTorch has one, and LAMB (You et al. 2019, arXiv:1904.00962), which ``torch.optim``
-lacks.
+"""Compilers of a step, the matmuls that it runs, and its optimizer.
 
-Dynamo and Inductor take seconds to import, so only a run that compiles does."""
+Compilers are TorchInductor with its modes (``inductor:MODE``, those of ``torch.compile``) and AMD's
+backend zentorch. Dynamo and Inductor take seconds to import, so only a run that compiles does.
+
+Optimizers update each parameter by a fused kernel where PyTorch has one. LAMB (You et al. 2019,
+arXiv:1904.00962) is missing in ``torch.optim``."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """The functions that TensorFlow traces (a training step, a forward pass, a sum over the ranks), the
-operations that it will run, read from the graph of a traced function, and optimizers by the rules
-of ``torch.optim``, on TensorFlow's fused update kernels, and LAMB, which has no such kernel.
+operations in their graphs, and optimizers.
 
-Keras's own SGD knows decoupled weight decay only, and its Adam adds epsilon to sqrt(v) before
-the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about 30 times,
-too large. Keras's Lamb decays outside the ratio of norms, and cannot exclude
-parameters from the ratio."""
+Optimizers follow the rules of ``torch.optim``, on TensorFlow's fused update kernels; LAMB has no
+such kernel. Keras's own SGD knows decoupled weight decay only, and its Adam adds epsilon to sqrt(v)
+before the bias is corrected: at the first step that epsilon is sqrt(1 / (1 - beta2)), about 30
+times, too large. Keras's Lamb decays outside the ratio of norms, and cannot exclude parameters from
+the ratio."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The parts of the graph that a session runs: variables, and a training step or a forward pass;
-which of them XLA compiles (``tf.xla.experimental.jit_scope``); which operations were run.
+"""The parts of the graph that a session runs: variables, a training step or a forward pass, and
+optimizers; what XLA compiles of it (``tf.xla.experimental.jit_scope``); the operations that ran.
 
 Variables have the names and layouts that all frameworks share.
 
