@@ -84,7 +84,7 @@ def accumulated(
     losses and gradients.
 
     Micro-batches are stacked along the first axis of ``batch``. ``in_loop``: as ``lax.scan``, which
-    keeps one iteration in memory. ``vary``: see :meth:`devices.Together.vary`."""
+    keeps one iteration in memory. ``vary``: see :meth:`sharded.Together.vary`."""
 
     def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Array, Own, Arrays]:
         count = len(next(iter(batch.values())))
