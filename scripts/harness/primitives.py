@@ -5,7 +5,7 @@ layers alone, or from the class below that fits its collectives."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, ClassVar, List, Mapping, NamedTuple, Sequence, Tuple
 
 from harness.adapter import RankContext, Unsupported
 from harness.operations import (
@@ -69,6 +69,8 @@ class Primitives(ABC):
     #: Collectives that the framework has, and the reason why it lacks the others.
     COLLECTIVES: Sequence[str] = ALL_COLLECTIVES
     LACKING = ""
+    #: Functions of the operations, unless :meth:`function` is overridden.
+    FUNCTIONS: ClassVar[Mapping[str, Function]]
 
     def __init__(self, rank_context: RankContext, device: Any, dtype: Any) -> None:
         self.rank_context, self.device, self.dtype = rank_context, device, dtype
@@ -82,13 +84,13 @@ class Primitives(ABC):
     def to_numpy(self, tensor: Any) -> Any:
         """Return a float32 numpy array."""
 
-    @abstractmethod
     def name_of(self, tensor: Any) -> str:
         """Return the dtype of a tensor, as numpy names it."""
+        return str(tensor.dtype).rpartition(".")[2].lower()
 
-    @abstractmethod
     def function(self, name: str) -> Function:
         """Return the function of an operation of :mod:`harness.operations`."""
+        return self.FUNCTIONS[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         """Prepare ``function(*operands)``. By default each result is kept until the next."""

@@ -20,7 +20,7 @@ from harness.declaration import read_model  # noqa: E402
 load_environment(str(ROOT / "scripts/frameworks/pytorch"))
 from framework_under_test.models import (  # type: ignore[import-not-found] # noqa: E402
     cnn,
-    own_libraries,
+    own_model,
 )
 
 BATCH = 2
@@ -84,7 +84,7 @@ def compared(name: str, device: str) -> dict[str, Any]:
     size, in_training = SIZES.get(name, SIZE)
     with torch.device("meta"):
         options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-        theirs = own_libraries.torchvision_models().get_model(name, weights=None, **options)
+        theirs = own_model.torchvision_models().get_model(name, weights=None, **options)
         model_config["inputs"][0]["shape"] = ["batch", in_training, in_training, 3]
         own = cnn.Definition(None, model_config, None).build()
     own, theirs = own.double(), theirs.double()

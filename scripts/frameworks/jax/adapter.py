@@ -26,9 +26,8 @@ from harness.capabilities import CommonCapabilities, Sharded, load_arrays, save_
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-from . import compiler, devices, matmuls, micro, optimizers, steps
+from . import devices, micro, sharded, steps
 from .models.layers import SHARING
-from .parallel import data_parallel, sharded
 
 
 class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loading, Sharded):
@@ -40,9 +39,9 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         devices.configure(self.rank_context, self.case.precision)
         several = self.rank_context.world_size > 1
         if several:
-            data_parallel.join(self.rank_context)
+            devices.join(self.rank_context)
         self._device = devices.take(self.rank_context)
-        self._ranks: Any = data_parallel.Ranks() if several else None
+        self._ranks: Any = devices.Ranks() if several else None
         forms = devices.forms_of(self.case, "own" in self.model_config)
         self._dtype = devices.compute_dtype(self.case.precision, self._device, forms)
         self._shared: Any = ()
@@ -60,19 +59,20 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         compile_it = self.case.compiler == "jit"
         own_model = "own" in self.model_config
         batch = definition.batch(batch) if own_model else batch
-        arrays = self._sharding or data_parallel.Arrangement(self._device, self._ranks)
+        arrays = self._sharding or sharded.Arrangement(self._device, self._ranks)
         if self._ranks and not self._sharding and self.trains and compile_it:
-            arrays = data_parallel.Together(self._ranks.mesh)
+            arrays = sharded.Together(self._ranks.mesh)
         self._arrays = arrays
         # a program over all ranks draws the masks of all ranks from one key
         rank_context = replace(self.rank_context, rank=0) if self._sharding else self.rank_context
-        drawn, statistics, key = steps.initial(definition, rank_context)
+        key = np.asarray(jax.random.PRNGKey(rank_context.dropout_seed))
+        # the same in every rank; a user's model has its statistics only after its parameters
+        drawn = definition.parameters(np.random.default_rng(rank_context.seed))
         parameters = {
             name: own_layout(array, Variable(array, heads=arrays.heads(name)))
             for name, array in self._stored(drawn).items()
         }
-        own = steps.Own(statistics, key)
-        self._own = arrays.own(own)
+        self._own = arrays.own(steps.Own(definition.statistics(), key))
         self.feed(batch)
         forward = arrays.gathering(steps.forward(definition, self._dtype, self.trains))
         self._logits: Any = lambda *given: forward(*given)[0]
@@ -81,11 +81,10 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         if not self.trains:
             self._shared = steps.Shared(arrays.share(parameters), ())
             self._observed = self._logits
-            self._step = self._ready(self._logits, self._shared.parameters, data_parallel.OWN)
+            self._step = self._ready(self._logits, self._shared.parameters, devices.OWN)
             self._proved = self._step
             return
-        usual = optimizers.from_model_config
-        optimizer = definition.optimizer() if own_model else usual(self.model_config)
+        optimizer = definition.optimizer() if own_model else steps.optimizer_of(self.model_config)
         shared = arrays.share(parameters)
         self._shared = steps.Shared(shared, arrays.moments(optimizer.init, parameters, shared))
         self._observed = arrays.sharing(steps.differentiation(forward, definition.loss))
@@ -97,7 +96,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         self._step = self._ready(
             steps.training(self._differentiate, optimizer),
             self._shared,
-            (data_parallel.SHARED, data_parallel.OWN, data_parallel.OWN),
+            (devices.SHARED, devices.OWN, devices.OWN),
             donated=(0, 1),
             batch=self._step_batch,
         )
@@ -107,22 +106,22 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         parts = micro_batches(_narrow(batch), self.case.accumulation)
         self._batch = self._step_batch = self._arrays.batch(parts[0])
         if len(parts) > 1:
-            self._step_batch = self._arrays.batch(data_parallel.stack_parts(parts), is_stacked=True)
+            self._step_batch = self._arrays.batch(sharded.stack_parts(parts), is_stacked=True)
 
     def set_learning_rate(self, rate: float) -> None:
         # with sharding, `share` is for parameters; each rank has everything else whole
         common = self._sharding.own if self._sharding else self._arrays.share
         moments = self._shared.moments
-        moments = optimizers.with_rate(moments, common(optimizers.Rate.from_float(rate)))
+        moments = steps.with_rate(moments, common(steps.Rate(np.float32(rate))))
         self._shared = self._shared._replace(moments=moments)
 
     def save_training(self, path: str) -> None:
-        state = data_parallel.local((self._shared, self._own))  # each rank keeps its own part
+        state = devices.local((self._shared, self._own))  # each rank keeps its own part
         save_arrays(path, [np.asarray(leaf) for leaf in jax.tree.leaves(state)])
 
     def load_training(self, path: str) -> None:
         leaves, tree = jax.tree.flatten((self._shared, self._own))
-        restored = map(data_parallel.like, leaves, load_arrays(path, len(leaves)))
+        restored = map(devices.like, leaves, load_arrays(path, len(leaves)))
         self._shared, self._own = jax.tree.unflatten(tree, restored)
 
     def _stored(self, parameters: Dict[str, Any]) -> Dict[str, Any]:
@@ -140,7 +139,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             return function
         arrays, arguments = self._arrays, (first, self._own, batch or self._batch)
         whole, shardings = arrays.whole(function, results), arrays.results(function, arguments)
-        return compiler.compiled(whole, arguments, donated, arrays.options, shardings)
+        return steps.compiled(whole, arguments, donated, arrays.options, shardings)
 
     def step(self) -> Any:
         if self.case.mode == "train":
@@ -171,9 +170,8 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return str(self._device.device_kind)
 
     def settings(self) -> Dict[str, Any]:
-        settings = devices.settings(self._device)
+        settings = devices.settings(self._device, bool(self._ranks))
         settings["amp_dtype"] = self._dtype.__name__ if is_mixed(self.case.precision) else None
-        settings["collectives"] = data_parallel.collectives(self._device) if self._ranks else None
         settings["compiler_options"] = self._arrays.options
         if self.trains:
             settings["state_donated"] = self.case.compiler == "jit"
@@ -181,7 +179,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         return settings
 
     def state(self) -> Dict[str, Variable]:
-        statistics, heads = data_parallel.local(self._own.statistics), self._arrays.heads
+        statistics, heads = devices.local(self._own.statistics), self._arrays.heads
         return {
             **{n: Variable(a, heads=heads(n)) for n, a in self._shared.parameters.items()},
             **{n: Variable(a, trainable=False) for n, a in statistics.items()},
@@ -191,7 +189,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         if self._sharding and not tensor.is_fully_replicated:
             tensor = self._sharding.gather(tensor)
         # copied, because the memory is donated to the next step, which would change a view
-        array = np.array(data_parallel.local(tensor))
+        array = np.array(devices.local(tensor))
         return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
     def assign(self, arrays: Dict[str, Any]) -> None:
@@ -203,7 +201,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
     def raw_gradients(self) -> Dict[str, Any]:
         parameters, batch = self._shared.parameters, self._step_batch
         if self._compiled_gradients is None:
-            results = (data_parallel.OWN, data_parallel.SHARED)
+            results = (devices.OWN, devices.SHARED)
             self._compiled_gradients = self._ready(
                 lambda *given: self._differentiate(*given)[1:], parameters, results, batch=batch
             )
@@ -220,24 +218,24 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
         arguments = (parameters, masks, batch)
         if self.case.compiler == "jit" and self._compiled_logits is None:
             shardings = self._sharding.output_sharding if self._sharding else None
-            compiled = compiler.compiled(self._logits, arguments, shardings=shardings)
+            compiled = steps.compiled(self._logits, arguments, shardings=shardings)
             self._compiled_logits = compiled
         outputs = (self._compiled_logits or self._logits)(*arguments)
-        return tuple(map(data_parallel.local, outputs))
+        return tuple(map(devices.local, outputs))
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        return matmuls.operations(self._observed, self._local_arguments()).matmuls
+        return steps.operations(self._observed, self._local_arguments()).matmuls
 
     def held_parameters(self) -> int:
-        return sum(part.size for part in data_parallel.local(self._shared.parameters).values())
+        return sum(part.size for part in devices.local(self._shared.parameters).values())
 
     def collective_counts(self) -> Dict[str, int]:
-        return dict(compiler.collectives(self._step))
+        return dict(steps.collectives(self._step))
 
     def _local_arguments(self) -> Any:
         """Return this rank's arguments of a step, or all ranks' arguments for a sharded model."""
         arguments = self._shared.parameters, self._own, self._batch
-        return arguments if self._sharding else data_parallel.local(arguments)
+        return arguments if self._sharding else devices.local(arguments)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[JaxAdapter]:
@@ -247,13 +245,13 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return matmuls.operations(self._logits, self._local_arguments()).results
+        return steps.operations(self._logits, self._local_arguments()).results
 
     def multiply_adds(self) -> int:
-        return matmuls.operations(self._logits, self._local_arguments()).multiply_adds
+        return steps.operations(self._logits, self._local_arguments()).multiply_adds
 
     def compiled(self) -> Dict[str, Any]:
-        return dict(compiler.proof(self._proved))
+        return dict(steps.proof(self._proved))
 
     def all_reduce(self, value: float) -> float:
         return float(self._ranks.total(value)) if self._ranks else value  # summed in float64
@@ -263,7 +261,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
             program = self._ranks.averaging(self._shared.parameters)
         else:
             program = self._step
-        return list(compiler.all_reduced_bytes(program))
+        return list(steps.all_reduced_bytes(program))
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         arrays = [jax.device_put(zeros(size), self._device) for size in messages]

@@ -1,14 +1,16 @@
-"""Device and precision of a rank, and the settings that JAX reports."""
+"""Device and precision of a rank, the settings that JAX reports, and the connection to the other
+ranks: one process with one device each, in one run of ``jax.distributed``."""
 
 from __future__ import annotations
 
 import functools
 import os
 from importlib.metadata import entry_points
-from typing import Any, Dict, Sequence
+from typing import Any, Callable, Dict, Sequence
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from harness.adapter import (
     Case,
@@ -19,11 +21,15 @@ from harness.adapter import (
     no_device,
     require_tf32,
 )
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from .matmuls import TF32, executed_dtypes
+from .steps import TF32, executed_dtypes
 
-PREALLOCATE = "XLA_PYTHON_CLIENT_PREALLOCATE"
 MEMORY_FRACTION = "XLA_CLIENT_MEM_FRACTION"
+Function = Callable[..., Any]
+AXIS = "rank"
+SHARED = PartitionSpec()  # arrays that are the same in every rank
+OWN = PartitionSpec(AXIS)  # arrays of all ranks, concatenated along the first axis
 
 
 def configure(rank_context: RankContext, precision: str) -> None:
@@ -132,8 +138,9 @@ def probe(dtype: Any) -> Dict[str, Any]:
     return dtypes
 
 
-def settings(device: jax.Device) -> Dict[str, Any]:
-    """Return flags and versions that affect ``device``: JSON values, as JAX reports them."""
+def settings(device: jax.Device, several: bool) -> Dict[str, Any]:
+    """Return flags and versions that affect ``device``: JSON values, as JAX reports them.
+    ``collectives``: the library that carries all-reduces of ``several`` ranks."""
     settings: Dict[str, Any] = {
         "jaxlib": jax.lib.__version__,
         "optax": optax.__version__,
@@ -145,7 +152,85 @@ def settings(device: jax.Device) -> Dict[str, Any]:
     if device.platform == "cpu":
         # the size of XLA's thread pools, which no variable sets
         settings["threads"] = len(os.sched_getaffinity(0))
+        library = str(jax.config.jax_cpu_collectives_implementation)
     else:
-        settings["preallocate"] = os.environ.get(PREALLOCATE, "default")
+        settings["preallocate"] = os.environ.get("XLA_PYTHON_CLIENT_PREALLOCATE", "default")
         settings["memory_fraction"] = os.environ.get(MEMORY_FRACTION)
-    return settings
+        library = "nccl"
+    return {**settings, "collectives": library if several else None}
+
+
+def join(rank_context: RankContext) -> None:
+    """Join the ranks of ``rank_context``; nothing is read from a scheduler's environment."""
+    if rank_context.accelerator == "cpu":
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.distributed.initialize(
+        coordinator_address=rank_context.addresses[0],
+        coordinator_bind_address=rank_context.addresses[0],  # by default every interface
+        num_processes=rank_context.world_size,
+        process_id=rank_context.rank,
+        local_device_ids=None if rank_context.accelerator == "cpu" else [rank_context.local_rank],
+        cluster_detection_method="deactivate",
+    )
+
+
+def local(tree: Any) -> Any:
+    """Return this rank's part of every array."""
+    return jax.tree.map(lambda array: array.addressable_data(0), tree)
+
+
+def like(leaf: jax.Array, array: np.ndarray) -> jax.Array:
+    """Return ``leaf`` with a copy of ``array`` as this rank's part."""
+    own = local(leaf)
+    if array.dtype.kind == "V":  # numpy writes bfloat16 as bytes
+        array = array.view(own.dtype)
+    # a copy, because the memory is donated with the state
+    part = jax.device_put(jnp.array(array), own.sharding)
+    return jax.make_array_from_single_device_arrays(leaf.shape, leaf.sharding, [part])
+
+
+class Ranks:
+    """Collectives over all ranks; each rank has its own array."""
+
+    def __init__(self) -> None:
+        devices = sorted(jax.devices(), key=lambda device: device.process_index)
+        self.mesh = Mesh(np.array(devices), (AXIS,))
+        self._mean = self._over_ranks(lambda part: jax.lax.pmean(part, AXIS))
+        self._sum = self._over_ranks(lambda part: jax.lax.psum(part, AXIS))
+
+    def _over_ranks(self, reduce: Callable[[jax.Array], jax.Array]) -> Callable[[Any], Any]:
+        def each(tree: Any) -> Any:
+            return jax.tree.map(lambda stacked: reduce(stacked[0]), tree)
+
+        return jax.jit(jax.shard_map(each, mesh=self.mesh, in_specs=OWN, out_specs=SHARED))
+
+    def program(self, compute: Function) -> Function:
+        """Return ``compute`` in every rank, on its own part of stacked arrays, as one compiled
+        program."""
+        each = jax.shard_map(compute, mesh=self.mesh, in_specs=OWN, out_specs=OWN)
+        return jax.jit(each, keep_unused=True)
+
+    def stacked(self, array: jax.Array) -> jax.Array:
+        """Return an array (ranks, ..) over all ranks, in which ``array`` is this rank's part."""
+        shape = (self.mesh.size, *array.shape)
+        sharding = NamedSharding(self.mesh, OWN)
+        return jax.make_array_from_single_device_arrays(shape, sharding, [array[None]])
+
+    def average(self, tree: Any) -> Any:
+        """Return the mean of every array over the ranks. JAX has no collective outside a compiled
+        program: this one is compiled with or without ``jit``."""
+        return local(self._mean(jax.tree.map(self.stacked, tree)))
+
+    def averaging(self, tree: Any) -> jax.stages.Compiled:
+        """Return the program of :meth:`average` for trees like ``tree``."""
+        return jax.jit(self._mean).lower(jax.tree.map(self.stacked, tree)).compile()
+
+    def summing(self, tree: Any) -> Callable[[], Any]:
+        """Return a function that sums each array of ``tree`` over the ranks, in one program."""
+        stacked = jax.tree.map(self.stacked, tree)
+        return lambda: self._sum(stacked)
+
+    def total(self, value: float) -> float:
+        """Return the sum of ``value`` over the ranks, in float64."""
+        with jax.enable_x64(True):
+            return float(local(self._sum(self.stacked(jnp.float64(value)))))

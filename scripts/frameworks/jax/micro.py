@@ -11,19 +11,12 @@ import numpy as np
 from harness import operations
 from harness.adapter import RankContext
 from harness.operations import AttentionShape, ConvolutionShape, functions
-from harness.primitives import (
-    SEQUENCE_FIRST,
-    SHARED,
-    Compiled,
-    Function,
-    LayerFunction,
-    Repeated,
-)
+from harness.primitives import SEQUENCE_FIRST, SHARED, Compiled, Function, LayerFunction, Repeated
 from jax import Array
 from jax.sharding import NamedSharding
 
+from .devices import AXIS, Ranks
 from .models import layers
-from .parallel.data_parallel import AXIS, Ranks
 
 
 class Primitives(Compiled):
@@ -37,6 +30,7 @@ class Primitives(Compiled):
         operations.SEND_RECEIVE,
     )
     LACKING = "jax.lax has psum, all_gather, psum_scatter, all_to_all and ppermute"
+    FUNCTIONS = functions(jnp.matmul, jnp.add, jnp.multiply, jnp.exp)
 
     def __init__(
         self,
@@ -56,12 +50,6 @@ class Primitives(Compiled):
         part = tensor.addressable_data(0)  # this rank's array among the stacked arrays
         part = part[0] if isinstance(tensor.sharding, NamedSharding) else part
         return np.array(part).astype(np.float32)
-
-    def name_of(self, tensor: Array) -> str:
-        return str(tensor.dtype)
-
-    def function(self, name: str) -> Function:
-        return functions(jnp.matmul, jnp.add, jnp.multiply, jnp.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         """Compile a function. Each program gets the previous result, and only uses its memory:

@@ -4,7 +4,7 @@ optimizers."""
 from __future__ import annotations
 
 import os
-from typing import Any, Dict, Sequence, Tuple
+from typing import Any, Dict, Tuple
 
 import megengine
 import megengine.module as M
@@ -19,7 +19,7 @@ from harness.adapter import (
 from harness.capabilities import Checkpointing, SingleOperations
 from harness.primitives import Primitives
 
-from . import matmuls, micro, optimizers
+from . import micro, steps
 
 
 class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointing):
@@ -48,7 +48,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         if self.trains:
             self._parameters = dict(self._model.named_parameters())
             self._manager = megengine.autodiff.GradManager().attach(self._parameters.values())
-            self._optimizer = optimizers.from_model_config(self._parameters, self.model_config)
+            self._optimizer = steps.optimizer_of(self._parameters, self.model_config)
         megengine.random.seed(self.rank_context.dropout_seed)
 
     def feed(self, batch: Dict[str, Any]) -> None:
@@ -82,7 +82,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
             return super().out_of_memory(error) or super().out_of_memory(failure)
         return super().out_of_memory(error)
 
-    def _forward(self) -> Tuple[Any, ...]:
+    def logits(self) -> Tuple[Any, ...]:
         outputs: Tuple[Any, ...] = self._model(*self._definition.inputs(self._batch))
         return outputs
 
@@ -91,7 +91,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
 
     def loss(self, number: int) -> Any:
         self._manager.record()
-        return self._definition.loss(self._forward(), self._batch)
+        return self._definition.loss(self.logits(), self._batch)
 
     def backward(self, loss: Any) -> None:
         self._manager.backward(loss)
@@ -103,7 +103,7 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         self._optimizer.step()
 
     def infer(self) -> Tuple[Any, ...]:
-        return self._forward()
+        return self.logits()
 
     def synchronize(self) -> None:
         megengine._full_sync()
@@ -145,11 +145,8 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         for name, variable in self.state().items():
             variable.tensor[...] = megengine.tensor(arrays[name])
 
-    def logits(self) -> Sequence[Any]:
-        return self._forward()
-
     def matmul_dtypes(self) -> Dict[str, int]:
-        return matmuls.watched(self._model, self._forward)
+        return steps.count_matmuls(self._model, self.logits)
 
     def primitives(self) -> Primitives:
         return micro.Primitives(self.rank_context, self._device, "float32")

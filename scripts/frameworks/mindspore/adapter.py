@@ -8,20 +8,14 @@ from typing import Any, Dict, List, Sequence
 
 import mindspore
 import numpy as np
-from harness.adapter import (
-    Accumulation,
-    Unsupported,
-    Variable,
-    micro_batches,
-    variable_of,
-)
+from harness.adapter import Accumulation, Unsupported, Variable, micro_batches, variable_of
 from harness.capabilities import CommonCapabilities, load_arrays, save_arrays
 from harness.loader import Loading
 from harness.primitives import Primitives
 from mindspore import nn, ops
 from mindspore.graph.api import _pynative_executor
 
-from . import compiler, devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 
 #: Endings of shared names, by MindSpore's different endings.
 ENDINGS = {
@@ -46,7 +40,7 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         mindspore.set_device("CPU")
         devices.set_once(self.rank_context.threads)
         if self.case.precision != "fp32":
-            matmuls.refuse_halves()
+            steps.refuse_halves()
         self._group = devices.Group(self.rank_context)
         self._definition: Any = self.definition()
 
@@ -66,9 +60,9 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
             cell.dropout = ops.Dropout(1.0 - cell.p, seed, number)
         parameters = self._trainable() if self.trains else {}
         parts = (self._definition, self._network, [*parameters.values()])
-        self._programs = compiler.Programs(*parts, self.case.compiler == "jit")
+        self._programs = steps.Programs(*parts, self.case.compiler == "jit")
         if self.trains:
-            self._optimizer = optimizers.Optimizer(parameters, self.model_config["hyperparameters"])
+            self._optimizer = steps.optimizer_of(parameters, self.model_config["hyperparameters"])
             self._gradients: Sequence[Any] = ()
 
     def feed(self, batch: Dict[str, Any]) -> None:
@@ -80,14 +74,15 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         ]
 
     def set_learning_rate(self, rate: float) -> None:
-        self._optimizer.set_learning_rate(rate)
+        if isinstance(self._optimizer, steps.AdamW):
+            self._optimizer.learning_rate = rate
+        else:
+            ops.assign(self._optimizer.learning_rate, mindspore.Tensor(rate))
 
     def _trainable(self) -> Dict[str, Any]:
-        return {
-            name: variable.tensor for name, variable in self.state().items() if variable.trainable
-        }
+        return {name: entry.tensor for name, entry in self.state().items() if entry.trainable}
 
-    def _forward(self) -> Sequence[Any]:
+    def logits(self) -> Sequence[Any]:
         return tuple(self._programs.forward(self._batches[0]))
 
     def _average(self) -> Any:
@@ -98,11 +93,11 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
 
     def step(self) -> Any:
         if not self.trains:
-            outputs = self._forward()
+            outputs = self.logits()
             _pynative_executor.sync()
             return outputs
         loss = self._average()
-        self._optimizer.update(self._gradients)
+        self._optimizer(tuple(self._gradients))
         _pynative_executor.sync()
         return (loss,)
 
@@ -146,16 +141,13 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         self._average()
         return dict(zip(self._trainable(), self._gradients))
 
-    def logits(self) -> Sequence[Any]:
-        return self._forward()
-
     def matmul_dtypes(self) -> Dict[str, int]:
         # graphs compile the same code, and only fp32 is supported
         forward = self._programs.uncompiled_forward
-        return matmuls.watched(self._network, lambda: forward(self._batches[0]))
+        return steps.count_matmuls(self._network, lambda: forward(self._batches[0]))
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof()
+        return steps.proof()
 
     def save_training(self, path: str) -> None:
         save_arrays(path, [parameter.asnumpy() for parameter in self._lasting()])

@@ -24,9 +24,6 @@ class Primitives(Functional):
     def to_numpy(self, tensor: Tensor) -> Any:
         return tensor.asnumpy()
 
-    def name_of(self, tensor: Tensor) -> str:
-        return str(tensor.dtype).lower()
-
     def function(self, name: str) -> Function:
         of_matrices, of_batches = ops.MatMul(), ops.BatchMatMul()
 

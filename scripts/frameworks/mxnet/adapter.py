@@ -3,10 +3,9 @@ is requested, its AMP, fused optimizer kernels, the parameter server between ran
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections import Counter
-from typing import Any, Dict, Iterator, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
 import mxnet as mx
 from harness.adapter import (
@@ -24,7 +23,7 @@ from harness.loader import Loading
 from harness.optimizers import update_rules
 from harness.primitives import Primitives
 
-from . import devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 from .models import layers
 
 Outputs = Tuple[Any, ...]
@@ -81,7 +80,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         # kvstore=None: the group sums the gradients before they are clipped
         self._trainer = mx.gluon.Trainer(
             self._model.collect_params(),
-            optimizers.from_model_config(self.model_config),
+            steps.optimizer_of(self.model_config),
             kvstore=None,
         )
         if self._dtype == "float16":  # bfloat16 has float32's range: no loss scale
@@ -105,7 +104,15 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
                 array[:] = devices.staged(values, self._context)
 
     def set_learning_rate(self, rate: float) -> None:
-        optimizers.set_rate(self._trainer, rate)
+        before = self._trainer.learning_rate
+        self._trainer.set_learning_rate(rate)
+        if before and rate != before and isinstance(self._trainer.optimizer, mx.optimizer.SGD):
+            # MXNet's momentum accumulates steps, which include the rate. So it is scaled with the
+            # rate, which makes it equal PyTorch's momentum of gradients ("momentum correction",
+            # Goyal et al. 2017, arXiv:1706.02677, section 2.1).
+            for updater in self._trainer._updaters:
+                for momentum in updater.states.values():
+                    momentum *= rate / before
 
     def save_training(self, path: str) -> None:
         os.makedirs(path)
@@ -138,9 +145,9 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         with mx.autograd.record():
             loss = self._definition.loss(self._forward(inputs), labels)
             value = self.share(loss)
-            float16 = hasattr(self._trainer, "_amp_loss_scaler")
-            scaling = mx.contrib.amp.scale_loss if float16 else _unscaled
-            with scaling(value, self._trainer) as scaled:
+            if not hasattr(self._trainer, "_amp_loss_scaler"):
+                return value, value
+            with mx.contrib.amp.scale_loss(value, self._trainer) as scaled:
                 return value, scaled
 
     def backward(self, loss: Tuple[Any, Any]) -> None:
@@ -158,7 +165,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def update(self) -> None:
         ranks, optimizer = self.rank_context.world_size, self._trainer.optimizer
-        if isinstance(optimizer, optimizers.AdamW):
+        if isinstance(optimizer, steps.AdamW):
             optimizer.clip(self._gradients, self._trainer._scale / ranks)
         self._trainer.update(ranks)  # no update where a float16 gradient overflowed
 
@@ -235,8 +242,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         with mx.autograd.record():
             return self.infer()
 
-    def _matmuls(self) -> matmuls.Observed:
-        observe = matmuls.imperative if self.case.compiler == "none" else matmuls.compiled
+    def _matmuls(self) -> steps.Observed:
+        observe = steps.eager_matmuls if self.case.compiler == "none" else steps.graph_matmuls
         return observe(self._model, self._inputs, self.trains, self._operators)
 
     def matmul_dtypes(self) -> Dict[str, int]:
@@ -247,7 +254,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         return dict(Counter(reason for reason in reasons if reason))
 
     def compiled(self) -> Dict[str, Any]:
-        return matmuls.proof(self._model)
+        return steps.proof(self._model)
 
     def all_reduce(self, value: float) -> float:
         return self._group.total(value) if self._group else value
@@ -262,9 +269,3 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
     def stop(self) -> None:
         if self._group:
             self._group.leave()
-
-
-@contextlib.contextmanager
-def _unscaled(value: Any, trainer: Any) -> Iterator[Any]:
-    """Yield the unscaled loss, where MXNet's AMP would scale it."""
-    yield value

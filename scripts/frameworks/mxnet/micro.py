@@ -11,13 +11,7 @@ import mxnet as mx
 from harness import operations
 from harness.adapter import RankContext, Unsupported
 from harness.operations import CollectiveOperation, ConvolutionShape, MatmulCollective, Operation
-from harness.primitives import (
-    CHANNELS_FIRST,
-    CHANNELS_LAST,
-    Function,
-    LayerFunction,
-    Repeated,
-)
+from harness.primitives import CHANNELS_FIRST, CHANNELS_LAST, Function, LayerFunction, Repeated
 from harness.primitives import Primitives as Base
 
 from .devices import DTYPES, name_of
@@ -54,8 +48,7 @@ class Primitives(Base):
             if self.dtype != "float32":
                 raise Unsupported(
                     f"MXNet's only matmul in {self.dtype} is FullyConnected, whose second operand "
-                    "is "
-                    "transposed"
+                    "is transposed"
                 )
             return mx.nd.dot(a, b, **out)
 

@@ -20,7 +20,7 @@ from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-from . import compiler, devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 
 
 class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
@@ -49,8 +49,12 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if self._graph_mode:
             self._build_graph()
         elif self.trains:
-            several = self.rank_context.world_size > 1
-            self._wrapped = devices.wrap(self._model) if several else self._model
+            self._wrapped = self._model
+            if self.rank_context.world_size > 1:
+                # each rank keeps its own running statistics: a training step does not read them,
+                # and other frameworks do not send them either
+                parallel = oneflow.nn.parallel.DistributedDataParallel
+                self._wrapped = parallel(self._model, broadcast_buffers=False)
             self._optimizer = self._make_optimizer()
 
     def _moved(self, batch: Dict[str, Any]) -> Dict[str, Any]:
@@ -110,7 +114,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if limit is not None:
             groups = self._optimizer.param_groups
             gradients = [p.grad for group in groups for p in group.parameters]
-            optimizers.clip_global_norm(gradients, limit)
+            steps.clip_global_norm(gradients, limit)
         self._optimizer.step()
 
     def infer(self) -> Sequence[Any]:
@@ -121,28 +125,26 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
         if self.rank_context.world_size > 1:
             self._model = devices.replicate(self._model, self._device)
             self._batch = devices.join(self._batch, self._device)
-        self._source = compiler.Source(self._definition, self._model, self._amp)
+        self._source = steps.Source(self._definition, self._model, self._amp)
         if self.trains:
             self._optimizer = self._make_optimizer()
-            self._graph = compiler.Training(self._source, self._optimizer)
-            compiler.compile_graph(self._graph, self._batch)
+            self._graph = steps.Training(self._source, self._optimizer)
+            steps.compile_graph(self._graph, self._batch)
         else:
-            self._graph = self._compiled(compiler.Forward)
+            self._graph = self._compiled(steps.Forward)
 
     def _compiled(self, kind: Any) -> Any:
         """Return the graph of this ``kind``, which is separate from the step's and compiled at its
         first use."""
         if kind not in self._side_graphs:
             graph = kind(self._source)
-            compiler.compile_graph(graph, self._batch)
+            steps.compile_graph(graph, self._batch)
             self._side_graphs[kind] = graph
         return self._side_graphs[kind]
 
     def _make_optimizer(self) -> Any:
         fused = self._device.type == "cuda"
-        return optimizers.from_model_config(
-            self._model, self.model_config, fused, clips=self._graph_mode
-        )
+        return steps.optimizer_of(self._model, self.model_config, fused, clips=self._graph_mode)
 
     def _forward(self, model: Any) -> Any:
         inputs = self._definition.inputs(self._batch)
@@ -186,7 +188,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             "amp_dtype": None if self._amp is None else str(self._amp).replace("oneflow.", ""),
         }
         if self._graph_mode:
-            settings["graph"] = compiler.OPTIONS
+            settings["graph"] = steps.OPTIONS
         if self.rank_context.world_size > 1:
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self.trains:
@@ -210,29 +212,31 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
     def raw_gradients(self) -> Dict[str, Any]:
         if not self._graph_mode:
             return super().raw_gradients()
-        gradients = self._compiled(compiler.Gradients)(self._batch)
+        gradients = self._compiled(steps.Gradients)(self._batch)
         return {name: g for (name, _), g in zip(self._model.named_parameters(), gradients)}
 
     def logits(self) -> Sequence[Any]:
         if self._graph_mode:
-            return self._compiled(compiler.Forward)(self._batch)
+            return self._compiled(steps.Forward)(self._batch)
         with oneflow.no_grad():
             return self._forward(self._model)
 
     def matmul_dtypes(self) -> Dict[str, int]:
         if self._graph_mode:
-            return matmuls.compiled(self._graph)
+            return steps.matmuls_of(self._graph)
         # the model's own forward, without the hooks of DistributedDataParallel
         forward = self._model.forward
-        return matmuls.watched(self._model, lambda: self._forward(forward))
+        return steps.count_matmuls(self._model, lambda: self._forward(forward))
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self._graph)
+        return steps.proof(self._graph)
 
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
             raise Unsupported("nn.Graph does not report the messages of gradients")
-        return devices.bucket_bytes(self._model)
+        # buckets that DistributedDataParallel sends, padding included, last layers first
+        buckets = self._model._bucket_tensors
+        return [bucket.numel() * bucket.element_size() for bucket in buckets]
 
     def primitives(self) -> Primitives:
         dtype = self._amp or oneflow.float32

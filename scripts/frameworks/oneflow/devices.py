@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 import oneflow
 from harness.adapter import RankContext, Unsupported, mixed_dtype, takes_gpu
@@ -66,26 +66,6 @@ def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) 
     if train and not graph and name == "float16" and not hasattr(oneflow.amp.GradScaler, "scale"):
         raise Unsupported("OneFlow's GradScaler, which float16 needs, works in nn.Graph alone")
     return dtype
-
-
-DATA_PARALLEL = {
-    # each rank keeps its own running statistics: a training step does not read them, and other
-    # frameworks do not send them either
-    "broadcast_buffers": False,
-}
-
-
-def wrap(model: nn.Module) -> nn.Module:
-    """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
-    return nn.parallel.DistributedDataParallel(model, **DATA_PARALLEL)
-
-
-def bucket_bytes(model: nn.Module) -> List[int]:
-    """Return the bytes of each bucket that DistributedDataParallel sends, padding included, last
-    layers first.
-
-    ``model``: the argument of :func:`wrap`, which keeps the buckets."""
-    return [bucket.numel() * bucket.element_size() for bucket in model._bucket_tensors]
 
 
 def replicate(model: nn.Module, device: oneflow.device) -> nn.Module:

@@ -16,18 +16,14 @@ from .devices import channels_last
 
 
 class Primitives(InPlace):
+    FUNCTIONS = functions(oneflow.matmul, oneflow.add, oneflow.mul, oneflow.exp)
+
     def tensor(self, array: Any, dtype: str = "") -> Tensor:
         kind = getattr(oneflow, dtype) if dtype else self.dtype
         return oneflow.tensor(array, dtype=kind, device=self.device)
 
     def to_numpy(self, tensor: Tensor) -> Any:
         return tensor.float().numpy()
-
-    def name_of(self, tensor: Tensor) -> str:
-        return str(tensor.dtype).replace("oneflow.", "")
-
-    def function(self, name: str) -> Function:
-        return functions(oneflow.matmul, oneflow.add, oneflow.mul, oneflow.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         last = channels_last()

@@ -25,7 +25,7 @@ from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-from . import compiler, devices, matmuls, micro, optimizers
+from . import devices, micro, steps
 
 Outputs = Tuple[paddle.Tensor, ...]
 
@@ -63,14 +63,14 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         self._network.train() if self.trains else self._network.eval()
         paddle.seed(self.rank_context.dropout_seed)
         if self._compiled:
-            compiler.compile_model(self._network, self._inputs, self._amp)
+            steps.compile_model(self._network, self._inputs, self._amp)
         if not self.trains:
             return
         self._wrapped = self._network
         if self._process_group:
             self._wrapped = paddle.DataParallel(self._network)  # copies rank 0's weights to all
         trained = {name: v.tensor.name for name, v in self.state().items() if v.trainable}
-        self._optimizer = optimizers.from_model_config(self._model, self.model_config, trained)
+        self._optimizer = steps.optimizer_of(self._model, self.model_config, trained)
         # bfloat16 has the range of float32: only float16 needs its loss scaled
         self._scaler = paddle.amp.GradScaler(enable=self._dtype == "float16")
 
@@ -178,8 +178,12 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
             axes = DENSE_OI if recurrent else CONVOLUTION_OIHW if tensor.ndim == 4 else SAME
             return Variable(tensor, axes, trained)
 
-        parameters = self._model.named_parameters()
-        return {_shared_name(name): variable(name, tensor) for name, tensor in parameters}
+        state: Dict[str, Variable] = {}
+        for name, tensor in self._model.named_parameters():
+            layer, _, ending = name.rpartition(".")
+            shared = f"{layer}.{ENDINGS[ending]}" if ending in ENDINGS else name
+            state[shared] = variable(name, tensor)
+        return state
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.detach().astype("float32").numpy()
@@ -197,14 +201,21 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
 
     def matmul_dtypes(self) -> Dict[str, int]:
         if self._compiled:
-            return matmuls.in_program(compiler.trace(self._network, self._inputs))
-        return matmuls.watch(self._model, self._forward)
+            return steps.matmuls_of(steps.trace(self._network, self._inputs))
+        return steps.count_matmuls(self._model, self._forward)
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self._network)
+        return steps.proof(self._network)
 
     def gradient_messages(self) -> List[int]:
-        return devices.group_bytes(self._wrapped)
+        # groups of gradients that DataParallel sends at once, in the order of the backward pass;
+        # parameters are in its order
+        layers = self._wrapped.sublayers()
+        parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
+        once = {id(p): p for p in parameters}.values()
+        sizes = [p.size * p.element_size() for p in once if p.trainable]
+        groups = reversed(self._wrapped.group_indices)
+        return [sum(sizes[index] for index in group) for group in groups]
 
     def make_cache(self, new_tokens: int) -> None:
         generator = self.to_generate_with(self._definition, "Generator")
@@ -231,11 +242,6 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
     def stop(self) -> None:
         if self._process_group:
             paddle.distributed.destroy_process_group()
-
-
-def _shared_name(name: str) -> str:
-    layer, _, ending = name.rpartition(".")
-    return f"{layer}.{ENDINGS[ending]}" if ending in ENDINGS else name
 
 
 def _renamed(state: str, names: Dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Tuple
 
 import paddle
 import paddle.distributed
@@ -117,15 +117,3 @@ def join(rank_context: RankContext) -> str:
     )
     paddle.distributed.init_parallel_env()
     return str(paddle.distributed.get_backend()).lower()
-
-
-def group_bytes(wrapped: Any) -> List[int]:
-    """Return the bytes of each group of gradients that DataParallel sends at once, in the order of
-    the backward pass."""
-    # parameters in DataParallel's order
-    layers = wrapped.sublayers()
-    parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
-    sizes = [
-        p.size * p.element_size() for p in {id(p): p for p in parameters}.values() if p.trainable
-    ]
-    return [sum(sizes[index] for index in group) for group in reversed(wrapped.group_indices)]

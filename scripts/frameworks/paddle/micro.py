@@ -24,17 +24,13 @@ from .devices import data_format
 
 
 class Primitives(InPlace):
+    FUNCTIONS = functions(paddle.matmul, paddle.add, paddle.multiply, paddle.exp)
+
     def tensor(self, array: Any, dtype: str = "") -> Tensor:
         return paddle.to_tensor(array).astype(dtype or self.dtype)
 
     def to_numpy(self, tensor: Tensor) -> Any:
         return tensor.astype("float32").numpy()
-
-    def name_of(self, tensor: Tensor) -> str:
-        return tensor.dtype.name.lower()
-
-    def function(self, name: str) -> Function:
-        return functions(paddle.matmul, paddle.add, paddle.multiply, paddle.exp)[name]
 
     def convolution(self, shape: ConvolutionShape) -> LayerFunction:
         layout = data_format()

@@ -28,8 +28,7 @@ from harness.loader import Loading
 from harness.operations import Operation
 from harness.primitives import Primitives
 
-from . import compiler, devices, float8, matmuls, micro, optimizers
-from .parallel import data_parallel
+from . import devices, micro, steps
 
 Outputs = Tuple[torch.Tensor, ...]
 
@@ -55,18 +54,18 @@ class PyTorchAdapter(
         self._device = devices.take(self.rank_context)
         self._cuda = self._device.type == "cuda"
         self._copies = devices.Copies(self._device)
-        self._in_float8 = self.case.precision in float8.RECIPES
+        self._in_float8 = self.case.precision in devices.RECIPES
         if self._in_float8:
-            float8.require(self.case.precision, self._device)
+            devices.require_float8(self.case.precision, self._device)
         self._amp = self._in_float8 or is_mixed(self.case.precision)
         self._dtype = devices.set_precision(self.case.precision, self._device)
         if self.case.compiler != "none":
-            compiler.require(self.case.compiler, self._device, self.trains, self.case.accumulation)
+            steps.require_compiler(
+                self.case.compiler, self._device, self.trains, self.case.accumulation
+            )
         self._definition: Any = self.definition()
         several = self.rank_context.world_size > 1
-        self._process_group = (
-            data_parallel.join(self._device, self.rank_context) if several else None
-        )
+        self._process_group = devices.join(self._device, self.rank_context) if several else None
         self._sharding: Any = None
         self._in_stages = self.case.layout.pipeline > 1
         if self.case.parallelism != DATA:
@@ -83,10 +82,10 @@ class PyTorchAdapter(
             raise Unsupported(f"with {name} the loss is not scaled, which float16 needs")
         # imported here, because PyTorch takes a second to import their modules
         if self._in_stages:
-            from .parallel.pipeline import Pipeline
+            from .pipeline import Pipeline
 
             return Pipeline(case.layout, self._device, case.accumulation)
-        from .parallel.sharded import Sharding
+        from .sharded import Sharding
 
         return Sharding(case.layout, self._device)
 
@@ -98,7 +97,7 @@ class PyTorchAdapter(
         if not self._amp and self._dtype != torch.float32:
             devices.narrow(self._model, self._dtype)
         if self._in_float8:
-            float8.convert(self._model, self.case.precision, self._dtype)
+            devices.convert_to_float8(self._model, self.case.precision, self._dtype)
         if self._sharding:  # make the model on the host, so that no device must hold all of it
             self._sharding.apply(self._model, definition, self.case.sequence_length)
         else:
@@ -107,24 +106,22 @@ class PyTorchAdapter(
         group = self.rank_context.rank // self.case.layout.tensor
         torch.manual_seed(self.rank_context.seed + 1 + group)
         if self.case.compiler != "none":
-            compiler.compile_module(
-                self._model, self.case.compiler, self._device, self._whole_graph
-            )
+            steps.compile_module(self._model, self.case.compiler, self._device, self._whole_graph)
         if not self.trains:
             return
         self._wrapped = self._model
         if self._process_group and not self._sharding:
             options = self._data_parallel_options
-            self._wrapped = data_parallel.wrap(self._model, self._device, options)
+            self._wrapped = devices.wrap(self._model, self._device, options)
         if "own" in self.model_config:
             self._optimizer = definition.optimizer(self._model)
         else:
-            self._optimizer = optimizers.from_model_config(self._model, self.model_config)
+            self._optimizer = steps.optimizer_of(self._model, self.model_config)
         # bfloat16 has the range of float32. Only float16 needs loss scaling, and only where the
         # parameters, for which gradients are unscaled, have a wider range.
         scaled = self._amp and self._dtype == torch.float16
         self._scaler = torch.amp.GradScaler(self._device.type, enabled=scaled)
-        self._clip = optimizers.clipping(self._model, self._sharding, self.model_config)
+        self._clip = steps.clipping(self._model, self._sharding, self.model_config)
         if self._in_stages:
             self._sharding.prepare(self._micro_batches, self._loss_of, self._autocast)
 
@@ -203,7 +200,8 @@ class PyTorchAdapter(
         return torch.autocast(self._device.type, dtype=dtype, enabled=self._amp)
 
     def set_learning_rate(self, rate: float) -> None:
-        optimizers.set_rate(self._optimizer, rate)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate * group.get(steps.FACTOR, 1.0)
 
     def _lasting(self) -> Dict[str, Any]:
         """Return the parts of a training whose states a checkpoint holds."""
@@ -297,10 +295,10 @@ class PyTorchAdapter(
         with torch.set_grad_enabled(self.trains):  # the mode in which the step was compiled
             return self._forward(self._sharding.forward if self._sharding else self._model)
 
-    def _watch(self) -> matmuls.Watch:
+    def _watch(self) -> steps.Watch:
         # forward of the uncompiled model, which runs single matmuls
         eager = (self._sharding or self._model).forward
-        return matmuls.watch(self._model, lambda: self._forward(eager), self._device)
+        return steps.watch(self._model, lambda: self._forward(eager), self._device)
 
     def matmul_dtypes(self) -> Dict[str, int]:
         return self._watch().matmuls
@@ -319,21 +317,21 @@ class PyTorchAdapter(
         return self._watch().results
 
     def held_parameters(self) -> int:
-        from .parallel.sharded import held_parameters
+        from .sharded import held_parameters
 
         return held_parameters(self._model)
 
     def collective_counts(self) -> Dict[str, int]:
-        return data_parallel.count_collectives(self.step)
+        return devices.count_collectives(self.step)
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self.case.compiler, self._whole_graph, self.step)
+        return steps.proof(self.case.compiler, self._whole_graph, self.step)
 
     def compiled_by_model(self) -> Dict[str, Any]:
-        return compiler.compiled_by_model()
+        return steps.compiled_by_model()
 
     def recompilations(self) -> List[str]:
-        return compiler.recompilations()
+        return steps.recompilations()
 
     @property
     def _whole_graph(self) -> bool:
@@ -349,14 +347,14 @@ class PyTorchAdapter(
         # DistributedDataParallel learns a static graph from its first pass, which must average
         # gradients.
         static = not own and self.case.accumulation == 1
-        return {**data_parallel.OPTIONS, "static_graph": static, "find_unused_parameters": own}
+        return {**devices.DATA_PARALLEL, "static_graph": static, "find_unused_parameters": own}
 
     def gradient_messages(self) -> List[int]:
-        return data_parallel.bucket_bytes(self._wrapped)
+        return devices.bucket_bytes(self._wrapped)
 
     def gradient_all_reduce(self, messages: Sequence[int]) -> Callable[[], Any]:
         tensors = [torch.from_numpy(zeros(size)).to(self._device) for size in messages]
-        return lambda: data_parallel.all_reduce_together(tensors)
+        return lambda: devices.all_reduce_together(tensors)
 
     def primitives(self) -> Primitives:
         memory_format = getattr(self._definition, "MEMORY_FORMAT", torch.channels_last)

@@ -1,23 +1,61 @@
-"""Device of a rank, its precision, and the settings that PyTorch reports."""
+"""Device of a rank, its precision, the settings that PyTorch reports, and its connection to other
+ranks: one process each, the gradients averaged by DistributedDataParallel.
+
+Under ``fp8``, torchao scales operands of linear layers to float8's range and rounds them each time;
+products are of float8 (``torch._scaled_mm``), sums are not. Weights, gradients and optimizer stay
+as they are, and the rest of a model runs as under ``amp``."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, Mapping, Optional
+import logging
+import os
+import socket
+from collections import Counter
+from dataclasses import replace
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
 import torch
+import torch.distributed
 from harness.adapter import (
     RankContext,
+    Unsupported,
     is_mixed,
     matmul_dtype,
     no_device,
     require_tf32,
     takes_gpu,
 )
+from harness.capabilities import SEND
+from harness.hardware import interface_with
+from harness.operations import ALL_GATHER, ALL_REDUCE, REDUCE_SCATTER
 from torch import nn
+from torch.distributed.constants import default_pg_timeout
 from torch.utils._python_dispatch import TorchDispatchMode
 
 #: Precisions in which the whole model is stored.
 WHOLE = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+#: torchao's recipe of each precision. ``tensorwise``: a scale for each tensor, E4M3 in the forward
+#: pass and E5M2 for gradients, also called hybrid. ``rowwise``: a scale for each row, E4M3 in both.
+RECIPES = {"fp8": "tensorwise", "fp8_e4m3": "rowwise"}
+#: Sides of matrices must be multiples of this number for the kernels.
+MULTIPLE = 16
+#: The first compute capability whose matrix units take float8.
+FLOAT8_CAPABILITY = (8, 9)
+DATA_PARALLEL = {
+    "gradient_as_bucket_view": True,  # saves the copy between gradients and buckets
+    # each rank keeps its own running statistics: a training step does not read them, and other
+    # frameworks do not send them either (`forward_sync_buffers` in newer versions, which warn)
+    "broadcast_buffers": False,
+}
+#: Names that PyTorch's profiler gives collectives of a process group.
+COLLECTIVES = {
+    "c10d::_allgather_base_": ALL_GATHER,
+    "c10d::allgather_into_tensor_coalesced_": ALL_GATHER,
+    "c10d::_reduce_scatter_base_": REDUCE_SCATTER,
+    "c10d::reduce_scatter_tensor_coalesced_": REDUCE_SCATTER,
+    "c10d::allreduce_": ALL_REDUCE,
+    "c10d::send": SEND,
+}
 
 
 def take(rank_context: RankContext) -> torch.device:
@@ -163,3 +201,112 @@ def settings(device: torch.device) -> Dict[str, Any]:
             "cuda": torch.version.cuda,
         }
     return {**common, "cpu_capability": torch.backends.cpu.get_cpu_capability()}
+
+
+def require_float8(precision: str, device: torch.device) -> None:
+    """Raise :class:`Unsupported` where the ``device`` has no matmuls of float8."""
+    if device.type == "cuda" and torch.cuda.get_device_capability(device) < FLOAT8_CAPABILITY:
+        needed = ".".join(map(str, FLOAT8_CAPABILITY))
+        raise Unsupported(
+            f"{precision} needs NVIDIA's GPUs of compute capability {needed} and later; the device "
+            f"is {torch.cuda.get_device_name(device)}"
+        )
+
+
+def convert_to_float8(model: nn.Module, precision: str, dtype: torch.dtype) -> None:
+    """Make the linear layers of ``model`` multiply in float8 where both extents of their weights
+    are multiples of 16. ``dtype``: dtype of their inputs. Raises :class:`Unsupported` where no
+    layer can, or where most of the model cannot."""
+    if any(isinstance(module, nn.modules.conv._ConvNd) for module in model.modules()):
+        raise Unsupported("PyTorch has no convolutions in float8")
+    # hides warnings about CUDA extensions that a build for CPUs cannot load
+    logging.disable(logging.WARNING)
+    try:
+        from torchao.float8 import Float8LinearConfig, convert_to_float8_training
+        from torchao.float8.float8_linear import Float8Linear
+    finally:
+        logging.disable(logging.NOTSET)
+
+    def fits(module: nn.Module, name: str) -> bool:
+        linear = isinstance(module, nn.Linear)
+        return linear and all(side % MULTIPLE == 0 for side in module.weight.shape)
+
+    recipe = Float8LinearConfig.from_recipe_name(RECIPES[precision])
+    # gradients are matmuls along the rows of a batch, whose number may be any
+    config = replace(recipe, pad_inner_dim=True)
+    convert_to_float8_training(model, config=config, module_filter_fn=fits)
+    converted = [module for module in model.modules() if isinstance(module, Float8Linear)]
+    if not converted:
+        raise Unsupported(
+            f"the model has no linear layer whose sides are multiples of {MULTIPLE}, which float8 "
+            "takes"
+        )
+    for layer in converted:  # torchao reads the dtype of autocast on GPUs only
+        layer.register_forward_pre_hook(
+            lambda _, inputs: tuple(tensor.to(dtype) for tensor in inputs)
+        )
+
+
+def join(device: torch.device, rank_context: RankContext) -> str:
+    """Join the process group of all ranks; returns its back-end.
+
+    By default, PyTorch listens on every interface: rank 0 for the others, and Gloo at the address
+    of the host's name. Here each rank listens at its own address."""
+    host, _, port = rank_context.addresses[0].rpartition(":")
+    listening = None
+    if rank_context.rank == 0:
+        server = socket.create_server((host, int(port)), backlog=rank_context.world_size)
+        listening = server.detach()
+    store = torch.distributed.TCPStore(
+        host,
+        int(port),
+        rank_context.world_size,
+        is_master=rank_context.rank == 0,
+        timeout=default_pg_timeout,
+        master_listen_fd=listening,
+    )
+    address = rank_context.addresses[rank_context.rank].rpartition(":")[0]
+    own = interface_with(address)
+    if own and device.type != "cuda":
+        os.environ.setdefault("GLOO_SOCKET_IFNAME", own)
+    backend, device_id = ("nccl", device) if device.type == "cuda" else ("gloo", None)
+    torch.distributed.init_process_group(
+        backend,
+        store=store,
+        rank=rank_context.rank,
+        world_size=rank_context.world_size,
+        device_id=device_id,
+    )
+    return torch.distributed.get_backend()
+
+
+def wrap(model: nn.Module, device: torch.device, options: Dict[str, Any]) -> Any:
+    """Return ``model`` with its gradients averaged over all ranks during the backward pass."""
+    device_ids = [device] if device.type == "cuda" else None
+    return nn.parallel.DistributedDataParallel(model, device_ids=device_ids, **options)
+
+
+def bucket_bytes(wrapped: Any) -> List[int]:
+    """Return the bytes of each bucket of :func:`wrap`, in the order of reduction.
+
+    DistributedDataParallel has made its buckets by the first backward pass."""
+    buckets = wrapped.reducer._get_zeros_like_grad_buckets()
+    return [bucket.buffer().nbytes for bucket in buckets]
+
+
+def all_reduce_together(tensors: Sequence[torch.Tensor], group: Any = None) -> None:
+    """All-reduce each tensor over the ranks of ``group``, by default all of them, as
+    DistributedDataParallel does with its buckets: all are started one after the other, and then
+    waited for."""
+    all_reduce = torch.distributed.all_reduce
+    works = [all_reduce(tensor, group=group, async_op=True) for tensor in tensors]
+    for work in works:
+        work.wait()
+
+
+def count_collectives(run: Callable[[], Any]) -> Dict[str, int]:
+    """Count the collectives of ``run()`` by kind, with PyTorch's profiler."""
+    with torch.autograd.profiler.profile() as profiled:
+        run()
+    names = (COLLECTIVES.get(event.name) for event in profiled.function_events)
+    return dict(Counter(filter(None, names)))

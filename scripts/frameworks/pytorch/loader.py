@@ -10,7 +10,7 @@ import torch
 from harness.loader import DEVIATION, MEAN, TIMEOUT, one_by_one
 from torch.utils.data import DataLoader
 
-from .models.own_libraries import torchvision_models
+from .models.own_model import torchvision_models
 
 torchvision_models()  # allows the import of torchvision next to a PyTorch for CPUs
 functional: Any = importlib.import_module("torchvision.transforms.v2.functional")

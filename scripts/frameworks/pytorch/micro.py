@@ -4,7 +4,7 @@ them, collectives of torch.distributed, and copies."""
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Dict, List, Sequence, Tuple
+from typing import Any, Callable, ClassVar, Dict, List, Sequence, Tuple
 
 import torch
 import torch.distributed as dist
@@ -33,6 +33,15 @@ class Primitives(InPlace):
     """``memory_format``: memory format of the models' images. ``in_float8``: whether the case's
     precision is float8, which scales operands only in the layers of a model."""
 
+    FUNCTIONS: ClassVar[Dict[str, Function]] = {
+        operations.MATMUL: torch.matmul,
+        operations.ADD: torch.add,
+        operations.MULTIPLY: torch.mul,
+        operations.EXP: torch.exp,
+        operations.SCALE: lambda c, **out: torch.mul(c, operations.SCALAR, **out),
+        operations.TRIAD: lambda b, c, **out: torch.add(b, c, alpha=operations.SCALAR, **out),
+    }
+
     def __init__(
         self,
         rank_context: RankContext,
@@ -52,20 +61,6 @@ class Primitives(InPlace):
 
     def to_numpy(self, tensor: Tensor) -> Any:
         return tensor.float().cpu().numpy()
-
-    def name_of(self, tensor: Tensor) -> str:
-        return str(tensor.dtype).replace("torch.", "")
-
-    def function(self, name: str) -> Function:
-        functions: Dict[str, Function] = {
-            operations.MATMUL: torch.matmul,
-            operations.ADD: torch.add,
-            operations.MULTIPLY: torch.mul,
-            operations.EXP: torch.exp,
-            operations.SCALE: lambda c, **out: torch.mul(c, operations.SCALAR, **out),
-            operations.TRIAD: lambda b, c, **out: torch.add(b, c, alpha=operations.SCALAR, **out),
-        }
-        return functions[name]
 
     def in_place(self, function: Function, operands: Sequence[Tensor]) -> Repeated:
         # On a CPU the kernel would have to fill the pages of a new array with zeros, in some calls

@@ -33,7 +33,7 @@ from harness.capabilities import CommonCapabilities
 from harness.loader import Loading
 from harness.primitives import Primitives
 
-from . import devices, matmuls, micro, optimizers, steps
+from . import devices, micro, steps
 
 tf.get_logger().setLevel("ERROR")
 
@@ -82,7 +82,11 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
             self._model = definition.build()
             if self.trains:
                 self._optimizer = self._make_optimizer()
-        self._draw_other_dropout_masks()
+        # other dropout masks in each rank: the scope gave all random generators the state of rank 0
+        for variable in self._model.non_trainable_variables:
+            if variable.path.endswith("seed_generator_state"):
+                seed, counter = variable.numpy()
+                variable.assign([seed + self.rank_context.rank, counter])
         self._forward = steps.forward(definition, self._model, self.trains, xla)
         function = self._forward
         if self.trains:
@@ -125,20 +129,12 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if "own" in self.model_config:
             optimizer = self._definition.optimizer()
         else:
-            optimizer = optimizers.from_model_config(self.model_config, self._name)
+            optimizer = steps.optimizer_of(self.model_config, self._name)
         self._inner_optimizer = optimizer
         if self._policy == "mixed_float16":  # bfloat16 has float32's range: no loss scale
             optimizer = tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
         optimizer.build(self._model.trainable_variables)
         return optimizer
-
-    def _draw_other_dropout_masks(self) -> None:
-        """Give each rank other dropout masks: the scope gave all random generators the state of
-        rank 0."""
-        for variable in self._model.non_trainable_variables:
-            if variable.path.endswith("seed_generator_state"):
-                seed, counter = variable.numpy()
-                variable.assign([seed + self.rank_context.rank, counter])
 
     def step(self) -> Any:
         return self._step(self._step_batch)
@@ -196,21 +192,19 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if self._gpu:
             settings["kernels"] = devices.kernels(self._gpu)
         if self.trains:
-            settings["fused_optimizer"] = not isinstance(self._inner_optimizer, optimizers.Lamb)
+            settings["fused_optimizer"] = not isinstance(self._inner_optimizer, steps.Lamb)
             settings["loss_scaling"] = self._policy == "mixed_float16"
         return settings
 
     def state(self) -> Dict[str, Variable]:
         # includes running statistics, but not the state of dropout
-        weights = self._model.weights
-        return {
-            self._name(weight): Variable(weight, trainable=weight.trainable) for weight in weights
-        }
+        return {self._name(w): Variable(w, trainable=w.trainable) for w in self._model.weights}
 
     def _name(self, weight: Any) -> str:
         if "own" in self.model_config:
             return str(self._definition.name(weight))
-        return _shared_name(weight)
+        layers, _, ending = weight.path.rpartition("/")
+        return str(layers.replace("/", ".") + ENDINGS[ending])
 
     def to_numpy(self, tensor: Any) -> Any:
         array = tensor.numpy()
@@ -238,7 +232,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return tf.nest.flatten(self._forward(self._batch))
 
     def matmul_dtypes(self) -> Dict[str, int]:
-        return matmuls.matmul_dtypes(self._step)
+        return steps.matmul_dtypes(self._step)
 
     @contextlib.contextmanager
     def in_float64(self) -> Iterator[TensorFlowAdapter]:
@@ -247,13 +241,13 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         yield alone
 
     def result_dtypes(self) -> Dict[str, int]:
-        return matmuls.result_dtypes(self._forward.get_concrete_function(self._batch))
+        return steps.result_dtypes(self._forward.get_concrete_function(self._batch))
 
     def multiply_adds(self) -> Optional[int]:
-        return matmuls.multiply_adds(self._forward.get_concrete_function(self._batch))
+        return steps.multiply_adds(self._forward.get_concrete_function(self._batch))
 
     def compiled(self) -> Dict[str, Any]:
-        functions = matmuls.xla_functions(self._proved)
+        functions = steps.xla_functions(self._proved)
         if functions == 0:
             raise Mismatch("the step's graph has no function that XLA must compile")
         return {"xla_functions": functions}
@@ -262,7 +256,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         return float(self._sum(tf.constant(value, tf.float64)).numpy())
 
     def gradient_messages(self) -> List[int]:
-        return matmuls.collective_bytes(self._step)
+        return steps.collective_bytes(self._step)
 
     def matmul_result(self, left: Any, right: Any) -> Any:
         convolve = functools.partial(tf.nn.conv2d, strides=1, padding="VALID")
@@ -288,9 +282,3 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
         if not self._gpu:
             return None
         return int(tf.config.experimental.get_memory_info(self._device_name)["peak"])
-
-
-def _shared_name(weight: Any) -> str:
-    """Return the name of a weight that all frameworks share. Raises KeyError for an unknown one."""
-    layers, _, ending = weight.path.rpartition("/")
-    return str(layers.replace("/", ".") + ENDINGS[ending])

@@ -9,14 +9,7 @@ import tensorflow as tf
 from harness import operations
 from harness.adapter import RankContext, Unsupported
 from harness.operations import AttentionShape, ConvolutionShape, functions
-from harness.primitives import (
-    HEADS_FIRST,
-    SHARED,
-    Compiled,
-    Function,
-    LayerFunction,
-    Repeated,
-)
+from harness.primitives import HEADS_FIRST, SHARED, Compiled, Function, LayerFunction, Repeated
 from networks.transformers import MASKED_SCORE
 
 from .models.layers import attended
@@ -26,6 +19,7 @@ from .steps import traced
 class Primitives(Compiled):
     COLLECTIVES = (operations.ALL_REDUCE, operations.ALL_GATHER)
     LACKING = "a replica of a distribution strategy has all_reduce and all_gather"
+    FUNCTIONS = functions(tf.linalg.matmul, tf.add, tf.multiply, tf.exp)
 
     def __init__(
         self, rank_context: RankContext, device: str, dtype: str, strategy: tf.distribute.Strategy
@@ -41,9 +35,6 @@ class Primitives(Compiled):
 
     def name_of(self, tensor: tf.Tensor) -> str:
         return tensor.dtype.name
-
-    def function(self, name: str) -> Function:
-        return functions(tf.linalg.matmul, tf.add, tf.multiply, tf.exp)[name]
 
     def repeated(self, function: Function, operands: Sequence[Any]) -> Repeated:
         if hasattr(function, "get_concrete_function"):

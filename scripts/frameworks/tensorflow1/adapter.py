@@ -4,22 +4,18 @@ precision, collective operations between one server for each rank, XLA by scopes
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Dict, List, Sequence
 
 import tensorflow as tf
-from harness.adapter import (
-    Unsupported,
-    Variable,
-    in_shared_layout,
-    is_mixed,
-    zeros,
-)
+from harness.adapter import Unsupported, Variable, in_shared_layout, is_mixed, zeros
 from harness.capabilities import CommonCapabilities, load_arrays, save_arrays
 from harness.loader import Loading
 from harness.primitives import Primitives
 from tensorflow.python import pywrap_tensorflow
+from tensorflow.python.client import device_lib
 
-from . import compiler, devices, matmuls, micro, optimizers, steps
+from . import devices, micro, steps
 
 tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
 
@@ -31,7 +27,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
     def start(self) -> None:
         self._config = tf.ConfigProto()
         devices.take(self.rank_context, self._config)
-        compiler.configure(self.case.compiler, self._config)
+        steps.configure(self.case.compiler, self._config)
         devices.set_precision(self.case.precision, self._config)
         self._definition: Any = self.definition()
         self._server = devices.join(self.rank_context, self._config)
@@ -53,7 +49,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
 
     def build(self, batch: Dict[str, Any]) -> None:
         model_config, graph = self.model_config, tf.Graph()
-        scope = compiler.scope(self.case.compiler)
+        scope = steps.scope(self.case.compiler)
         with graph.as_default(), tf.device(devices.device_name(self.rank_context)):
             tf.set_random_seed(self.rank_context.seed)  # draws the same weights in every rank
             self._model = self._definition.variables()
@@ -62,13 +58,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
             parts = (self._definition, self._model, resident)
             if self.trains:
                 rate = model_config["hyperparameters"]["learning_rate"]
-                self._rate = steps.constant((), rate, trainable=False)
-                trained = {
-                    name: entry.tensor.name
-                    for name, entry in self.state().items()
-                    if entry.trainable
-                }
-                optimizer = optimizers.from_model_config(model_config, self._rate, trained)
+                self._rate = steps.variable(tf.fill((), rate), trainable=False)
+                trained = {name: v.name for name, v in self._model.items() if v.trainable}
+                optimizer = steps.optimizer_of(model_config, self._rate, trained)
                 if is_mixed(self.case.precision):
                     scaled = tf.train.experimental.MixedPrecisionLossScaleOptimizer
                     optimizer = scaled(optimizer, "dynamic")
@@ -77,9 +69,8 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
                 self._logits = self._training.logits
                 self._fetches = [self._training.loss, self._training.update]
             else:
-                forward = steps.inference(*parts, scope)
-                self._logits, self._outputs = forward.logits, forward.outputs
-                self._fetches = [forward.update]
+                self._logits, self._outputs, update = steps.inference(*parts, scope)
+                self._fetches = [update]
             data = {id(variable) for variable in resident.values()}
             self._lasting = [v for v in tf.global_variables() if id(v) not in data]
             initialize = tf.global_variables_initializer()
@@ -117,7 +108,7 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         """Run the first step, and record the nodes that later steps execute.
 
         The session optimizes, and XLA compiles, once for the same fetches."""
-        values, self._executed = matmuls.run_and_observe(self._run, self._fetches)
+        values, self._executed = steps.run_and_observe(self._run, self._fetches)
         self._step = self._run.make_callable(self._fetches)
         return values
 
@@ -135,7 +126,9 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         return True  # a session returns when all its work is complete
 
     def accelerator_name(self) -> str:
-        return str(devices.product_name(self._config))
+        local = device_lib.list_local_devices(self._config)
+        text = next(each.physical_device_desc for each in local if each.device_type == "GPU")
+        return re.sub(r".*name: ([^,]*),.*", r"\1", text)
 
     def settings(self) -> Dict[str, Any]:
         several = self.rank_context.world_size > 1
@@ -181,13 +174,13 @@ class TensorFlow1Adapter(CommonCapabilities, Loading):
         tensors = self._training.gradients.values() if self.trains else self._logits
         operations = [tensor.op for tensor in tensors]
         if self.case.compiler == "none":
-            _, nodes = matmuls.run_and_observe(self._run, operations)
+            _, nodes = steps.run_and_observe(self._run, operations)
         else:
-            nodes = matmuls.optimized(self._config, operations)
-        return matmuls.matmul_dtypes(nodes)
+            nodes = steps.optimized(self._config, operations)
+        return steps.matmul_dtypes(nodes)
 
     def compiled(self) -> Dict[str, Any]:
-        return compiler.proof(self._executed)
+        return steps.proof(self._executed)
 
     def all_reduce(self, value: float) -> float:
         return float(self._sum(value))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Callable, Container, List, Optional
 
 import tensorflow as tf
 from harness.adapter import RankContext, Unsupported, is_mixed, takes_gpu
-from tensorflow.python.client import device_lib
 from tensorflow.python.ops import collective_ops
 
 GROUP = 1  # key of the group of all ranks
@@ -28,13 +26,6 @@ def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
     config.gpu_options.visible_device_list = str(rank_context.local_rank)
     # Otherwise the peak would be TensorFlow's reserve, which is nearly the whole GPU.
     config.gpu_options.allow_growth = True
-
-
-def product_name(config: tf.ConfigProto) -> str:
-    """Return the product name of the GPU that ``config`` leaves visible."""
-    devices = device_lib.list_local_devices(config)
-    text = next(device.physical_device_desc for device in devices if device.device_type == "GPU")
-    return re.sub(r".*name: ([^,]*),.*", r"\1", text)
 
 
 def device_name(rank_context: RankContext) -> str:

@@ -20,7 +20,12 @@ def load(loads: Request, accelerator: str) -> Iterator[Any]:
     arrays, form = tensorflow_data.arrays(loads), _form(loads)
     if form not in _PIPELINES:
         with tf.Graph().as_default() as graph, tf.device("/CPU:0"):
-            holders = {name: _holder(array) for name, array in arrays.items()}
+            holders = {
+                name: tf.placeholder(
+                    tf.string if array.dtype == object else array.dtype, (None, *array.shape[1:])
+                )
+                for name, array in arrays.items()
+            }
             dataset = tensorflow_data.dataset(form, holders)
             iterator = tf.data.make_initializable_iterator(dataset)
             following = iterator.get_next()
@@ -42,11 +47,6 @@ def _form(loads: Request) -> Request:
     if isinstance(loads, TokenLoads):
         return loads._replace(starts=None)
     return loads._replace(paths=(), labels=None, draws=None if loads.draws is None else True)
-
-
-def _holder(array: Any) -> Any:
-    kind = tf.string if array.dtype == object else array.dtype
-    return tf.placeholder(kind, (None, *array.shape[1:]))
 
 
 settings = tensorflow_data.settings

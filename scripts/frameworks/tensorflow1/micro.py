@@ -32,6 +32,7 @@ class Primitives(Base):
 
     COLLECTIVES = (operations.ALL_REDUCE,)
     LACKING = "its strategies only average gradients"
+    FUNCTIONS = functions(tf.matmul, tf.add, tf.multiply, tf.exp)
 
     def __init__(
         self, rank_context: RankContext, dtype: str, session_of: Callable[[tf.Graph], tf.Session]
@@ -44,12 +45,6 @@ class Primitives(Base):
 
     def to_numpy(self, tensor: Any) -> Any:
         return tensor.astype("float32")
-
-    def name_of(self, tensor: Any) -> str:
-        return str(tensor.dtype.name)
-
-    def function(self, name: str) -> Function:
-        return functions(tf.matmul, tf.add, tf.multiply, tf.exp)[name]
 
     def callables(
         self, make: Callable[..., Sequence[Any]], arrays: Sequence[Any]

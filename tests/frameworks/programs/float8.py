@@ -13,7 +13,7 @@ def train(precision):
     model_config = small_bert()
     adapter = built(model_config, precision=precision)
     adapter.step()
-    with module_of("matmuls").Watch() as watch:
+    with module_of("steps").Watch() as watch:
         adapter.differentiate()
     layers = model_config["hyperparameters"]["layers"]
     return {
@@ -28,7 +28,7 @@ def convert(folder):
     model_config = load_model_config(folder)
     adapter = built(model_config, precision="fp8")
     model = torch.nn.Sequential(torch.nn.Linear(32, 24), torch.nn.Linear(32, 32))
-    module_of("float8").convert(model, "fp8", torch.bfloat16)
+    module_of("devices").convert_to_float8(model, "fp8", torch.bfloat16)
     return {
         "matmul_dtypes": adapter.matmul_dtypes(),
         "layers": model_config["hyperparameters"]["layers"],
@@ -38,7 +38,7 @@ def convert(folder):
 
 def convert_nothing():
     adapter = started(small_bert(), precision="fp8")
-    module_of("float8").convert = lambda model, precision, dtype: None
+    module_of("devices").convert_to_float8 = lambda model, precision, dtype: None
     adapter.build(batch_of(small_bert()))
     return {"reason": raised(Mismatch, lambda: check_matmuls("fp8", adapter.matmul_dtypes()))}
 

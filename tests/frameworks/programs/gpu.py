@@ -202,7 +202,7 @@ def refuse_cuda_graphs(model_config):
     def refused(compiler, mode="train", steps=1):
         return raised(
             Unsupported,
-            lambda: module_of("compiler").require(
+            lambda: module_of("steps").require_compiler(
                 compiler, adapter._device, mode == "train", steps
             ),
         )
@@ -222,7 +222,8 @@ def refuse_old_gpus(model_config):
     adapter = started(model_config, rank_context=CUDA)
     double.CAPABILITY = (6, 1)
     compiled = raised(
-        Unsupported, lambda: module_of("compiler").require("inductor", adapter._device, True, 1)
+        Unsupported,
+        lambda: module_of("steps").require_compiler("inductor", adapter._device, True, 1),
     )
     double.CAPABILITY = (8, 0)
     narrow = raised(Unsupported, lambda: started(model_config, precision="fp8", rank_context=CUDA))
@@ -293,7 +294,7 @@ def tell_kernels(model_config):
 
 def compile_for_several(model_config):
     adapter = started(model_config, compiler="jit", rank_context=CUDA)
-    parallel = importlib.import_module(PACKAGE + ".parallel.data_parallel")
+    parallel = importlib.import_module(PACKAGE + ".sharded")
     options = parallel.options_of(adapter._device)
     program = double.jax.jit(lambda x: x + 1).lower(1.0).compile(compiler_options=options)
     return {"options": options, "value": float(program(1.0))}

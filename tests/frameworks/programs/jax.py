@@ -17,7 +17,7 @@ def check_amp_is_unsupported_where_xla_multiplies_in_float32():
     """XLA for CPUs keeps bfloat16 arrays but widens some of their matmuls; JAX's own graph hides
     it."""
     reason = raised(Unsupported, lambda: started(small_bert(), precision="amp"))
-    from framework_under_test import devices, matmuls
+    from framework_under_test import devices, steps
 
     single, half = devices.probe(jnp.float32), devices.probe(jnp.bfloat16)
     assert {form for dtypes in single.values() for form in dtypes} == {"float32"}
@@ -25,7 +25,7 @@ def check_amp_is_unsupported_where_xla_multiplies_in_float32():
     executed = {
         form
         for model in (small_bert(layers=1), small_images())
-        for form in matmuls.executed_dtypes(built(model, precision="amp", compiler="jit")._step)
+        for form in steps.executed_dtypes(built(model, precision="amp", compiler="jit")._step)
     }
     assert (reason is not None) == ("float32" in executed), executed
     for form in {*half} - {"convolution"} if reason else ():  # matmul forms of a BERT training
@@ -97,7 +97,7 @@ def average():
     adapter.build(batch_of(adapter.model_config, rank=RANK))
     start = adapter.weights()
     loss = adapter.read(adapter.step())
-    own = module_of("parallel.data_parallel").local(adapter._own.statistics)
+    own = module_of("devices").local(adapter._own.statistics)
     own = {name: np.array(array) for name, array in own.items()}
     moved = [start[name] - array for name, array in adapter.weights().items()]
     adapter.load_weights({**start, **own})

@@ -36,7 +36,7 @@ def dispatched(compiler):
     """Return the operations that Python dispatches in passes that are compiled already."""
     adapter, names = built(small_bert(), compiler=compiler), []
 
-    class Calls(module_of("matmuls").Watch):
+    class Calls(module_of("steps").Watch):
         def __ms_dispatch__(self, func, args, kwargs=None):
             names.append(func.name)
             return func(*args, **(kwargs or {}))

@@ -113,7 +113,7 @@ def harden_labels(adapter):
 
 
 def round_for_all_reduce(adapter):
-    wrap = module_of("parallel.data_parallel").wrap
+    wrap = module_of("devices").wrap
 
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
@@ -126,7 +126,7 @@ def round_for_all_reduce(adapter):
         model.register_comm_hook(None, hook)
         return model
 
-    module_of("parallel.data_parallel").wrap = wrapped
+    module_of("devices").wrap = wrapped
 
 
 def accumulate_unasked(adapter):
@@ -153,7 +153,7 @@ def differentiate_alone(adapter):
 
 def clip_by_the_sum(adapter):
     """Let MXNet clip by the norm of the sum over ranks."""
-    optimizer = module_of("optimizers").AdamW
+    optimizer = module_of("steps").AdamW
     clip = optimizer.clip
     optimizer.clip = lambda self, gradients, scale: clip(self, gradients, 1.0)
 
@@ -165,7 +165,7 @@ def sum_in_mindspore(adapter):
 
 def sum_in_jax(adapter):
     """Let JAX sum gradients over the ranks by itself, before they are averaged."""
-    module_of("parallel.data_parallel").Together.vary = lambda self, tree: tree
+    module_of("sharded").Together.vary = lambda self, tree: tree
 
 
 def sum_in_tensorflow(adapter):

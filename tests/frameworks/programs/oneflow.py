@@ -45,7 +45,7 @@ def check_compiled_raises_where_nothing_was_compiled():
 
 def normalise():
     adapter = started(small_images(), compiler="graph")
-    flow, ranks, graphs = library(), module_of("devices"), module_of("compiler")
+    flow, ranks, graphs = library(), module_of("devices"), module_of("steps")
 
     class Definition:
         inputs = staticmethod(lambda batch: (batch["images"],))
@@ -79,7 +79,7 @@ def check_a_nan_is_read_as_it_is():
 def check_clipping_knows_the_norm_of_many_gradients():
     """OneFlow's own norm is off by a fortieth for BERT's word embeddings."""
     started(small_bert())
-    flow, clip_global_norm = library(), module_of("optimizers").clip_global_norm
+    flow, clip_global_norm = library(), module_of("steps").clip_global_norm
     values = np.random.default_rng(0).standard_normal((30522, 768)).astype("float32")
     gradients = [flow.tensor(values), flow.tensor(values[:100])]
     clip_global_norm(gradients, 0.5)

@@ -36,7 +36,7 @@ def on_one(model_config, replicas, steps=1):
 
 def on_all(model_config, parallelism, steps=1):
     adapter = started(model_config, parallelism=parallelism, steps=steps)
-    module_of("parallel.data_parallel").join = lambda *where: "gloo"  # once in a process
+    module_of("devices").join = lambda *where: "gloo"  # once in a process
     layout = adapter.case.layout
     adapter.build(one_batch(model_config, layout.replicas, steps)[0][layout.replica(RANK)])
     return adapter
@@ -151,7 +151,7 @@ def refuse(model_config, chain):
 
         def build():
             adapter = started(changed, parallelism=parallelism, **options)
-            module_of("parallel.data_parallel").join = lambda *where: "gloo"
+            module_of("devices").join = lambda *where: "gloo"
             modules.append(sharded_of(adapter))
             adapter.build(batch_of(changed))
 

@@ -92,7 +92,7 @@ def check_zentorch_is_proved_by_its_operators_that_a_step_ran():
         return 2 * x
 
     started(small_bert(), mode="inference")
-    executed = module_of("compiler").operators_of_zentorch
+    executed = module_of("steps").operators_of_zentorch
     x = torch.ones(3)
     assert executed(lambda: [double(x), double(x), x + x]) == {"double": 2}
     assert "no operator of zentorch" in raised(Mismatch, lambda: executed(lambda: x + x))

@@ -38,7 +38,7 @@ def check_products_in_fused_operations_are_counted():
 def check_an_inference_step_computes_everything_and_fetches_nothing():
     adapter = built(small_bert(), mode="inference")
     adapter.step()
-    executed = module_of("matmuls").matmul_dtypes(adapter._executed)
+    executed = module_of("steps").matmul_dtypes(adapter._executed)
     assert sum(executed.values()) == BERT_PRODUCTS
     first = float(flat(adapter.outputs()).mean())
     assert str(adapter._step()) == "[None]", "the outputs are copied to the host in every step"
@@ -74,7 +74,7 @@ def check_compiled_raises_where_xla_left_something_out():
             scopes.append(without(len(scopes)))
             return jit_scope(compile_ops=not scopes[-1])
 
-        module_of("compiler").scope = lambda compiler: scope
+        module_of("steps").scope = lambda compiler: scope
         adapter.build(batch_of(adapter.model_config))
         adapter.step()
         return raised(Mismatch, adapter.compiled)

@@ -51,14 +51,10 @@ def _shuffle(layer: Layer, x: Array) -> Array:
     return jnp.swapaxes(split, -1, -2).reshape(x.shape)
 
 
-def _relu6(layer: Layer, x: Array) -> Array:
-    return jnp.where(x >= 6, jnp.full_like(x, 6), relu(x))
-
-
 #: Operations of layers with one input and no arrays of their own.
 OPERATIONS = {
     "relu": lambda layer, x: relu(x),
-    "relu6": _relu6,
+    "relu6": lambda layer, x: jnp.where(x >= 6, jnp.full_like(x, 6), relu(x)),
     "max_pool": _max_pool,
     "average_pool": _average_pool,
     "adaptive_average_pool": _adaptive_average_pool,

@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array, lax
 from networks import Weight, transformers
 
-from ..compiler import compiled
+from ..steps import compiled
 from .layers import (
     SHARING,
     Arrays,
@@ -123,24 +123,6 @@ def _feed_forward(parameters: Arrays, name: str, x: Array, hyper: Hyper) -> Arra
     return dense(parameters, f"{name}.down", inner)
 
 
-def empty(hyper: Hyper, batch: int, room: int, dtype: Any) -> Kept:
-    """Return the cache of ``batch`` sequences of up to ``room`` tokens."""
-    shape = (batch, room, hyper["key_value_heads"], hyper["hidden"] // hyper["heads"])
-    names = (f"layers.{number}.attention" for number in range(hyper["layers"]))
-    return {name: (jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)) for name in names}
-
-
-def following(
-    parameters: Arrays, token_ids: Array, cache: Cache, hyper: Hyper, dtype: Any
-) -> Tuple[Array, Cache]:
-    """Return logits (batch, vocabulary) of the token after ``token_ids`` (batch, sequence), which
-    continue the tokens in ``cache``, and the extended cache. Several tokens need an empty cache."""
-    extended = Cache(dict(cache.kept), cache.length)
-    x = _hidden(parameters, token_ids, hyper, dtype, None, extended)
-    after = extended._replace(length=cache.length + token_ids.shape[1])
-    return _logits(parameters, x[:, -1:], hyper)[:, 0], after
-
-
 def _hidden(
     parameters: Arrays,
     token_ids: Array,
@@ -208,15 +190,20 @@ class Generator:
         (device,) = prompts.devices()
 
         def follow(parameters: Arrays, kept: Any, used: Array, tokens: Array) -> Any:
-            """Return the next tokens (batch,), the logits they were chosen by, and the cache."""
-            cache = Cache(kept, used)
-            tokens = tokens.reshape(batch, -1)
-            logits, (kept, used) = following(parameters, tokens, cache, hyper, dtype)
-            return jnp.argmax(logits, axis=-1).astype(tokens.dtype), logits, kept, used
+            """Return the next tokens (batch,), the logits they were chosen by, and the cache with
+            ``tokens``. Several tokens need an empty cache."""
+            cache, tokens = Cache(dict(kept), used), tokens.reshape(batch, -1)
+            x = _hidden(parameters, tokens, hyper, dtype, None, cache)
+            logits = _logits(parameters, x[:, -1:], hyper)[:, 0]
+            following = jnp.argmax(logits, axis=-1).astype(tokens.dtype)
+            return following, logits, cache.kept, used + tokens.shape[1]
 
         self._follow, self._is_compiled = follow, is_compiled
         self._parameters, self._prompts = parameters, prompts
-        self._kept = jax.device_put(empty(hyper, batch, length + count, dtype), device)
+        shape = (batch, length + count, hyper["key_value_heads"], hyper["hidden"] // hyper["heads"])
+        names = (f"layers.{number}.attention" for number in range(hyper["layers"]))
+        kept = {name: (jnp.zeros(shape, dtype), jnp.zeros(shape, dtype)) for name in names}
+        self._kept = jax.device_put(kept, device)
         self._none = self._used = jax.device_put(jnp.int32(0), device)
         self._programs: Dict[Any, Any] = {}
         self._last = prompts[:, 0]

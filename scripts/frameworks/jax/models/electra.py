@@ -12,14 +12,7 @@ from jax import Array, lax
 from networks import Weight, transformers
 from networks.transformers import DRAWS, MIXER, WORD, generator
 
-from .bert import (
-    DROPOUTS_OF_A_LAYER,
-    EncoderDefinition,
-    embedded,
-    encoded,
-    gelu,
-    vocabulary_logits,
-)
+from .bert import DROPOUTS_OF_A_LAYER, EncoderDefinition, embedded, encoded, gelu, vocabulary_logits
 from .layers import Arrays, Hyper, Key, cross_entropy, dense, keys
 
 

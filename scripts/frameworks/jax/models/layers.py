@@ -23,17 +23,8 @@ Key = Optional[Array]  # key of random numbers; None in inference, which has no 
 SHARING = "sharing"
 
 
-def drawn(
-    weights: Mapping[str, Weight],
-    random: Optional[np.random.Generator] = None,
-    trained: bool = True,
-) -> Dict[str, np.ndarray]:
-    """Return the initial parameters, or if not ``trained`` the running statistics, by name. Running
-    statistics need no ``random`` numbers."""
-    return {name: _drawn(w, random) for name, w in weights.items() if w.trained == trained}
-
-
-def _drawn(weight: Weight, random: Any) -> np.ndarray:
+def drawn(weight: Weight, random: Any) -> np.ndarray:
+    """Return initial values. ``random``: generator of numpy; None for a constant weight."""
     distribution, value = weight.initial
     if distribution == "normal":
         return random.standard_normal(weight.shape, np.float32) * np.float32(value)
@@ -178,11 +169,11 @@ class ModelDefinition(Definition):
         raise NotImplementedError
 
     def parameters(self, random: np.random.Generator) -> Dict[str, np.ndarray]:
-        return drawn(self.weights(), random)
+        return {name: drawn(w, random) for name, w in self.weights().items() if w.trained}
 
     def statistics(self) -> Dict[str, np.ndarray]:
         """Return the running mean and variance of every batch normalisation at the start."""
-        return drawn(self.weights(), trained=False)
+        return {name: drawn(w, None) for name, w in self.weights().items() if not w.trained}
 
     def forward(
         self, parameters: Arrays, statistics: Arrays, batch: Arrays, key: Key, dtype: Any

@@ -15,7 +15,7 @@ import optax
 from harness.adapter import FLOAT64, Case, OwnDefinition, RankContext, Unsupported, is_mixed
 from jax import Array
 
-from .. import optimizers
+from .. import steps
 from .layers import Arrays, Key
 
 #: Parameters, running statistics, and a function of both, inputs and a key (None in inference). It
@@ -103,7 +103,7 @@ class Definition(OwnDefinition):
 
     def optimizer(self) -> Any:
         """Return the optimizer of the user's file, or the default one."""
-        return self._own_optimizer() or optimizers.from_model_config(self.model_config)
+        return self._own_optimizer() or steps.optimizer_of(self.model_config)
 
     def arrays(self) -> List[np.ndarray]:
         """Return this rank's inputs and targets."""

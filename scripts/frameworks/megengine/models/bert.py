@@ -13,7 +13,7 @@ from megengine import Tensor
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 
-from ..matmuls import Multiplication
+from ..steps import Multiplication
 from .layers import ModelDefinition, initialized
 
 

@@ -12,7 +12,7 @@ from networks import transformers
 from networks.transformers import MASKED_SCORE
 from oneflow import Tensor, nn
 
-from ..matmuls import Multiplication
+from ..steps import Multiplication
 from .layers import ModelDefinition, dropout, initialized
 
 

@@ -40,13 +40,6 @@ def normalization(hyper: Dict[str, Any]) -> nn.Layer:
     return nn.LayerNorm(hyper["hidden"], epsilon=hyper["norm_epsilon"])
 
 
-def rotation(begin: int, end: int, size: int, base: float) -> Rotation:
-    """Return cosine and sine of the angles of positions, (end - begin, 1, size / 2)."""
-    frequencies = base ** (-2.0 / size * paddle.arange(size // 2, dtype="float32"))
-    angles = paddle.arange(begin, end, dtype="float32").unsqueeze([1, 2]) * frequencies
-    return paddle.cos(angles), paddle.sin(angles)
-
-
 def rotate(x: Tensor, angles: Rotation) -> Tensor:
     """Rotate positions of (batch, sequence, heads, size) in float32 (RoPE); keep the dtype."""
     cosine, sine = angles
@@ -203,7 +196,13 @@ class LanguageModel(nn.Layer):
         return self._logits(x[:, -1])
 
     def _angles(self, begin: int, end: int) -> Optional[Rotation]:
-        return None if self.base is None else rotation(begin, end, self.size, self.base)
+        """Return cosine and sine of the angles of positions, (end - begin, 1, size / 2)."""
+        if self.base is None:
+            return None
+        size = self.size
+        frequencies = self.base ** (-2.0 / size * paddle.arange(size // 2, dtype="float32"))
+        angles = paddle.arange(begin, end, dtype="float32").unsqueeze([1, 2]) * frequencies
+        return paddle.cos(angles), paddle.sin(angles)
 
     def _logits(self, x: Tensor) -> Tensor:
         x = self.norm(x)

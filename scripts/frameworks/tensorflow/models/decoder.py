@@ -45,26 +45,6 @@ class Cache:
         return new if length > 1 else [tf.convert_to_tensor(kept) for kept in self._kept]
 
 
-def following(
-    model: keras.Model,
-    hyper: Dict[str, Any],
-    token_ids: tf.Tensor,
-    begin: tf.Tensor,
-    caches: List[Cache],
-) -> tf.Tensor:
-    """Return float32 logits (batch, vocabulary) of the token after ``token_ids``, (batch,
-    sequence), which start at position ``begin``. Their keys and values are appended to ``caches``,
-    one for each layer."""
-    room = caches[0].room if token_ids.shape[1] == 1 else None
-    positions = Positions(hyper)(token_ids, begin=begin, room=room)
-    x = model.get_layer("embeddings")(token_ids, begin=begin)
-    for number, cache in enumerate(caches):
-        extend = partial(cache.extend, begin)
-        x = model.get_layer(f"layers.{number}")([x, *positions], extend=extend)
-    logits = model.get_layer("head")(model.get_layer("norm")(x[:, -1:]))
-    return tf.cast(logits[:, 0], tf.float32)
-
-
 class Embeddings(layers.Layer):
     """Token ids (batch, sequence) to (batch, sequence, hidden)."""
 
@@ -232,19 +212,24 @@ class Generator:
         caches = [Cache(hyper, batch, length + count, dtype, xla) for _ in range(hyper["layers"])]
 
         def follow(tokens: tf.Tensor, begin: tf.Tensor) -> Any:
-            """Return the next tokens (batch,), the logits they were chosen by, and their
-            position."""
+            """Return the tokens (batch,) after ``tokens``, which start at position ``begin``, the
+            float32 logits they were chosen by, and their position. Keys and values are appended to
+            ``caches``, one for each layer."""
             tokens = tf.reshape(tokens, (batch, -1))
-            logits = following(model, hyper, tokens, begin, caches)
+            room = caches[0].room if tokens.shape[1] == 1 else None
+            positions = Positions(hyper)(tokens, begin=begin, room=room)
+            x = model.get_layer("embeddings")(tokens, begin=begin)
+            for number, cache in enumerate(caches):
+                extend = partial(cache.extend, begin)
+                x = model.get_layer(f"layers.{number}")([x, *positions], extend=extend)
+            logits = model.get_layer("head")(model.get_layer("norm")(x[:, -1:]))
+            logits = tf.cast(logits[:, 0], tf.float32)
             return tf.argmax(logits, axis=-1), logits, begin + tokens.shape[1]
 
         self._follow = traced(follow, xla)
         self._prompts, self._none = prompts, tf.constant(0)
         self._over_prompts = self._follow.get_concrete_function(prompts, self._none)
         self.over_one = self._follow.get_concrete_function(prompts[:, 0], self._none)
-        self._last: Any = None
-        self._begin: Any = None
-        self.logits: Any = None
 
     def prefill(self) -> tf.Tensor:
         return self._after(self._over_prompts(self._prompts, self._none))

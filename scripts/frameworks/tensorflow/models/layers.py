@@ -58,12 +58,9 @@ def attended(
 
 def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Return the mean cross-entropy. Labels are class indices, or probabilities of all classes."""
-    sparse = labels.dtype.is_integer
-    entropy = (
-        tf.nn.sparse_softmax_cross_entropy_with_logits
-        if sparse
-        else tf.nn.softmax_cross_entropy_with_logits
-    )
+    entropy = tf.nn.softmax_cross_entropy_with_logits
+    if labels.dtype.is_integer:
+        entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     return tf.reduce_mean(entropy(labels=labels, logits=logits))
 
 

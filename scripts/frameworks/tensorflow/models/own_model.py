@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from harness.adapter import FLOAT64, OwnDefinition
 
-from .. import optimizers
+from .. import steps
 
 _DROPPING = (
     keras.layers.AlphaDropout,
@@ -127,7 +127,7 @@ class Definition(OwnDefinition):
     def optimizer(self) -> keras.optimizers.Optimizer:
         """Return the optimizer of the user's file, or the default one."""
         own: Any = self._own_optimizer()
-        return own or optimizers.from_model_config(self.model_config, self.name)
+        return own or steps.optimizer_of(self.model_config, self.name)
 
     def arrays(self) -> List[np.ndarray]:
         """Return this rank's inputs and targets."""

@@ -10,8 +10,7 @@ import tensorflow as tf
 from networks import transformers
 from networks.transformers import MASKED_SCORE
 
-from ..compiler import Scope
-from ..steps import Variables
+from ..steps import Scope, Variables
 from . import layers
 
 

@@ -9,8 +9,7 @@ import tensorflow as tf
 from networks import Layer
 from networks.tensorflow_layers import OPERATIONS, padded
 
-from ..compiler import Scope
-from ..steps import Variables
+from ..steps import Scope, Variables
 from . import layers
 
 #: Number of convolutions that XLA compiles together, as in a bottleneck.

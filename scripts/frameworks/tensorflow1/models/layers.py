@@ -8,22 +8,23 @@ import tensorflow as tf
 from harness.adapter import Definition
 from networks import Weight, total_loss
 
-from ..steps import Variables, constant, normal, uniform
+from ..steps import Variables, variable
 
-#: Functions from a shape and a deviation or bound to a parameter.
-DISTRIBUTIONS: Dict[str, Callable[..., Any]] = {"normal": normal, "uniform": uniform}
+INITIALIZERS: Dict[str, Callable[..., tf.Tensor]] = {
+    "normal": lambda shape, deviation: tf.random.normal(shape, stddev=deviation),
+    "uniform": lambda shape, bound: tf.random.uniform(shape, -bound, bound),
+    "constant": tf.fill,
+}
 
 
 def drawn(weights: Mapping[str, Weight]) -> Variables:
     """Return a variable with its initial values for each of the ``weights``."""
-    return {name: _drawn(weight) for name, weight in weights.items()}
-
-
-def _drawn(weight: Weight) -> tf.Variable:
-    distribution, value = weight.initial
-    if distribution == "constant":
-        return constant(weight.shape, value, weight.trained)
-    return DISTRIBUTIONS[distribution](weight.shape, value)
+    variables = {}
+    for name, weight in weights.items():
+        distribution, value = weight.initial
+        initial = INITIALIZERS[distribution](weight.shape, value)
+        variables[name] = variable(initial, weight.trained)
+    return variables
 
 
 def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
@@ -72,12 +73,9 @@ def dropout(x: tf.Tensor, rate: float, training: bool) -> tf.Tensor:
 
 def cross_entropy(logits: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:
     """Return the mean cross-entropy. Labels are class indices, or probabilities of all classes."""
-    sparse = labels.dtype.is_integer
-    entropy = (
-        tf.nn.sparse_softmax_cross_entropy_with_logits
-        if sparse
-        else tf.nn.softmax_cross_entropy_with_logits_v2
-    )
+    entropy = tf.nn.softmax_cross_entropy_with_logits_v2
+    if labels.dtype.is_integer:
+        entropy = tf.nn.sparse_softmax_cross_entropy_with_logits
     return tf.reduce_mean(entropy(labels=labels, logits=logits))
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, distributed, nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe
 
-from .data_parallel import all_reduce_together
+from .devices import all_reduce_together
 from .sharded import average
 
 Batches = Sequence[MicroBatch]

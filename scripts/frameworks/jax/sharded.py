@@ -1,5 +1,7 @@
-"""Models sharded over the ranks by JAX's shardings alone: one program over all devices. The arrays
-say which rank has which part of them, and XLA inserts the collectives.
+"""Arrays and programs in one rank, in all ranks alike, or sharded over the ranks.
+
+Models are sharded by JAX's shardings alone: one program over all devices. The arrays say which rank
+has which part of them, and XLA inserts the collectives.
 
 A definition that can be sharded says which projections of its layers are cut by columns and which
 by rows (``COLUMNS``, ``ROWS``), which of them concatenate several kinds of heads (``heads_of``),
@@ -11,21 +13,133 @@ import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from core.parallelism import DATA, FSDP, TENSOR
 from harness.adapter import Case, Unsupported
 from harness.capabilities import heads_by_rank
 from jax import Array
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
-from ..models.layers import Arrays
-from ..steps import Differentiate, Forward, Own
-from .data_parallel import Arrangement, Function, options_of
+from .devices import AXIS, OWN, SHARED, Function, Ranks
+from .models.layers import Arrays
+from .steps import Differentiate, Forward, Own
 
 #: The mesh has these axes and a tensor axis; some axes have a single device. Replicas have samples
 #: of their own; those along `fsdp` share their parameters.
 REPLICAS = (DATA, FSDP)
-WHOLE = PartitionSpec()
+
+
+def options_of(device: jax.Device) -> Dict[str, Any]:
+    """Return compiler options for programs over several devices like this one."""
+    if device.platform == "cpu":
+        return {}
+    # JAX's GPU performance tips: overlaps the collectives with the backward pass
+    return {"xla_gpu_enable_latency_hiding_scheduler": True}
+
+
+def stack_parts(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
+    """Stack the batches of micro-steps, in numpy or on the device, along a new first axis."""
+    return {
+        name: (jnp if isinstance(array, jax.Array) else np).stack([part[name] for part in parts])
+        for name, array in parts[0].items()
+    }
+
+
+class Arrangement:
+    """Placement of arrays and transformation of functions for a single rank, which may average over
+    ``ranks`` outside of its programs."""
+
+    def __init__(self, device: jax.Device, ranks: Optional[Ranks]) -> None:
+        self.options: Dict[str, Any] = {}  # options of the compiler
+        self._sharding, self._ranks = SingleDeviceSharding(device), ranks
+
+    def share(self, tree: Any) -> Any:
+        """Place arrays that all ranks have in common."""
+        return jax.device_put(tree, self._sharding)
+
+    def own(self, tree: Any) -> Any:
+        """Place arrays that differ between ranks."""
+        return jax.device_put(tree, self._sharding)
+
+    def moments(
+        self, init: Function, parameters: Dict[str, np.ndarray], shared: Dict[str, jax.Array]
+    ) -> Any:
+        """Return the optimizer's state for ``parameters``, made by ``init`` and placed by
+        :meth:`share`."""
+        return self.share(init(parameters))
+
+    def batch(self, arrays: Dict[str, Any], is_stacked: bool = False) -> Any:
+        """Place this rank's batch; ``is_stacked``: whether the batches of all micro-steps are
+        stacked along a first axis."""
+        return self.own(arrays)
+
+    def gathering(self, forward: Function) -> Function:
+        """Return ``forward`` as a function of the stored parameters."""
+        return forward
+
+    def sharing(self, differentiate: Function) -> Function:
+        """Return ``differentiate`` with gradients placed like the parameters."""
+        return differentiate
+
+    def results(self, function: Function, arguments: Any) -> Any:
+        """Return the shardings of the results of ``function``; None where XLA chooses them."""
+        return None
+
+    def heads(self, name: str) -> Tuple[int, ...]:
+        """Return :attr:`harness.adapter.Variable.heads` of a parameter."""
+        return ()
+
+    def vary(self, tree: Any) -> Any:
+        return tree
+
+    def average(self, tree: Any) -> Any:
+        """Average the gradients of a rank over all ranks."""
+        return self._ranks.average(tree) if self._ranks else tree
+
+    def whole(self, function: Function, results: Any) -> Function:
+        return function
+
+
+class Together(Arrangement):
+    """Arrangement of all ranks: common arrays and programs ``function(shared, own, batch)``.
+
+    A program spans all devices (``jax.shard_map``). Each rank computes on its own batch with its
+    own statistics, as DistributedDataParallel does, and XLA sees the all-reduce. With plain ``jit``
+    and shardings, batch normalisation would use the global batch."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self._mesh = mesh
+        self.options = options_of(mesh.devices.flat[0])
+
+    def _place(self, tree: Any, sharding: NamedSharding) -> Any:
+        return jax.tree.map(
+            lambda array: jax.make_array_from_process_local_data(sharding, array), tree
+        )
+
+    def share(self, tree: Any) -> Any:
+        return self._place(tree, NamedSharding(self._mesh, SHARED))
+
+    def own(self, tree: Any) -> Any:
+        return self._place(tree, NamedSharding(self._mesh, OWN))
+
+    def vary(self, tree: Any) -> Any:
+        """Mark parameters as varying over the ranks before they are differentiated.
+
+        Otherwise JAX sums the gradients over the ranks at every use of a parameter, before its
+        dtype, such as bfloat16, is known."""
+        return jax.lax.pcast(tree, AXIS, to="varying")
+
+    def average(self, tree: Any) -> Any:
+        # one all-reduce per array; XLA combines them
+        return jax.tree.map(lambda array: jax.lax.pmean(array, AXIS), tree)
+
+    def whole(self, function: Function, results: Any) -> Function:
+        """Return the program over all ranks whose part in one rank is ``function``. JAX refuses a
+        program whose SHARED results are not provably the same in every rank."""
+        return jax.shard_map(
+            function, mesh=self._mesh, in_specs=(SHARED, OWN, OWN), out_specs=results
+        )
 
 
 class Sharding(Arrangement):
@@ -46,7 +160,7 @@ class Sharding(Arrangement):
         self.options = options_of(devices[0])
         self._ranks = None  # loss and gradients are already means over the samples of all ranks
         #: Gathers an array, a parameter or its gradient, in every rank. All ranks must call this.
-        self.gather = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, WHOLE))
+        self.gather = jax.jit(lambda array: array, out_shardings=NamedSharding(self.mesh, SHARED))
         self._definition = definition
         self._heads: Dict[str, Sequence[int]] = definition.heads_of(definition.hyper)
         self._specs: Dict[str, PartitionSpec] = {}
@@ -114,7 +228,7 @@ class Sharding(Arrangement):
 
     def own(self, tree: Any) -> Any:
         """Place arrays that are replicated in every rank."""
-        return jax.tree.map(lambda array: self._placed(np.asarray(array), WHOLE), tree)
+        return jax.tree.map(lambda array: self._placed(np.asarray(array), SHARED), tree)
 
     def batch(self, arrays: Dict[str, np.ndarray], is_stacked: bool = False) -> Arrays:
         """Concatenate the batches of all ranks."""
@@ -138,7 +252,7 @@ class Sharding(Arrangement):
 
         def placed(path: Tuple[Any, ...], leaf: Any) -> NamedSharding:
             keys = [key.key for key in path if isinstance(key, jax.tree_util.DictKey)]
-            spec = self._specs.get(keys[-1], WHOLE) if keys else WHOLE
+            spec = self._specs.get(keys[-1], SHARED) if keys else SHARED
             return NamedSharding(self.mesh, spec)
 
         return jax.tree_util.tree_map_with_path(placed, jax.eval_shape(function, *arguments))
@@ -159,14 +273,13 @@ class Sharding(Arrangement):
             return forward
 
         def run(parameters: Arrays, own: Own, batch: Arrays) -> Tuple[Tuple[Array, ...], Own]:
-            gathered = {name: self._gathered(name, array) for name, array in parameters.items()}
+            gathered = {}
+            for name, array in parameters.items():
+                axes = (None if axis == FSDP else axis for axis in self._specs[name])
+                gathered[name] = self._constrained(array, PartitionSpec(*axes))
             return forward(gathered, own, batch)
 
         return jax.checkpoint(run, policy=_is_kept)
-
-    def _gathered(self, name: str, array: Array) -> Array:
-        spec = PartitionSpec(*(None if axis == FSDP else axis for axis in self._specs[name]))
-        return self._constrained(array, spec)
 
     def sharing(self, differentiate: Differentiate) -> Differentiate:
         """Return ``differentiate`` with gradients that are sharded over the ranks right after each

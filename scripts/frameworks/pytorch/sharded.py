@@ -29,7 +29,7 @@ from torch.distributed.tensor.parallel import (
     parallelize_module,
 )
 
-from .data_parallel import all_reduce_together
+from .devices import all_reduce_together
 
 SEQUENCE = 1  # the axis of activations (batch, sequence, hidden) that is sharded
 

@@ -1,14 +1,17 @@
-"""Matmuls that a model runs."""
+"""Matmuls that a step runs, and its optimizer. MegEngine's optimizers follow the rules of
+``torch.optim``: SGD's weight decay is part of the gradient, AdamW's is not; epsilon is added after
+the bias correction."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, Dict, Sequence
+from typing import Any, Callable, Dict, Mapping, Sequence
 
 import megengine
 import megengine.functional as F
 import megengine.module as M
-from megengine import Tensor
+from harness.optimizers import groups_by_decay
+from megengine import Parameter, Tensor, optimizer
 
 
 class Multiplication(M.Module):
@@ -22,7 +25,7 @@ class Multiplication(M.Module):
         return F.matmul(a, b, transpose_b=self.transpose_b)
 
 
-def watched(model: M.Module, forward: Callable[[], Any]) -> Dict[str, int]:
+def count_matmuls(model: M.Module, forward: Callable[[], Any]) -> Dict[str, int]:
     """Count the matmuls of one ``forward()`` by the dtype of their modules' outputs. Buffers of
     ``model`` (running statistics) are left as they were."""
     counts: Dict[str, int] = Counter()
@@ -39,3 +42,15 @@ def watched(model: M.Module, forward: Callable[[], Any]) -> Dict[str, int]:
     for buffer, before in kept:
         buffer[...] = megengine.tensor(before)
     return dict(counts)
+
+
+def optimizer_of(
+    parameters: Mapping[str, Parameter], model_config: Dict[str, Any]
+) -> optimizer.Optimizer:
+    """Return the optimizer that the model's hyper-parameters name, for all ``parameters``."""
+    hyper = model_config["hyperparameters"]
+    groups, rate = groups_by_decay(parameters, hyper), hyper["learning_rate"]
+    if hyper["optimizer"] == "sgd":
+        return optimizer.SGD(groups, rate, momentum=hyper["momentum"])
+    betas = (hyper["beta1"], hyper["beta2"])
+    return optimizer.AdamW(groups, rate, betas=betas, eps=hyper["epsilon"])
