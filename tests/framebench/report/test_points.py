@@ -11,7 +11,7 @@ import pytest
 from framebench.comparison import compare
 from framebench.records import record_files
 from framebench.records.run import MetricValue, Run
-from framebench.report.charts import measured_panels
+from framebench.report import measured_panels
 from framebench.report.plots import Look, Plot
 from framebench.tables import measured
 from framebench.tables.grouping import group

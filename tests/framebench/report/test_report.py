@@ -12,10 +12,9 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from framebench.report import panels
-from framebench.report.charts import scaling_curves
+from framebench.report import line_panels, panels
+from framebench.report.page_data import Link, RowLinks
 from framebench.report.plots import Look
-from framebench.report.record_links import Link, RowLinks
 from framebench.tables import frames, view
 from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
@@ -190,7 +189,7 @@ def test_a_large_set_stays_bounded_and_says_so(
     source = write_records(tmp_path / "runs", repeats=1)
     monkeypatch.setattr(panels, "MAX_ROWS", 6)
     monkeypatch.setattr(panels, "MAX_PANELS", 1)
-    monkeypatch.setattr(scaling_curves, "MAX_LINES", 2)
+    monkeypatch.setattr(line_panels, "MAX_SCALING_LINES", 2)
     text = make(source, tmp_path / "report.html")
     assert "Left out: 18 of 24 cases." in text
     assert "3 of 4 panels are not drawn" in text

@@ -64,7 +64,7 @@ def make_report(
     ``is_before_round``: do not write ``runs.csv``. Its rule makes it from all rounds; Snakemake
     would take an early file for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
-    from ..report import html_report, record_links
+    from ..report import html_report
     from ..tables import first_screen, frames, origin
     from ..terminal import answer
 
@@ -94,11 +94,11 @@ def make_report(
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     files[page] = html_report.render(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, interrupted, provenance, answered,
+        further, interrupted, answered,
     )  # fmt: skip
     beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
     files[results / answer.FILE] = "\n".join([*answer.lines(beside, None), ""])
-    files[folder / ARCHIVED] = record_links.named(files[page])
+    files[folder / ARCHIVED] = html_report.without_links(files[page])
     if not leave and not is_before_round:
         # runs.csv comes first, because Snakemake remakes tables that are older.
         files = {**read_files.texts(record_set, source, results), **files}

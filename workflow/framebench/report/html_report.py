@@ -6,9 +6,12 @@ time of its own."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import jinja2
@@ -20,20 +23,34 @@ from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, machine_label
 from ..records.run import Run
 from ..records.sidecars import Interruption
-from ..tables import first_screen, measured, origin
-from ..tables.declared.summary import SUMMARY
+from ..tables import first_screen, measured
 from ..tables.legend import explanations
-from ..tables.origin import Origin
-from ..tables.setting_answers import FirstScreen
+from ..tables.origin import describe_origin
+from ..tables.results import fraction_of_best
+from ..tables.setting_answers import MOST_SETTINGS, Entrant, FirstScreen, SettingAnswer
 from ..tables.table import Inputs, Table
-from . import bars, colours, drawings, page_data, page_tables
+from . import line_panels, measured_panels, page_data, page_tables, panels
+from .page_data import RowLinks, to_record
 from .plots import Look, Plot
-from .record_links import RowLinks, to_record
+from .selection import axes_of
+from .svg import DARK, LIGHT, colour_number
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_PROBLEMS = 200
 #: Parts of every page's script, in order.
 SCRIPTS = ("data.js", "tables.js", "page.js")
+#: Dots of each state.
+DOTS = {"sure": "●●●", "order sure": "●●○", "open": "●○○", "": ""}
+#: Functions that draw a table from its rows and inputs, by name of the drawing. The text is the
+#: drawing's subject.
+DRAWERS: Mapping[str, Callable[[Table, pd.DataFrame, Inputs, Look, str], Sequence[Plot]]] = {
+    "throughput": lambda _, __, inputs, look, ___: panels.throughput(inputs.cases, look),
+    "metrics": lambda _, __, inputs, look, kind: measured_panels.panels(inputs.others, look, kind),
+    "ratios": lambda _, frame, __, look, title: panels.ratios(frame, look, title),
+    "scaling": lambda table, frame, _, look, __: line_panels.scaling(frame, look, table.title),
+    "roofline": lambda _, frame, __, look, ___: panels.rooflines(frame, look),
+    "learning": lambda _, __, inputs, look, ___: line_panels.learning(inputs, look),
+}
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
@@ -45,21 +62,20 @@ def render(
     title: str,
     further: Mapping[Table, pd.DataFrame] | None = None,
     interrupted: Sequence[Interruption] = (),
-    provenance: Origin | None = None,
     answered: FirstScreen | None = None,
 ) -> str:
     """Return the report as text.
 
     ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
-    records. ``further``: tables with a part of their own. ``provenance``: overrides the origin
-    derived from the runs. ``answered``: content of the first screen, where it is known."""
+    records. ``further``: tables with a part of their own. ``answered``: content of the first
+    screen, where it is known."""
     runs = record_set.runs
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     links = RowLinks({**inputs.cases, **inputs.others}, partial(to_record, record_set.root, folder))
-    provenance = provenance or origin.describe_origin(runs)
-    screen = answered or first_screen.first_screen(inputs, tables, runs, provenance)
-    shown, folded = bars.settings_with_bars(screen)
+    screen = answered or first_screen.first_screen(inputs, tables, runs, describe_origin(runs))
+    shown, folded = _settings_with_bars(screen.settings)
+    plots = {table.name: draw_table(table, frame, inputs, look) for table, frame in tables.items()}
     on_page = [
         page_tables.page_table(table, frame)
         for table, frame in {**tables, **(further or {})}.items()
@@ -71,9 +87,8 @@ def render(
         screen=screen,
         shown=shown,
         folded=folded,
-        has_several=len({bar.axes["framework"] for one in shown for bar in one.bars}) > 1,
-        has_summary=SUMMARY in tables,
-        parts=page_tables.parts_of(on_page, _plots(inputs, tables, look)),
+        has_several=len({bar.entrant.axes["framework"] for one in shown for bar in one.bars}) > 1,
+        parts=page_tables.parts_of(on_page, plots),
         data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
         interrupted=[
@@ -105,26 +120,30 @@ def _with_code(text: str) -> Markup:
     )
 
 
+def without_links(html: str) -> str:
+    """Return a page with file names in place of links to other files, for use without them."""
+    link = r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>'
+    return re.sub(link, r'<span title="\1"\2>\3</span>', html, flags=re.DOTALL)
+
+
 def page_files() -> dict[str, Markup]:
     """Return the style and script of every page."""
     script = "\n".join(bounded.read_text(TEMPLATES / "script" / name) for name in SCRIPTS)
     style = bounded.read_text(TEMPLATES / "report.css")
-    for theme, series in (("light", colours.LIGHT), ("dark", colours.DARK)):
-        style = style.replace(f"/* {theme} series */", colours.declarations(series))
+    for theme, series in (("light", LIGHT), ("dark", DARK)):
+        declared = (f"--series-{at}: {colour};" for at, colour in enumerate(series, 1))
+        style = style.replace(f"/* {theme} series */", " ".join(declared))
     return {
         "style": Markup(style),
         "script": Markup('"use strict";\n(() => {\n' + script + "})();"),
     }
 
 
-def _plots(
-    inputs: Inputs, tables: Mapping[Table, pd.DataFrame], look: Look
-) -> dict[str, list[Plot]]:
-    """Return plots by the name of the table that they precede."""
-    return {
-        table.name: drawings.draw_table(table, frame, inputs, look)
-        for table, frame in tables.items()
-    }
+def draw_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> Sequence[Plot]:
+    """Return the plots of a table, as its declaration names them."""
+    if not table.drawing:
+        return ()
+    return DRAWERS[table.drawing](table, frame, inputs, look, table.drawing_of)
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
@@ -141,3 +160,66 @@ def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
         )
         for machine, count in counted.items()
     )
+
+
+# ---- bars of the first screen, as fractions of their track's width -------------------------------
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar. ``width``: in percent of the track; ``whisker``: left and width of the 95 % interval,
+    None with too few repeats."""
+
+    entrant: Entrant
+    colour: str
+    width: float
+    whisker: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class SettingBars:
+    """A setting of the first screen with its bars. ``axes``: values for the page's filter."""
+
+    setting: SettingAnswer
+    bars: Sequence[Bar]
+    axes: Mapping[str, str]
+    dots: str
+
+
+def _settings_with_bars(
+    settings: Sequence[SettingAnswer],
+) -> tuple[list[SettingBars], list[tuple[str, list[SettingBars]]]]:
+    """Return the settings of the first screen, and the others with a heading for each model."""
+    made = [_with_bars(setting) for setting in settings]
+    rest = sorted(made[MOST_SETTINGS:], key=lambda one: one.setting.title)
+    folded = [
+        (f"{title}: {len(some)} more setting{'s' * (len(some) > 1)}", some)
+        for title, group in groupby(rest, key=lambda one: one.setting.title)
+        if (some := [*group])
+    ]
+    return made[:MOST_SETTINGS], folded
+
+
+def _with_bars(setting: SettingAnswer) -> SettingBars:
+    best = setting.entrants[0].value if setting.entrants else 1.0
+
+    def share(value: float) -> float:
+        return fraction_of_best(value, best or 1.0, setting.better)
+
+    ends = [sorted(map(share, entrant.interval or ())) for entrant in setting.entrants]
+    widest = max([1.0, *(high for _, high in filter(None, ends))])
+
+    def percent(part: float) -> float:
+        return round(100 * part / widest, 1)
+
+    bars = [
+        Bar(
+            entrant,
+            f"var(--series-{colour_number(entrant.axes['framework']) + 1})",
+            percent(share(entrant.value)),
+            (percent(some[0]), percent(some[1] - some[0])) if some else None,
+        )
+        for entrant, some in zip(setting.entrants, ends, strict=True)
+    ]
+    own = tuple(setting.entrants[0].axes) if setting.entrants else ()
+    return SettingBars(setting, bars, axes_of(setting.row, own), DOTS[setting.state])

@@ -1,11 +1,12 @@
-"""Strip plots of the report, drawn from plain values."""
+"""Strip plots and line charts of the report, drawn from plain values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
@@ -14,10 +15,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 
 from ..statistics import descriptive
 from ..tables.formatting import number
-from . import colours
-from .parts import Parts
 from .selection import short
-from .svg import MUTED, SERIES, svg
+from .svg import FONT, MUTED, SERIES, Parts, colour_number, legend_of, svg
 
 WIDTH = 460  # drawing units: readable on a phone as on a wide page
 #: Most characters of a label.
@@ -26,8 +25,13 @@ ROW = 22
 TOP = 6  # top margin of plots made of rows
 #: Height of a label with its dots, offset of the dots, and height of a heading, in rows.
 _HIGH, _DOTS, _HEADING = 1.95, 1.2, 1.15
+#: Line charts: left and right margin, axes to legend, total height without legend, height of axes.
+LEFT, RIGHT, BELOW, HIGH, _AXES = 84, 14, 52, 300, 232
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+P = TypeVar("P")
+#: Matplotlib keyword arguments for a line's style, and for the ``gid`` of its part.
+Style = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -64,12 +68,9 @@ class PlotRow:
         """Tooltip of the row."""
         if not self.values:
             return f"{self.label}: {self.note}"
-        parts = [number(descriptive.median(self.values))]
-        if self.interval:
-            parts.append("95 % interval {} to {}".format(*map(number, self.interval)))
-        if len(self.values) > 1:
-            parts.append(f"repeats {', '.join(map(number, self.values))}")
-        return f"{self.label}: {'; '.join(parts)}"
+        middle = number(descriptive.median(self.values)) + interval_text(self.interval)
+        several = f"; repeats {', '.join(map(number, self.values))}" if len(self.values) > 1 else ""
+        return f"{self.label}: {middle}{several}"
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,16 @@ class Look:
     frameworks: Sequence[str]
 
     def colour(self, framework: str) -> str:
-        return SERIES[colours.number(framework)]
+        return SERIES[colour_number(framework)]
 
     def marker(self, framework: str) -> str:
         """Return the framework's marker, distinct within the report while markers last."""
         return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
+
+
+def interval_text(ends: tuple[float, float] | None) -> str:
+    """Return an interval as the end of a tooltip; "" for None."""
+    return "; 95 % interval {} to {}".format(*map(number, ends)) if ends else ""
 
 
 def _decimals(values: Sequence[float]) -> int:
@@ -211,3 +217,53 @@ def _x_axis(
     else:
         axes.set_xlim(*_limits(values, reference))
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+
+
+# ---- line charts ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChartLine(Generic[P]):
+    """A case drawn as a line. ``axes``: values that the page's filter matches."""
+
+    label: str
+    framework: str
+    points: Sequence[P]
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def line_chart(
+    lines: Sequence[ChartLine[P]],
+    look: Look,
+    line_of: Callable[[Axes, ChartLine[P], Style, Parts], None],
+    finish: Callable[[Axes], None],
+) -> Markup:
+    """Return a line chart as SVG.
+
+    ``line_of`` draws a line and registers its values. ``finish`` scales and labels the axes. The
+    legend lists lines that ``line_of`` labels, each in the part of its line."""
+    legend = ROW * len(lines)
+    height = HIGH + legend
+    parts = Parts()
+
+    def drawing(figure: Figure) -> None:
+        across = (WIDTH - LEFT - RIGHT) / WIDTH
+        axes = figure.add_axes((LEFT / WIDTH, (BELOW + legend) / height, across, _AXES / height))
+        seen: Counter[str] = Counter()
+        for line in lines:
+            style = {
+                "color": look.colour(line.framework),
+                "marker": look.marker(line.framework),
+                "markeredgewidth": 0,
+                "linestyle": DASHES[seen[line.framework] % len(DASHES)],
+                "gid": parts.add(line.axes),
+            }
+            seen[line.framework] += 1
+            line_of(axes, line, style, parts)
+        finish(axes)
+        legend_of(
+            figure, loc="lower left", bbox_to_anchor=(0.02, 0), fontsize=FONT - 1,
+            handlelength=2.6, labelspacing=0.45,
+        )  # fmt: skip
+
+    return svg(drawing, WIDTH, height, parts)

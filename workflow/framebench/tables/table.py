@@ -116,8 +116,8 @@ class Table:
     overview: Callable[[Sequence[Row]], tuple[Sequence[Column], Sequence[Row]]] | None = None
     shown: tuple[Column, ...] = ()  # columns of the overview, if they are fixed
     crosstab: bool = False  # the overview has frameworks across
-    #: Plot before the rows on the page: key of ``report.drawings.DRAWERS``; and its subject, if the
-    #: name does not determine it.
+    #: Plot before the rows on the page, by its name in ``report.html_report.DRAWERS``; and its
+    #: subject, if the name does not determine it.
     drawing: str = ""
     drawing_of: str = ""
     #: Paragraphs about all rows, shown above the table.
