@@ -12,10 +12,10 @@ from core import observed
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames, grouping, view
+from framebench.tables import frames, grouping
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
-from framebench.tables.table import Inputs, Table
+from framebench.tables.table import Inputs, Table, frame_rows
 
 _CASE = Case(
     framework="pytorch",
@@ -109,7 +109,7 @@ def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
 
 def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
     """Return the rows of a table of runs; None where a value is missing."""
-    return view.records(table_of(name, runs, **more))
+    return frame_rows(table_of(name, runs, **more))
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:

@@ -117,7 +117,7 @@ def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) 
 def _print_columns() -> None:
     """Print the page docs/columns.md."""
     from .comparison import compare
-    from .tables import frames, legend
+    from .tables import frames
 
     written = [table for feature in features.known() for table in feature.written_tables()]
-    print(legend.columns_page([*frames.known_tables().values(), compare.TABLE, *written]), end="")
+    print(frames.columns_page([*frames.known_tables().values(), compare.TABLE, *written]), end="")

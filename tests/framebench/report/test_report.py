@@ -15,9 +15,10 @@ import pytest
 from framebench.report import line_panels, panels
 from framebench.report.page_data import Link, RowLinks
 from framebench.report.plots import Look
-from framebench.tables import frames, view
+from framebench.tables import frames
 from framebench.tables.formatting import DASH
 from framebench.tables.grouping import group
+from framebench.tables.table import frame_rows
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -36,7 +37,7 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         ["tokens/s"],
     ]
     links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
-    for row in view.records(build(runs)["summary"]):
+    for row in frame_rows(build(runs)["summary"]):
         ((_, actual),) = links.runs(frames.known_tables()["summary"], row)
         assert {link.href for link in links.to(actual)} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))

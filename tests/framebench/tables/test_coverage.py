@@ -11,11 +11,10 @@ import pytest
 from framebench import cli
 from framebench.records import expected, record_sets
 from framebench.records.expected import ExpectedCase
-from framebench.tables import view
 from framebench.tables.declared.fastest import FASTEST
 from framebench.tables.grouping import group
 from framebench.tables.origin import coverage
-from framebench.tables.table import Inputs
+from framebench.tables.table import Inputs, frame_rows
 
 from ...commands import read_rows
 from ..chartless import without_charts
@@ -125,7 +124,7 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
     (covered,) = coverage(inputs)
     assert covered == "15 of 16 cases of suite small measured; not yet: tensorflow (1 of 8)"
     open_, *others = sorted(
-        view.records(inputs.frame_of(FASTEST)), key=lambda row: not row["missing"]
+        frame_rows(inputs.frame_of(FASTEST)), key=lambda row: not row["missing"]
     )
     assert (open_["precision"], open_["devices_per_node"]) == ("fp32", 1)
     assert (open_["framework"], open_["reason"]) == ("", "not measured yet: tensorflow")

@@ -28,12 +28,12 @@ from ..cases.names import batch_of, topology_of
 from ..records import pairs, record_files
 from ..records.run import Run
 from ..statistics import descriptive
-from ..tables import contests, formatting, measured, view
+from ..tables import contests, formatting, measured
 from ..tables.columns import Row, interval_cells
 from ..tables.declared import fastest
 from ..tables.ratios import Estimate, Judged, Matched, judge
 from ..tables.results import CaseResults, flags_of
-from ..tables.table import Inputs, tables_in
+from ..tables.table import Inputs, frame_rows, tables_in
 
 #: Reasons for cases that only one side has.
 ALONE = ("not in base", "not in candidate")
@@ -52,7 +52,7 @@ def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:
 def summary_text(frame: pd.DataFrame) -> str:
     """Return a line for each case, the number of cases with each verdict, and notes."""
     lines = []
-    conditions = formatting.differing_conditions(view.records(frame))
+    conditions = formatting.differing_conditions(frame_rows(frame))
     names = [_name(row) for row in frame.itertuples()]
     width = max(map(len, names), default=0)
     row: Any

@@ -24,7 +24,7 @@ from ..records.record_sets import RecordSet, machine_label
 from ..records.run import Run
 from ..records.sidecars import Interruption
 from ..tables import first_screen, measured
-from ..tables.legend import explanations
+from ..tables.frames import explanations
 from ..tables.origin import describe_origin
 from ..tables.results import fraction_of_best
 from ..tables.setting_answers import MOST_SETTINGS, Entrant, FirstScreen, SettingAnswer

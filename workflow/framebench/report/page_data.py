@@ -23,10 +23,9 @@ from ..records.run import Run
 from ..tables import measured
 from ..tables.columns import Row
 from ..tables.formatting import Cell
-from ..tables.legend import FLAGS
+from ..tables.frames import FLAGS, Field
 from ..tables.results import CaseResults
 from ..tables.table import AXES, Table
-from ..tables.view import Field
 from .page_tables import PageTable
 from .selection import axis_of
 

@@ -23,7 +23,7 @@ from ..records.expected import TOO_SLOW
 from ..records.fields.flags import DISTURBED
 from ..records.run import Run
 from ..statistics.verdicts import NO_DIFFERENCE
-from . import contests, formatting, view
+from . import contests, formatting
 from .columns import Row
 from .contests import Contest
 from .declared import own_model
@@ -46,7 +46,7 @@ from .setting_answers import (
     titled,
     titles,
 )
-from .table import Inputs, Table
+from .table import Inputs, Table, rows_of
 
 #: Models that the first line names; ratios of variants in words.
 _MOST_MODELS, _MOST_VARIANTS = 3, 8
@@ -89,7 +89,7 @@ def first_screen(
     ]
     settings.sort(key=lambda setting: not setting.state)
     findings = own_model.sentences(tables)
-    findings += _about_variants(view.rows_of(tables, VARIANTS))
+    findings += _about_variants(rows_of(tables, VARIANTS))
     sentence = answer_sentence(settings, provenance.machines)
     if findings and not any(setting.leader for setting in settings):
         sentence = f"{findings.pop(0)}."

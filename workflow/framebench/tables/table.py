@@ -4,6 +4,7 @@ Tables made from records are declared in tables.yaml, each with a function in ``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -162,6 +163,24 @@ class Table:
     def anchor(self) -> str:
         """Anchor of the table's section on the page."""
         return (self.heading or self.title).lower().replace(" ", "-")
+
+
+def frame_rows(frame: pd.DataFrame) -> list[Row]:
+    """Return the rows of a frame with Python's own types, and None for any missing value."""
+    columns = {str(name): _values(values) for name, values in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def rows_of(tables: Mapping[Table, pd.DataFrame], table: Table) -> list[Row]:
+    """Return the rows of a table; [] if it is not among ``tables``."""
+    return frame_rows(tables[table]) if table in tables else []
+
+
+def _values(series: pd.Series[Any]) -> list[Any]:
+    values: list[Any] = series.tolist()
+    if series.dtype == "float64":
+        return [value if math.isfinite(value) else None for value in values]
+    return [None if gone else value for value, gone in zip(values, series.isna(), strict=True)]
 
 
 def declared_table(

@@ -24,9 +24,10 @@ from ...commands.reporting import inputs_of
 from ...config.validation import ConfigError
 from ...config.yaml_files import read_mapping
 from ...records import record_sets
-from ...tables import frames, view
+from ...tables import frames
 from ...tables.columns import Row
 from ...tables.formatting import MISSING, escape
+from ...tables.table import frame_rows
 from .published import PUBLISHED_NAME, read_cells
 
 FOLDER = Path(__file__).parent / "layouts"
@@ -66,7 +67,7 @@ def draw(layout: Path, records: Path) -> str:
 def _measured(records: Path) -> Sequence[Row]:
     """Return the measured cases as rows."""
     inputs, _ = inputs_of(record_sets.load(records), records)
-    return view.records(inputs.frame)
+    return frame_rows(inputs.frame)
 
 
 def _printed(records: Path) -> Sequence[Row]:

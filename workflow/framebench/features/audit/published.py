@@ -21,11 +21,10 @@ from core.text import printable
 
 from ...cases.conditions import CASE
 from ...records.run import RecordsError
-from ...tables import view
 from ...tables.columns import Row as Values
 from ...tables.declared.speedups import WEAK
 from ...tables.results import CaseResults
-from ...tables.table import Inputs, tables_in
+from ...tables.table import Inputs, frame_rows, tables_in
 
 PUBLISHED_NAME = "published.csv"
 #: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
@@ -104,7 +103,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     """
     cells = read_cells(published_csv)
     causes = read_causes(published_csv.parent)
-    known = {_key_of(row): row for row in view.records(Inputs(cases).frame_of(WEAK))}
+    known = {_key_of(row): row for row in frame_rows(Inputs(cases).frame_of(WEAK))}
     rows = [_compared(cell, known, causes) for cell in cells]
     return TABLE.frame(rows)
 

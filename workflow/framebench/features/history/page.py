@@ -20,7 +20,7 @@ from ...report.selection import axes_of, left_out, short
 from ...report.svg import ALARM, FONT, MUTED, Parts, svg
 from ...tables import formatting, frames
 from ...tables.formatting import counted, number
-from ...tables.legend import explanations
+from ...tables.frames import explanations
 from ...tables.measured import figure_name
 from . import sources, trends
 from .trends import CHANGES, POINTS, CaseHistory, counts_text

@@ -12,11 +12,11 @@ from ...cases.names import topology
 from ...records.fields.flags import OWN
 from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
-from .. import formatting, view
+from .. import formatting
 from ..columns import Row
 from ..results import UNCOMPILED, CaseResult
 from ..setting_answers import exclusion
-from ..table import Inputs, Table, declared_table
+from ..table import Inputs, Table, declared_table, rows_of
 from .steps import step_times
 from .summary import LARGEST, tokens_per_second
 
@@ -49,7 +49,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     """Return sentences on each own model: the best combination, the gain from larger batches, and
     the largest batch."""
     combinations: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in view.rows_of(tables, OWN_MODEL):
+    for row in rows_of(tables, OWN_MODEL):
         combinations[row["model"], row["mode"]].append(row)
     names = {model for model, _ in combinations}
     said = []
@@ -58,7 +58,7 @@ def sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
         about = f"{model}, {mode}" if len(names) > 1 else mode
         found = _about(usable) if usable else [_NONE]
         said += [f"{about}: {text}" for text in found]
-    for row in view.rows_of(tables, LARGEST):
+    for row in rows_of(tables, LARGEST):
         if row["model"] in names and row["largest_batch"]:
             how = " ".join(str(row[name]) for name in ("mode", "precision", "compiler"))
             said.append(f"{how}: the largest batch that fits is {row['largest_batch']}")
