@@ -18,7 +18,7 @@ from framebench.machine.identities import Identity
 from framebench.records import sidecars
 from framebench.records.run import MetricValue, Run
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import frames, origin
+from framebench.tables import frames, setting_answers
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, set_verdicts
@@ -209,7 +209,7 @@ def test_a_call_ends_with_the_answer_uncut_and_keeps_it_in_a_file(
 
 def test_where_figures_are_from() -> None:
     runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
-    provenance = origin.describe_origin(
+    provenance = setting_answers.describe_origin(
         runs, [sidecars.CallEntry("", "quick", "one"), sidecars.CallEntry("", "zoo", "two")]
     )
     assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"

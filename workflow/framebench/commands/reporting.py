@@ -40,7 +40,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     """Write tables from the records at ``source``.
 
     Raises ConfigError for an unknown table."""
-    from ..tables import frames, origin
+    from ..tables import frames, setting_answers
 
     tables = frames.known_tables()
     for name in names:
@@ -51,7 +51,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     inputs, _ = inputs_of(record_set, source)
     made = {tables[name]: inputs.frame_of(tables[name]) for name in names}
     called = sidecars.load(source.parent, CallEntry)
-    caption = origin.describe_origin(record_set.runs, called).caption
+    caption = setting_answers.describe_origin(record_set.runs, called).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -65,7 +65,7 @@ def make_report(
     would take an early file for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from ..report import html_report
-    from ..tables import first_screen, frames, origin
+    from ..tables import first_screen, frames, setting_answers
     from ..terminal import answer
 
     record_set = record_sets.load(source)
@@ -88,7 +88,7 @@ def make_report(
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.describe_origin(record_set.runs, called)
+    provenance = setting_answers.describe_origin(record_set.runs, called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))

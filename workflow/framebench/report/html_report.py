@@ -25,9 +25,14 @@ from ..records.run import Run
 from ..records.sidecars import Interruption
 from ..tables import first_screen, measured
 from ..tables.frames import explanations
-from ..tables.origin import describe_origin
 from ..tables.results import fraction_of_best
-from ..tables.setting_answers import MOST_SETTINGS, Entrant, FirstScreen, SettingAnswer
+from ..tables.setting_answers import (
+    MOST_SETTINGS,
+    Entrant,
+    FirstScreen,
+    SettingAnswer,
+    describe_origin,
+)
 from ..tables.table import Inputs, Table
 from . import line_panels, measured_panels, page_data, page_tables, panels
 from .page_data import RowLinks, to_record

@@ -25,26 +25,23 @@ from ..records.run import Run
 from ..statistics.verdicts import NO_DIFFERENCE
 from . import contests, formatting
 from .columns import Row
-from .contests import Contest
+from .contests import Contest, exclusion, precision_words, setting_labels, title_of, titled, titles
 from .declared import own_model
 from .declared.fastest import OPEN, SURE, judge, open_order, too_few
 from .declared.variants import VARIANTS
-from .first_sentence import ahead, answer_sentence, interval_of_lead
 from .measured import runs_in
-from .origin import Origin, coverage
 from .results import UNCOMPILED, CaseResult, fraction_of_best
 from .setting_answers import (
     EACH_FASTEST,
     Entrant,
     FirstScreen,
     NextStep,
+    Origin,
     SettingAnswer,
-    exclusion,
-    precision_words,
-    setting_labels,
-    title_of,
-    titled,
-    titles,
+    ahead,
+    answer_sentence,
+    coverage,
+    interval_of_lead,
 )
 from .table import Inputs, Table, rows_of
 

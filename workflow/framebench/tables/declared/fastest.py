@@ -14,10 +14,9 @@ from ...statistics.repeated_intervals import Order
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
 from ..columns import COLUMNS, OWN, Row, interval_cells
-from ..contests import ON_MACHINE, Contest
+from ..contests import ON_MACHINE, Contest, exclusions
 from ..ratios import Sides, possible, set_verdicts
 from ..results import CaseResult, flags_of
-from ..setting_answers import exclusions
 from ..table import Fields, Inputs, declared_table
 
 #: How certain a lead is: its order and size, its order alone, or neither.

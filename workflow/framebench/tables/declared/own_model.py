@@ -14,8 +14,8 @@ from ...records.verifications import PASSED
 from ...records.verified import EXCLUDING, UNVERIFIED
 from .. import formatting
 from ..columns import Row
+from ..contests import exclusion
 from ..results import UNCOMPILED, CaseResult
-from ..setting_answers import exclusion
 from ..table import Inputs, Table, declared_table, rows_of
 from .steps import step_times
 from .summary import LARGEST, tokens_per_second
