@@ -11,7 +11,7 @@ from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
 from framebench.report.plots import Look
-from framebench.tables.declared.roofline import ROOFLINE, traffic_of_step
+from framebench.tables.declared.efficiency import ROOFLINE, traffic_of_step
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops

@@ -26,9 +26,9 @@ from ..statistics.verdicts import NO_DIFFERENCE
 from . import contests, formatting
 from .columns import Row
 from .contests import Contest, exclusion, precision_words, setting_labels, title_of, titled, titles
-from .declared import own_model
 from .declared.fastest import OPEN, SURE, judge, open_order, too_few
-from .declared.variants import VARIANTS
+from .declared.speedups import VARIANTS
+from .declared.summary import own_model_sentences
 from .measured import runs_in
 from .results import UNCOMPILED, CaseResult, fraction_of_best
 from .setting_answers import (
@@ -85,7 +85,7 @@ def first_screen(
         for (contest, is_each_fastest), row in zip(shown, rows, strict=True)
     ]
     settings.sort(key=lambda setting: not setting.state)
-    findings = own_model.sentences(tables)
+    findings = own_model_sentences(tables)
     findings += _about_variants(rows_of(tables, VARIANTS))
     sentence = answer_sentence(settings, provenance.machines)
     if findings and not any(setting.leader for setting in settings):
