@@ -12,9 +12,10 @@ from core import observed
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames, grouping
+from framebench.tables import frames
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
+from framebench.tables.results import group
 from framebench.tables.table import Inputs, Table, frame_rows
 
 _CASE = Case(
@@ -90,7 +91,7 @@ def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
 
 def inputs_of(runs: Iterable[Run], **more: Any) -> Inputs:
     """Return the inputs of tables, without flags for missing verifications."""
-    cases = grouping.group(list(runs), None)
+    cases = group(list(runs), None)
     steps = {key: result for key, result in cases.items() if key.case.is_step}
     others = {key: result for key, result in cases.items() if key not in steps}
     return Inputs(steps, others=others, **more)
@@ -124,7 +125,7 @@ def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
 
 def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
     """Return the table of runs of one micro-benchmark, and its rows."""
-    (table,) = measured_tables.tables(grouping.group(list(runs), None))
+    (table,) = measured_tables.tables(group(list(runs), None))
     return table, Inputs({}).frame_of(table)
 
 

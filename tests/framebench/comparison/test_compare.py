@@ -12,7 +12,7 @@ from framebench import cli
 from framebench.comparison import compare
 from framebench.comparison.compare import agreement_text
 from framebench.records.run import Run
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import changed, repeats

@@ -14,7 +14,7 @@ from framebench.plan.planning import make_plan
 from framebench.records import expected, record_sets
 from framebench.runs import commands
 from framebench.tables.declared.speedups import WEAK
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import in_markdown, repeats

@@ -15,7 +15,7 @@ from framebench.records.record_sets import RecordSet
 from framebench.report import html_report, plots, svg
 from framebench.report.plots import Look, PlotRow
 from framebench.tables import frames
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT

@@ -17,7 +17,7 @@ from framebench.report.page_data import Link, RowLinks
 from framebench.report.plots import Look
 from framebench.tables import frames
 from framebench.tables.formatting import DASH
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import frame_rows
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys

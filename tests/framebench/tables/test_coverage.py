@@ -12,7 +12,7 @@ from framebench import cli
 from framebench.records import expected, record_sets
 from framebench.records.expected import ExpectedCase
 from framebench.tables.declared.fastest import FASTEST
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.setting_answers import coverage
 from framebench.tables.table import Inputs, frame_rows
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.fields import nodes
-from framebench.tables import grouping
 from framebench.tables.declared import efficiency
+from framebench.tables.results import group
 from framebench.tables.table import Inputs, frame_rows
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, peak_flops
@@ -174,7 +174,7 @@ PEAKS = (
 
 def with_peaks() -> Inputs:
     runs = repeats(1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05, **CPU)
-    return Inputs(grouping.group(runs, None), peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
+    return Inputs(group(runs, None), peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
 
 
 def test_a_figure_has_its_part_of_both_peaks() -> None:

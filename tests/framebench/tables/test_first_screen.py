@@ -12,7 +12,7 @@ from framebench.records.expected import TOO_SLOW, ExpectedCase
 from framebench.records.run import Flag, Run
 from framebench.tables import frames
 from framebench.tables.first_screen import FirstScreen, first_screen
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.setting_answers import describe_origin
 from framebench.tables.table import Inputs
 

@@ -19,7 +19,7 @@ from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
 from framebench.tables import frames
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT

@@ -9,10 +9,10 @@ import pytest
 from framebench.records.expected import ExpectedCase
 from framebench.records.run import Flag, Run
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import grouping
 from framebench.tables.columns import Row
 from framebench.tables.contests import find_contests
 from framebench.tables.declared.fastest import FASTEST, slower
+from framebench.tables.results import group
 from framebench.tables.table import Inputs, frame_rows
 
 from ..made_up_runs import changed, repeats
@@ -39,7 +39,7 @@ def measured(*sides: list[Run], settings: int = 1) -> Inputs:
         for run in runs
         for batch in (32, *range(33, 32 + settings))
     ]  # fmt: skip
-    return Inputs(grouping.group(runs, None), expected=asked)
+    return Inputs(group(runs, None), expected=asked)
 
 
 def fastest(*sides: list[Run], settings: int = 1) -> Row:
@@ -54,7 +54,7 @@ def test_a_row_says_who_is_faster_with_the_batch_that_checks_it() -> None:
         sides = (*by("jax", jax, (99.0,)), *by("pytorch", 1.0, (99.0,)))
         runs = [replace(run, case=run.case._replace(batch_per_device=128)) for run in sides]
         every = [*(run for case in inputs.cases.values() for run in case.runs), *runs]
-        inputs = replace(inputs, cases=grouping.group(every, None))
+        inputs = replace(inputs, cases=group(every, None))
         (row,) = frame_rows(inputs.frame_of(FASTEST))
         assert (row["framework"], row["verdict"]) == ("jax", FASTER)
         return row

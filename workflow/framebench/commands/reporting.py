@@ -112,7 +112,7 @@ def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) 
     Raises RecordsError if no case is on both sides."""
     from ..comparison import compare
     from ..tables import frames
-    from ..tables.grouping import grouped
+    from ..tables.results import grouped
 
     frame = compare.compare(grouped(base), grouped(candidate))
     write_together(frames.files({compare.TABLE: frame}, results / "tables"))
@@ -133,7 +133,7 @@ def inputs_of(
 
     Returns them with the files beside the records, and problems with these files."""
     from ..records import device_peaks, verified
-    from ..tables import grouping
+    from ..tables.results import group
     from ..tables.table import Inputs
 
     folder = source.parent
@@ -141,9 +141,7 @@ def inputs_of(
     reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
     asked, of_asked = expected.load(folder)
     models = catalog.project_catalog().models
-    cases = grouping.group(
-        record_set.runs, verified.VerificationFlags(verification_results, models)
-    )
+    cases = group(record_set.runs, verified.VerificationFlags(verification_results, models))
     inputs = Inputs(
         cases={key: result for key, result in cases.items() if key.case.is_step},
         verification_results=verification_results,

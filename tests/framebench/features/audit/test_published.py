@@ -13,8 +13,7 @@ from framebench.features.audit.published import CELL, KEYS, compare_published, h
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordsError, Run
 from framebench.tables import frames
-from framebench.tables.grouping import group
-from framebench.tables.results import CaseResults
+from framebench.tables.results import CaseResults, group
 
 from ....commands import read_rows
 from ...figures import DLPERF

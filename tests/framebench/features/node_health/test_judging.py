@@ -19,7 +19,7 @@ from framebench.features.node_health.rules import NodeRules
 from framebench.machine.identities import Identity
 from framebench.records.run import Run
 from framebench.statistics.verdicts import FALSE_ALARMS
-from framebench.tables import grouping
+from framebench.tables.results import group
 
 from ...statistics.distributions import SAMPLERS
 from ...table_rows import rows_of
@@ -44,7 +44,7 @@ def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float
 
 
 def measured(runs: Sequence[Run]) -> list[NodeMeasurement]:
-    return figures.measured(grouping.group(runs, None))
+    return figures.measured(group(runs, None))
 
 
 def judge(

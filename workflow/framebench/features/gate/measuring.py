@@ -21,8 +21,7 @@ from ...config.values import RecordSource
 from ...files.whole_files import write_whole
 from ...records.run import RecordsError
 from ...runs import snakemake_calls
-from ...tables.grouping import grouped
-from ...tables.results import CaseResults
+from ...tables.results import CaseResults, grouped
 from .sides import MeasuredSide
 
 BASE, CANDIDATE = "base", "candidate"

@@ -15,8 +15,7 @@ from ...config.values import RecordSource
 from ...files.problem import Problem
 from ...records import record_sets
 from ...records.run import RecordsError
-from ...tables import grouping
-from ...tables.results import CaseResult
+from ...tables.results import CaseResult, grouped
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,7 @@ def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
     left_out: list[Problem] = []
     several: dict[Key, list[CaseResult]] = defaultdict(list)
     records = path / "runs" if (path / "runs").is_dir() else path
-    for key, result in grouping.grouped(RecordSource(records, "")).items():
+    for key, result in grouped(RecordSource(records, "")).items():
         plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
         several[plain].append(result)
     for key, (result, *others) in several.items():

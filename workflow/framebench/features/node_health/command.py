@@ -10,8 +10,9 @@ from typing import Any
 from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
-from ...tables import frames, grouping
+from ...tables import frames
 from ...tables.columns import Row, interval_cells
+from ...tables.results import group
 from ...tables.table import tables_in
 from . import figures, judging
 from .figures import NodeMeasurement
@@ -77,7 +78,7 @@ def _figures(source: Path) -> list[NodeMeasurement]:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    return figures.measured(grouping.group(record_set.runs, None))
+    return figures.measured(group(record_set.runs, None))
 
 
 def _node_rows(nodes: Iterable[JudgedNode]) -> Iterator[Row]:
