@@ -11,6 +11,7 @@ import pandas as pd
 from core import observed
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
+from framebench.files.whole_files import write_together
 from framebench.records.run import MetricValue, Run
 from framebench.tables import frames
 from framebench.tables import measured as measured_tables
@@ -120,7 +121,8 @@ def in_markdown(name: str, rows: pd.DataFrame) -> str:
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     """Write the files of tables of records, by name."""
-    frames.write({frames.known_tables()[name]: rows for name, rows in tables.items()}, folder)
+    made = {frames.known_tables()[name]: rows for name, rows in tables.items()}
+    write_together(frames.files(made, folder))
 
 
 def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:

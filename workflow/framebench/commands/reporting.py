@@ -171,7 +171,8 @@ def make_verification(source: Path, results: Path) -> None:
         make_report(source, results)
     else:
         rows = VERIFICATION.rows(Inputs({}, verification_results))
-        frames.write({VERIFICATION: VERIFICATION.frame(rows)}, results / "tables")
+        frame = VERIFICATION.frame(rows)
+        write_together(frames.files({VERIFICATION: frame}, results / "tables"))
     print(summary_text(verification_results))
     print(f"verification: {results / 'tables' / 'verification.csv'}")
     counted = Counter(verification.outcome for verification in verification_results)

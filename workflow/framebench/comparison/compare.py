@@ -241,9 +241,9 @@ def _repeats(inputs: Inputs, others: Inputs) -> Iterator[bool]:
     """Yield whether each significant order has the same direction in ``others``."""
     ranks = {
         contest.setting: [entrant.case.framework for entrant in contest.entrants]
-        for contest in others.cached(contests.find_contests)
+        for contest in contests.find_contests(others)
     }
-    found = inputs.cached(contests.find_contests)
+    found = contests.find_contests(inputs)
     for contest, slower in zip(found, fastest.slower(found), strict=True):
         names = ranks.get(contest.setting, [])
         for other in slower:

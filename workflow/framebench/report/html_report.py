@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -35,7 +34,7 @@ from ..tables.setting_answers import (
 )
 from ..tables.table import Inputs, Table
 from . import line_panels, measured_panels, page_data, page_tables, panels
-from .page_data import RowLinks, to_record
+from .page_data import RowLinks
 from .plots import Look, Plot
 from .selection import axes_of
 from .svg import DARK, LIGHT, colour_number
@@ -77,7 +76,7 @@ def render(
     runs = record_set.runs
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
-    links = RowLinks({**inputs.cases, **inputs.others}, partial(to_record, record_set.root, folder))
+    links = RowLinks({**inputs.cases, **inputs.others}, record_set.root, folder)
     screen = answered or first_screen.first_screen(inputs, tables, runs, describe_origin(runs))
     shown, folded = _settings_with_bars(screen.settings)
     plots = {table.name: draw_table(table, frame, inputs, look) for table, frame in tables.items()}
@@ -101,7 +100,6 @@ def render(
             for interruption in interrupted
         ],
         problems=record_set.problems[:MAX_PROBLEMS],
-        problems_name=f"Ignored files: {len(record_set.problems)}",
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
         hardware=_machines(runs),
     )

@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -90,13 +89,12 @@ class _Cases:
         return self._places[key]
 
     def data(self, lists: _Lists) -> dict[str, Any]:
-        links = [self._links.to(runs) for runs in self._groups]
         return {
             "count": len(self._groups),
             # Text and address of each link, alternating.
             "records": lists.number(
-                "\t".join(part for link in some for part in (link.text, link.href))
-                for some in links
+                "\t".join(part for run in runs for part in self._links.link(run))
+                for runs in self._groups
             ),
             "commands": lists.number(runs[0].command for runs in self._groups),
         }
@@ -117,11 +115,11 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
                 "answer": is_answer,
                 "cells": lists.number(map(_text, field.cells)),
             }
-            for field, is_answer in page_table.arrangement.shown
+            for field, is_answer in page_table.shown
         ],
         "unfolded": [
             {"title": field.column.header, "cells": lists.number(map(_text, field.cells))}
-            for field in page_table.arrangement.unfolded
+            for field in page_table.unfolded
         ],
         "axes": {
             axis: lists.number(axis_of(row, axis) for row in rows)
@@ -130,7 +128,7 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
         },
         "ids": lists.number(page_table.ids),
     }
-    if page_table.has_records:
+    if table.has_records and not table.crosstab:
         made["behind"] = _references(page_table, links, cases, lists)
     if table.order:
         name = table.order.removeprefix("-")
@@ -176,29 +174,17 @@ def _references(
 # ---- records behind rows -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Link:
-    """A link to a record. ``label``: text for screen readers."""
-
-    text: str
-    href: str
-    label: str
-
-
 class RowLinks:
-    """Lookup of the runs behind a row, and links to their records."""
+    """Lookup of the runs behind a row, and links to their records.
 
-    def __init__(self, cases: CaseResults, link: Callable[[Run, str], Link]) -> None:
+    ``root``: folder of the records; ``folder``: folder that links are relative to."""
+
+    def __init__(self, cases: CaseResults, root: Path = Path(), folder: Path = Path()) -> None:
         self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
         for key, result in cases.items():  # some tables have no column for the unit
             if key == result.runs[0].key:  # once per case, not once per metric
                 self._runs[_cells_of(key.row)] += result.runs
-        self._link = link
-
-    @staticmethod
-    def none() -> RowLinks:
-        """Return an empty lookup, for a page without records."""
-        return RowLinks({}, lambda run, text: Link(text, "", ""))
+        self._root, self._folder = root, folder
 
     def runs(self, table: Table, row: Row) -> list[tuple[str, Sequence[Run]]]:
         """Return the labelled runs behind a row."""
@@ -206,16 +192,17 @@ class RowLinks:
             return [("", table.runs(row))]
         results: list[tuple[str, Sequence[Run]]] = []
         for label, fields in table.behind(row):
-            case = {**row, **fields}
-            runs = self._runs.get(_cells_of(case), ())
-            same = [run for run in runs if _is_of(run, row)]
-            if same:
+            runs = self._runs.get(_cells_of({**row, **fields}), ())
+            if same := [run for run in runs if _is_of(run, row)]:
                 results.append((label, same))
         return results
 
-    def to(self, runs: Sequence[Run]) -> list[Link]:
-        """Return links to the records of runs, numbered by repeat."""
-        return [self._link(run, str(run.repeat)) for run in runs]
+    def link(self, run: Run) -> tuple[str, str]:
+        """Return text and address of a link to the run's record, or to the CSV file with it."""
+        target = run.record or self._root / run.origin.rpartition(":")[0]
+        path = os.fsencode(os.path.relpath(target, self._folder))
+        text = run.origin if run.record is None else str(run.repeat)
+        return text, quote(path.replace(os.fsencode(os.sep), b"/"))
 
 
 def _cells_of(row: Row) -> tuple[Any, ...]:
@@ -227,12 +214,3 @@ def _is_of(run: Run, row: Row) -> bool:
     parameters = measured.parameters_text(run.case)
     unit = row.get("unit", run.unit)
     return (unit, row.get("parameters", parameters)) == (run.unit, parameters)
-
-
-def to_record(root: Path, folder: Path, run: Run, text: str) -> Link:
-    """Return a link to the run's record, or to the CSV file that contains the run."""
-    target = run.record or root / run.origin.rpartition(":")[0]
-    href = quote(os.fsencode(os.path.relpath(target, folder)).replace(os.fsencode(os.sep), b"/"))
-    if run.record is None:
-        return Link(run.origin, href, run.origin)
-    return Link(text, href, f"record of repeat {run.repeat}")

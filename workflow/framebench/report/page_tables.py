@@ -29,37 +29,26 @@ _OF_FRAMEWORK = ("framework_version", "source")
 
 
 @dataclass(frozen=True)
-class Arrangement:
-    """Columns of the page, from left to right, and those that unfold below a row.
-
-    ``shown``: pairs of a column and whether it is an answer."""
-
-    shown: Sequence[tuple[Field, bool]]
-    unfolded: Sequence[Field]
-
-
-@dataclass(frozen=True)
 class PageTable:
     """A table of the page, whose rows its script draws.
 
-    ``has_records``: whether rows unfold to records. ``ids``: anchor of each row, the same for every
-    set of records. ``without_ratio``: number of rows that are only in the file, because they have
-    no ratio."""
+    ``shown``: columns from left to right, each with whether it is an answer. ``unfolded``: columns
+    that unfold below a row. ``ids``: anchor of each row, the same for every set of records.
+    ``without_ratio``: number of rows that are only in the file, because they have no ratio."""
 
     view: TableView
-    arrangement: Arrangement
-    has_records: bool
+    shown: Sequence[tuple[Field, bool]]
+    unfolded: Sequence[Field]
     ids: Sequence[str]
-    without_ratio: int = 0
+    without_ratio: int
 
 
 def page_table(table: Table, frame: pd.DataFrame) -> PageTable:
     """Return a table as the page shows it; a table of ratios has only rows with a ratio."""
     with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
     seen = frames.view_table(table, with_ratio)
-    has_records = table.has_records and not table.crosstab
     ids = [*_row_ids(table, seen.rows)]
-    return PageTable(seen, _arrange(seen), has_records, ids, len(frame) - len(with_ratio))
+    return PageTable(seen, *_arrange(seen), ids, len(frame) - len(with_ratio))
 
 
 def _row_ids(table: Table, rows: Sequence[Row]) -> Iterator[str]:
@@ -72,8 +61,8 @@ def _row_ids(table: Table, rows: Sequence[Row]) -> Iterator[str]:
         yield name if met[name] == 1 else f"{name}-{met[name]}"
 
 
-def _arrange(view: TableView) -> Arrangement:
-    """Return the arrangement of a table. Surplus keys and columns of a crosstab are unfolded."""
+def _arrange(view: TableView) -> tuple[list[tuple[Field, bool]], list[Field]]:
+    """Return the shown and the unfolded columns; surplus keys and columns of a crosstab unfold."""
     by_name = {field.column.name: field for field in view.fields}
     if view.table.crosstab:
         kept = [name for name, field in by_name.items() if field.kind == "number"]
@@ -85,7 +74,7 @@ def _arrange(view: TableView) -> Arrangement:
         ]
         order = [*kept, *keys][:MOST]
     shown = [(by_name[name], name in kept) for name in order]
-    return Arrangement(shown, [field for name, field in by_name.items() if name not in order])
+    return shown, [field for name, field in by_name.items() if name not in order]
 
 
 def _is_key(view: TableView, field: Field) -> bool:
@@ -141,7 +130,7 @@ def _name(table: Table, tables: Sequence[PageTable]) -> str:
 
 
 def _settings(rows: Sequence[Row]) -> str:
-    return f"{formatting.counted(len(rows), 'setting')}"
+    return formatting.counted(len(rows), "setting")
 
 
 def _verified(rows: Sequence[Row]) -> str:

@@ -94,12 +94,6 @@ def interval_text(ends: tuple[float, float] | None) -> str:
     return "; 95 % interval {} to {}".format(*map(number, ends)) if ends else ""
 
 
-def _decimals(values: Sequence[float]) -> int:
-    """Return the decimals that show four digits of the largest value, for a whole column."""
-    largest = max(map(abs, values), default=0.0) or 1.0
-    return max(0, 3 - math.floor(math.log10(largest)))
-
-
 def strips(
     rows: Sequence[PlotRow], look: Look, axis: str, reference: float | None = None
 ) -> Markup:
@@ -108,7 +102,8 @@ def strips(
     ``reference``: value of a vertical line, for ratios. Labels are above the dots."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
-    digits = _decimals(values)
+    largest = max(map(abs, values), default=0.0) or 1.0
+    decimals = max(0, 3 - math.floor(math.log10(largest)))  # four digits of the largest value
     margin = 20
     places, total = _places(rows)
     height = ROW * total + 46
@@ -132,7 +127,7 @@ def strips(
             bold: dict[str, Any] = {} if row.framework else {"color": MUTED, "fontweight": "bold"}
             _write(axes, short(row.label, LETTERS), 0, label, -14, gid=name, ha="left", **bold)
             if row.values:
-                middle = f"{descriptive.median(row.values):.{digits}f}"
+                middle = f"{descriptive.median(row.values):.{decimals}f}"
                 _write(axes, middle, 1, label, 14, ha="right", gid=name)
             elif row.note:
                 _write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
@@ -189,21 +184,11 @@ def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | Non
                   markeredgewidth=2.4, **style)  # fmt: skip
 
 
-def _limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
-    """Return the ends of a linear axis.
-
-    The axis starts at 0 or, with a ``reference``, encloses it and all values, so that differences
-    of a few percent are visible."""
-    if reference is None:
-        return min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
-    low, high = min(*values, reference), max(*values, reference)
-    margin = max(0.06 * (high - low), 0.01)
-    return low - margin, high + margin
-
-
 def _x_axis(
     axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None
 ) -> None:
+    """Scale the axis: linear ones start at 0 or, with a ``reference``, enclose it and all values,
+    so that differences of a few percent are visible."""
     if not values:
         axes.set_xticks([])
         axes.set_xlim(0, 1)
@@ -215,7 +200,12 @@ def _x_axis(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     else:
-        axes.set_xlim(*_limits(values, reference))
+        low, high = min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
+        if reference is not None:
+            low, high = min(*values, reference), max(*values, reference)
+            margin = max(0.06 * (high - low), 0.01)
+            low, high = low - margin, high + margin
+        axes.set_xlim(low, high)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
 
 

@@ -158,21 +158,14 @@ def _tags(tags: str, prefix: str) -> str:
 # ---- parts ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Point:
-    part: str
-    axes: Axes
-    place: tuple[float, float]
-    text: str
-
-
 @dataclass
 class Parts:
     """Parts of one drawing, filled while it is drawn."""
 
     _axes: list[Mapping[str, str]] = field(default_factory=list)
     _rectangles: list[str] = field(default_factory=list)
-    _points: list[_Point] = field(default_factory=list)
+    #: Part, axes, position and text of each.
+    _points: list[tuple[str, Axes, tuple[float, float], str]] = field(default_factory=list)
 
     def add(self, axes: Mapping[str, str]) -> str:
         """Add a part with the axes that a filter can match. Returns the ``gid`` of its artists."""
@@ -191,7 +184,7 @@ class Parts:
 
     def point(self, part: str, axes: Axes, position: tuple[float, float], text: str) -> None:
         """Add a tooltip ``text`` around a point."""
-        self._points.append(_Point(part, axes, position, text))
+        self._points.append((part, axes, position, text))
 
     def attribute(self) -> str:
         """Return the drawing's attribute with each part's value by axis, null if it has none."""
@@ -208,10 +201,10 @@ class Parts:
 
         The axes must have their final limits."""
         points = []
-        for point in self._points:
-            x, y = point.axes.transData.transform(point.place)
+        for part, axes, position, text in self._points:
+            x, y = axes.transData.transform(position)
             box = (x - _SIDE / 2, height - y - _SIDE / 2, _SIDE, _SIDE)
-            points.append(_rectangle(point.part, box, point.text))
+            points.append(_rectangle(part, box, text))
         return "".join([*self._rectangles, *points])
 
 

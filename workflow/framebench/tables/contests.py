@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from core import inputs as inputs_
@@ -80,6 +80,7 @@ class Contest:
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
+@lru_cache(maxsize=2)  # of several tables, for both sets of a comparison
 def find_contests(inputs: Inputs) -> list[Contest]:
     """Return the contests of steps and of other benchmarks' principal metrics.
 
@@ -280,11 +281,6 @@ def exclusion(result: CaseResult) -> str:
     name = "+".join([title_of(result), *result.variation])
     parts = filter(None, [name, title, precision_words(result.case.precision)])
     return f"{', '.join(parts)}: {result.excluded}"
-
-
-def exclusions(results: Iterable[CaseResult]) -> str:
-    """Return the excluded cases with the reason of each, as text; "" for none."""
-    return "; ".join(exclusion(result) for result in results if result.excluded)
 
 
 def setting_labels(rows: Sequence[Row]) -> Callable[[Row], tuple[str, str]]:

@@ -75,7 +75,7 @@ def first_screen(
     page
         Path of the report, "" if there is none.
     """
-    found = _in_order_of_suites(inputs.cached(contests.find_contests), inputs)
+    found = _in_order_of_suites(contests.find_contests(inputs), inputs)
     cannot, why_not, lacking = _cannot(found)
     shown = _shown(found)
     rows = judge([contest for contest, _ in shown])
@@ -132,7 +132,9 @@ def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
         families[contest.setting._replace(case=case), contest.machine].append(contest)
     shown: list[tuple[Contest, bool]] = []
     for family in families.values():
-        others = [contest for contest in family if _has_baseline(contest.setting.case.precision)]
+        others = [
+            contest for contest in family if precisions.baseline(contest.setting.case.precision)
+        ]
         baselines = [contest for contest in family if contest not in others]
         shown += [(contest, False) for contest in baselines]
         if all(any(contest.entrants for contest in some) for some in (baselines, others)):
@@ -140,10 +142,6 @@ def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
         else:
             shown += [(contest, False) for contest in others]
     return shown
-
-
-def _has_baseline(precision: str) -> bool:
-    return precisions.baseline(precision) is not None
 
 
 def _merged(some: Sequence[Contest], last: Contest) -> Contest:
@@ -178,7 +176,7 @@ def _setting(
         precision = precision_words(contest.setting.case.precision)
         details = details.replace(precision, EACH_FASTEST, 1)
         # Frameworks whose baseline is fastest have the same figure as in the row above.
-        own = [at for at, result in enumerate(shown) if _has_baseline(result.case.precision)]
+        own = [at for at, result in enumerate(shown) if precisions.baseline(result.case.precision)]
         last = max(own[-1] + 1 if own else len(shown), 2)
         shown, others = shown[:last], shown[last:]
     aside = []

@@ -180,10 +180,6 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     return [Cell(text, kind) for text in texts]
 
 
-def _flags(column: Column, row: Row) -> str:
-    return plain(row.get("flags")) if column.flagged else ""
-
-
 def _topology(row: Row) -> Cell:
     text = topology(row.get("nodes", 1), row["devices_per_node"])
     return Cell(text, "number") if text else Cell(DASH, "number missing", "not known")
@@ -198,7 +194,8 @@ def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
             made.append(Cell(DASH, "number missing", _why(column, row)))
         else:
             text = str(value) if is_whole else rounded(value * form.factor, form.spec)
-            made.append(Cell(text, "number", flags=_flags(column, row)))
+            flags = plain(row.get("flags")) if column.flagged else ""
+            made.append(Cell(text, "number", flags=flags))
     return made
 
 

@@ -20,7 +20,6 @@ import pandas as pd
 
 from ..cases.conditions import CONDITIONS, KEYS
 from ..config.yaml_files import read_mapping
-from ..files.whole_files import write_together
 from . import declared, formatting, measured
 from .columns import (
     COUNT,
@@ -66,15 +65,8 @@ def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
 
 
-def write(tables: Mapping[Table, pd.DataFrame], folder: Path) -> None:
-    """Write NAME.csv and NAME.md of each table to `folder`.
-
-    All files are written or none. Raises OSError if writing fails."""
-    write_together(files(tables, folder))
-
-
 def files(tables: Mapping[Table, pd.DataFrame], folder: Path, origin: str = "") -> dict[Path, str]:
-    """Return the files of :func:`write` as text by path.
+    """Return NAME.csv and NAME.md of each table in ``folder`` as text by path.
 
     ``origin``: origin of the figures, for readers."""
     texts = {}

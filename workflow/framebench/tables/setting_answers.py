@@ -48,10 +48,6 @@ class Origin:
     command: str
 
     @property
-    def days(self) -> str:
-        return self.first if self.first == self.last else f"{self.first} to {self.last}"
-
-    @property
     def took(self) -> str:
         """Total wall time as text; "" if unknown."""
         return duration(self.seconds) if self.seconds else ""
@@ -61,8 +57,9 @@ class Origin:
         """Machine, days and commit on one line, as far as known."""
         several = len(self.machines) > 1
         machine = f"{len(self.machines)} machines" if several else "".join(self.machines)
+        days = self.first if self.first == self.last else f"{self.first} to {self.last}"
         commit = f"commit {', '.join(self.commits)}" if self.commits else ""
-        return ", ".join(filter(None, (machine, self.days, commit)))
+        return ", ".join(filter(None, (machine, days, commit)))
 
 
 def describe_origin(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Origin:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -24,12 +24,11 @@ from ..records.verifications import VerificationResult
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .results import CaseResult, CaseResults, case_frame, with_cells
 
-T = TypeVar("T")
 #: Fields of a case with values of another case.
 Fields = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, so that results can be cached
 class Inputs:
     """Inputs of all tables.
 
@@ -55,12 +54,6 @@ class Inputs:
         )
 
     @cached_property
-    def runs(self) -> list[Run]:
-        """The runs of all cases, once each regardless of their metrics."""
-        cases = (*self.cases.values(), *self.others.values())
-        return [*{id(run): run for result in cases for run in result.runs}.values()]
-
-    @cached_property
     def results(self) -> list[CaseResult]:
         """The cases of steps. Data frames of cases have the number of each as index."""
         return [*self.cases.values()]
@@ -73,17 +66,6 @@ class Inputs:
     def cases_with(self, cells: Callable[[CaseResult], Row | None]) -> pd.DataFrame:
         """Return the cases of steps with further columns, without those whose cells are None."""
         return with_cells(self.frame, map(cells, self.results))
-
-    @cached_property
-    def _computed(self) -> dict[Any, Any]:
-        return {}
-
-    def cached(self, compute: Callable[[Inputs], T]) -> T:
-        """Return a function's result for these inputs, computed once."""
-        if compute not in self._computed:
-            self._computed[compute] = compute(self)
-        result: T = self._computed[compute]
-        return result
 
     def frame_of(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table."""

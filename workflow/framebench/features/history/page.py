@@ -70,7 +70,7 @@ def render(
         counts=counts_text(every),
         plots=plots(every),
         tables=shown,
-        data=page_data.page_data(shown, RowLinks.none()),
+        data=page_data.page_data(shown, RowLinks({})),
         flags=explanations([points]),
     )
 

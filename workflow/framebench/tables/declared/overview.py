@@ -27,7 +27,7 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
     The best is determined per setting, separately for compiled and other cases. There is none while
     a framework of the suite is unmeasured at that setting."""
-    for contest in inputs.cached(contests.find_contests):
+    for contest in contests.find_contests(inputs):
         results = sorted(contest.results, key=lambda result: compilation(result.case), reverse=True)
         best: dict[str, CaseResult] = {}
         for result in contests.ranked(results):

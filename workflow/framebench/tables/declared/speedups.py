@@ -121,11 +121,6 @@ def _compilers(inputs: Inputs) -> pd.DataFrame:
     )
 
 
-def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
-    baseline = precisions.baseline(row["precision"])
-    return [(str(name), {"precision": name}) for name in (baseline, row["precision"])]
-
-
 # ---- scaling ------------------------------------------------------------------------------------
 
 
@@ -304,7 +299,14 @@ def _both_variants(row: Row) -> list[tuple[str, Fields]]:
 
 
 _NOTHING: Row = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN_OF_VARIANT}
-PRECISIONS = declared_table("precision_speedup", _precisions, behind=_both_precisions)
+PRECISIONS = declared_table(
+    "precision_speedup",
+    _precisions,
+    behind=lambda row: [
+        (str(name), {"precision": name})
+        for name in (precisions.baseline(row["precision"]), row["precision"])
+    ],
+)
 COMPILERS = declared_table(
     "compiler_speedup",
     _compilers,

@@ -72,7 +72,9 @@ def _tokens_per_second(result: CaseResult) -> float | None:
 def failures(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per status and reason, most frequent reasons first within a status."""
     failed: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for run in inputs.runs:
+    results = (*inputs.cases.values(), *inputs.others.values())
+    # Once each, regardless of their metrics.
+    for run in {id(run): run for result in results for run in result.runs}.values():
         if run.status != "ok":
             failed[run.status, run.reason].append(run)
     for (status, reason), runs in sorted(
