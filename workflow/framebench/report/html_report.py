@@ -7,11 +7,11 @@ time of its own."""
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -78,15 +78,19 @@ def render(
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
     links = RowLinks({**inputs.cases, **inputs.others}, record_set.root, folder)
     screen = answered or first_screen.first_screen(inputs, tables, runs, describe_origin(runs))
-    shown, folded = _settings_with_bars(screen.settings)
+    settings = [_with_bars(setting) for setting in screen.settings]
+    shown, rest = settings[:MOST_SETTINGS], settings[MOST_SETTINGS:]
+    folded: dict[str, list[SettingBars]] = defaultdict(list)
+    for one in sorted(rest, key=lambda one: one.setting.title):
+        folded[one.setting.title].append(one)
     plots = {table.name: draw_table(table, frame, inputs, look) for table, frame in tables.items()}
     on_page = [
         page_tables.page_table(table, frame)
         for table, frame in {**tables, **(further or {})}.items()
         if not table.needs or len(frame.query(table.needs))
     ]
-    return template("report.html.j2").render(
-        **page_files(),
+    return render_page(
+        "report.html.j2",
         title=title,
         screen=screen,
         shown=shown,
@@ -105,14 +109,23 @@ def render(
     )
 
 
-def template(name: str) -> jinja2.Template:
-    """Return the page template in the file ``name``."""
+def render_page(name: str, **content: Any) -> str:
+    """Return the page of the template in the file ``name``, with style and script of every page."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters["with_code"] = _with_code
-    return environment.get_template(name)
+    script = "\n".join(bounded.read_text(TEMPLATES / "script" / part) for part in SCRIPTS)
+    style = bounded.read_text(TEMPLATES / "report.css")
+    for theme, series in (("light", LIGHT), ("dark", DARK)):
+        declared = (f"--series-{at}: {colour};" for at, colour in enumerate(series, 1))
+        style = style.replace(f"/* {theme} series */", " ".join(declared))
+    return environment.get_template(name).render(
+        style=Markup(style),
+        script=Markup('"use strict";\n(() => {\n' + script + "})();"),
+        **content,
+    )
 
 
 def _with_code(text: str) -> Markup:
@@ -127,19 +140,6 @@ def without_links(html: str) -> str:
     """Return a page with file names in place of links to other files, for use without them."""
     link = r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>'
     return re.sub(link, r'<span title="\1"\2>\3</span>', html, flags=re.DOTALL)
-
-
-def page_files() -> dict[str, Markup]:
-    """Return the style and script of every page."""
-    script = "\n".join(bounded.read_text(TEMPLATES / "script" / name) for name in SCRIPTS)
-    style = bounded.read_text(TEMPLATES / "report.css")
-    for theme, series in (("light", LIGHT), ("dark", DARK)):
-        declared = (f"--series-{at}: {colour};" for at, colour in enumerate(series, 1))
-        style = style.replace(f"/* {theme} series */", " ".join(declared))
-    return {
-        "style": Markup(style),
-        "script": Markup('"use strict";\n(() => {\n' + script + "})();"),
-    }
 
 
 def draw_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> Sequence[Plot]:
@@ -187,20 +187,6 @@ class SettingBars:
     bars: Sequence[Bar]
     axes: Mapping[str, str]
     dots: str
-
-
-def _settings_with_bars(
-    settings: Sequence[SettingAnswer],
-) -> tuple[list[SettingBars], list[tuple[str, list[SettingBars]]]]:
-    """Return the settings of the first screen, and the others with a heading for each model."""
-    made = [_with_bars(setting) for setting in settings]
-    rest = sorted(made[MOST_SETTINGS:], key=lambda one: one.setting.title)
-    folded = [
-        (f"{title}: {len(some)} more setting{'s' * (len(some) > 1)}", some)
-        for title, group in groupby(rest, key=lambda one: one.setting.title)
-        if (some := [*group])
-    ]
-    return made[:MOST_SETTINGS], folded
 
 
 def _with_bars(setting: SettingAnswer) -> SettingBars:

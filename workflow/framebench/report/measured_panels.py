@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -31,9 +31,9 @@ SizeLine = ChartLine[tuple[float, float, tuple[float, float] | None]]
 def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     """Return the plots of one benchmark.
 
-    Metrics at one point: a strip plot per metric or, without a framework, per unit. Metrics at
-    several sizes: lines, a plot per combination of text parameters. Points that are one word: one
-    plot each. Points of several values, such as shapes, are only in the table."""
+    Metrics at one point: a strip plot per metric or, without a framework, per unit and direction.
+    Metrics at several sizes: lines, a plot per combination of text parameters. Points that are one
+    word: one plot each. Points of several values, such as shapes, are only in the table."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
@@ -46,27 +46,18 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
             series[key.metric, ", ".join(texts)].append(result)
         elif result.values and len(key.point) == 1:
             points[key.metric, key.point].append(result)
+    strips: dict[Any, list[CaseResult]] = defaultdict(list)
+    for name, (first, *rest) in metrics.items():
+        strips[name if first.case.framework else (first.unit, first.better)] += [first, *rest]
     curves = [
         _size_panel(words or kind.replace("_", " "), some, look)
         for (_, words), some in series.items()
     ]
     return [
-        *(_panel(kind, some, look) for some in _together(metrics)),
+        *(_panel(kind, some, look) for some in strips.values()),
         *filter(None, curves),
         *(_panel(kind, some, look) for some in list(points.values())[:MAX_PANELS]),
     ]
-
-
-def _together(metrics: Mapping[str, list[CaseResult]]) -> list[list[CaseResult]]:
-    """Return groups of results for one panel each.
-
-    Frameworks are compared per metric; results without a framework are grouped by unit and
-    direction."""
-    found: dict[Any, list[CaseResult]] = defaultdict(list)
-    for name, some in metrics.items():
-        first = some[0]
-        found[name if first.case.framework else (first.unit, first.better)] += some
-    return list(found.values())
 
 
 def _panel(kind: str, results: Sequence[CaseResult], look: Look) -> Plot:

@@ -32,13 +32,12 @@ from .selection import axis_of
 def page_data(tables: Sequence[PageTable], links: RowLinks) -> Markup:
     """Return the data as JSON for a script element."""
     lists = _Lists()
-    cases = _Cases(links)
-    made = [_table(table, links, cases, lists) for table in tables]
+    made = [_table(table, links, lists) for table in tables]
     data = {
         "axes": AXES,
         "flags": FLAGS,
         "tables": made,
-        "cases": cases.data(lists),
+        "cases": links.data(lists),
         "lists": lists.written,
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -72,35 +71,7 @@ def _written(values: Sequence[Any]) -> Any:
     return list(values)
 
 
-class _Cases:
-    """Groups of runs behind rows, each stored once: links to records, and a command."""
-
-    def __init__(self, links: RowLinks) -> None:
-        self._links = links
-        self._places: dict[tuple[int, ...], int] = {}
-        self._groups: list[Sequence[Run]] = []
-
-    def place(self, runs: Sequence[Run]) -> int:
-        """Return the number of a group of runs."""
-        key = tuple(map(id, runs))
-        if key not in self._places:
-            self._places[key] = len(self._groups)
-            self._groups.append(runs)
-        return self._places[key]
-
-    def data(self, lists: _Lists) -> dict[str, Any]:
-        return {
-            "count": len(self._groups),
-            # Text and address of each link, alternating.
-            "records": lists.number(
-                "\t".join(part for run in runs for part in self._links.link(run))
-                for runs in self._groups
-            ),
-            "commands": lists.number(runs[0].command for runs in self._groups),
-        }
-
-
-def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
+def _table(page_table: PageTable, links: RowLinks, lists: _Lists) -> dict[str, Any]:
     view, table = page_table.view, page_table.view.table
     rows = view.rows
     made: dict[str, Any] = {
@@ -128,8 +99,9 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
         },
         "ids": lists.number(page_table.ids),
     }
-    if table.has_records and not table.crosstab:
-        made["behind"] = _references(page_table, links, cases, lists)
+    has_records = table.runs is not None or {*KEYS, "flags"} <= {*table.names}
+    if has_records and not table.crosstab:
+        made["behind"] = _references(page_table, links, lists)
     if table.order:
         name = table.order.removeprefix("-")
         # Numbers fall and texts rise; "-" reverses.
@@ -153,9 +125,7 @@ def _text(cell: Cell) -> str:
     return f"{cell.text}\t{small}" if small else cell.text
 
 
-def _references(
-    page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
-) -> list[dict[str, Any]]:
+def _references(page_table: PageTable, links: RowLinks, lists: _Lists) -> list[dict[str, Any]]:
     """Return, per position behind a row, labels and case numbers; -1 for no case."""
     view = page_table.view
     behind = [links.runs(view.table, row) for row in view.rows]
@@ -165,7 +135,7 @@ def _references(
         references.append(
             {
                 "labels": lists.number(runs[0] if runs else "" for runs in some),
-                "cases": lists.number(cases.place(runs[1]) if runs else -1 for runs in some),
+                "cases": lists.number(links.place(runs[1]) if runs else -1 for runs in some),
             }
         )
     return references
@@ -175,7 +145,7 @@ def _references(
 
 
 class RowLinks:
-    """Lookup of the runs behind a row, and links to their records.
+    """Runs behind rows. Each group of runs is stored once, with links to records and a command.
 
     ``root``: folder of the records; ``folder``: folder that links are relative to."""
 
@@ -185,6 +155,7 @@ class RowLinks:
             if key == result.runs[0].key:  # once per case, not once per metric
                 self._runs[_cells_of(key.row)] += result.runs
         self._root, self._folder = root, folder
+        self._groups: dict[tuple[int, ...], tuple[int, Sequence[Run]]] = {}
 
     def runs(self, table: Table, row: Row) -> list[tuple[str, Sequence[Run]]]:
         """Return the labelled runs behind a row."""
@@ -197,7 +168,22 @@ class RowLinks:
                 results.append((label, same))
         return results
 
-    def link(self, run: Run) -> tuple[str, str]:
+    def place(self, runs: Sequence[Run]) -> int:
+        """Return the number of a group of runs."""
+        return self._groups.setdefault(tuple(map(id, runs)), (len(self._groups), runs))[0]
+
+    def data(self, lists: _Lists) -> dict[str, Any]:
+        return {
+            "count": len(self._groups),
+            # Text and address of each link, alternating.
+            "records": lists.number(
+                "\t".join(part for run in runs for part in self._link(run))
+                for _, runs in self._groups.values()
+            ),
+            "commands": lists.number(runs[0].command for _, runs in self._groups.values()),
+        }
+
+    def _link(self, run: Run) -> tuple[str, str]:
         """Return text and address of a link to the run's record, or to the CSV file with it."""
         target = run.record or self._root / run.origin.rpartition(":")[0]
         path = os.fsencode(os.path.relpath(target, self._folder))

@@ -129,10 +129,6 @@ def _name(table: Table, tables: Sequence[PageTable]) -> str:
     return f"{heading}: {formatting.counted(len(rows), 'row')}"
 
 
-def _settings(rows: Sequence[Row]) -> str:
-    return formatting.counted(len(rows), "setting")
-
-
 def _verified(rows: Sequence[Row]) -> str:
     """Return how many verifications passed: ``all 46 passed``."""
     counts = Counter(str(row["verdict"]) for row in rows)
@@ -150,8 +146,7 @@ def _failed(rows: Sequence[Row]) -> str:
 
 #: Contents in words, by table.
 _CONTENTS: Mapping[str, Callable[[Sequence[Row]], str]] = {
-    "overview": _settings,
-    "fastest": _settings,
+    **dict.fromkeys(("overview", "fastest"), lambda rows: formatting.counted(len(rows), "setting")),
     "verification": _verified,
     "failures": _failed,
 }

@@ -22,6 +22,13 @@ TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
     "str", "int64", "Int64", "float64", "bool", "boolean"
 )  # fmt: skip
 
+#: Types in words.
+TYPE_WORDS = {
+    **{TEXT: "text", NUMBER: "number"},
+    **dict.fromkeys((WHOLE, COUNT), "whole number"),
+    **dict.fromkeys((YES_NO, YES_NO_OR_NEITHER), "yes or no"),
+}
+
 #: Row of any table: value by column, None if missing.
 Row = Mapping[str, Any]
 

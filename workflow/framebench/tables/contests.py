@@ -80,7 +80,7 @@ class Contest:
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
-@lru_cache(maxsize=2)  # of several tables, for both sets of a comparison
+@lru_cache(maxsize=2)  # several tables need them, and a comparison those of two sets
 def find_contests(inputs: Inputs) -> list[Contest]:
     """Return the contests of steps and of other benchmarks' principal metrics.
 
@@ -286,11 +286,7 @@ def exclusion(result: CaseResult) -> str:
 def setting_labels(rows: Sequence[Row]) -> Callable[[Row], tuple[str, str]]:
     """Return a function that gives the title and details of a row, with what distinguishes it."""
     parameters_of = formatting.own_parameters(rows)
-
-    def full(row: Row) -> str:
-        return "\n".join(setting_name(row, parameters_of(row)))
-
-    name = named(rows, full)
+    name = named(rows, lambda row: "\n".join(setting_name(row, parameters_of(row))))
 
     def label(row: Row) -> tuple[str, str]:
         title, _, details = name(row).partition("\n")

@@ -47,8 +47,6 @@ from .table import Inputs, Table, rows_of
 
 #: Models that the first line names; ratios of variants in words.
 _MOST_MODELS, _MOST_VARIANTS = 3, 8
-#: Axes in which the entrants of a setting differ.
-_AXES = ("framework", "compiler", "precision")
 #: Command of the next call where no call is known.
 _COMMAND = "snakemake --cores all"
 #: Pairs of framework and precision.
@@ -62,19 +60,8 @@ def first_screen(
     provenance: Origin,
     page: str = "",
 ) -> FirstScreen:
-    """Return the content of the first screen.
-
-    Parameters
-    ----------
-    inputs, tables
-        All cases and the tables made of them.
-    runs
-        All runs, of which the first line counts and dates.
-    provenance
-        Origin of the runs.
-    page
-        Path of the report, "" if there is none.
-    """
+    """Return the content of the first screen. ``tables``: those made of ``inputs``; ``provenance``:
+    origin of ``runs``, which the first line counts; ``page``: path of the report, "" for none."""
     found = _in_order_of_suites(contests.find_contests(inputs), inputs)
     cannot, why_not, lacking = _cannot(found)
     shown = _shown(found)
@@ -213,7 +200,7 @@ def _entrant(result: CaseResult, top: float, with_precision: bool) -> Entrant:
         round(100 * fraction_of_best(value, top, result.better)),
         result.interval,
         [*notes, *result.official_code],
-        {name: getattr(result.case, name) for name in _AXES},
+        {name: getattr(result.case, name) for name in ("framework", "compiler", "precision")},
     )
 
 

@@ -35,10 +35,6 @@ class Cell(NamedTuple):
     why: str = ""
     flags: str = ""
 
-    @property
-    def is_missing(self) -> bool:
-        return self.kind.endswith("missing")
-
 
 # ---- numbers -------------------------------------------------------------------------------------
 
@@ -165,7 +161,9 @@ def cell_text(column: Column, value: Any) -> str:
 def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     """Return the formatted cells of a column."""
     if column.form is TOPOLOGY:
-        return [_topology(row) for row in rows]
+        texts = [topology(row.get("nodes", 1), row["devices_per_node"]) for row in rows]
+        unknown = Cell(DASH, "number missing", "not known")
+        return [Cell(text, "number") if text else unknown for text in texts]
     if column.is_number:
         return _numbers(column, rows)
     if rows and isinstance(rows[0][column.name], Cell):
@@ -178,11 +176,6 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     longest = max(map(len, texts), default=0)
     kind = "note long" if longest > LONG_NOTE else "case" if longest > LONG else ""
     return [Cell(text, kind) for text in texts]
-
-
-def _topology(row: Row) -> Cell:
-    text = topology(row.get("nodes", 1), row["devices_per_node"])
-    return Cell(text, "number") if text else Cell(DASH, "number missing", "not known")
 
 
 def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:

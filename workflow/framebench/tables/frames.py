@@ -21,31 +21,13 @@ import pandas as pd
 from ..cases.conditions import CONDITIONS, KEYS
 from ..config.yaml_files import read_mapping
 from . import declared, formatting, measured
-from .columns import (
-    COUNT,
-    NUMBER,
-    PRINTED,
-    TEXT,
-    TOPOLOGY,
-    WHOLE,
-    YES_NO,
-    YES_NO_OR_NEITHER,
-    Column,
-    Row,
-    declarations,
-    shared,
-)
+from .columns import PRINTED, TOPOLOGY, TYPE_WORDS, Column, Row, declarations, shared
 from .formatting import MISSING, Cell, escape
 from .results import FIGURES
 from .table import Inputs, Table, frame_rows
 
 #: Explanation of each flag.
 FLAGS: Mapping[str, str] = read_mapping(Path(__file__).with_name("flags.yaml"))
-_TYPES = {
-    **{TEXT: "text", NUMBER: "number"},
-    **dict.fromkeys((WHOLE, COUNT), "whole number"),
-    **dict.fromkeys((YES_NO, YES_NO_OR_NEITHER), "yes or no"),
-}
 
 
 @cache
@@ -195,7 +177,7 @@ def markdown(table: Table, frame: pd.DataFrame, origin: str = "") -> str:
 
 def _text(cell: Cell) -> str:
     """Return a cell with its flags, or why it is missing."""
-    if cell.is_missing:
+    if cell.kind.endswith("missing"):
         return f"{MISSING} ({escape(cell.why)})" if cell.why else MISSING
     return (escape(cell.text) or MISSING) + "".join(f" *{flag}*" for flag in cell.flags.split())
 
@@ -238,5 +220,5 @@ def columns_page(tables: Sequence[Table]) -> str:
 def _columns(some: Iterable[Column]) -> list[str]:
     return grid(
         ("column", "type", "unit", "meaning"),
-        [(one.name, _TYPES[one.type], one.unit, one.explanation) for one in some],
+        [(one.name, TYPE_WORDS[one.type], one.unit, one.explanation) for one in some],
     )

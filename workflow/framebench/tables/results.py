@@ -222,7 +222,13 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
         if failures:
             reason = f"{_failure_text(failures, len(runs))}; median of the other {len(values)}"
         interval = intervals.median_interval(values)
-        flags = [(run.repeat, flag) for run in ok for flag in flags_of_run(run)]
+        flags = [(run.repeat, flag) for run in ok for flag in run.flags]
+        # Step times are judged here and not when records are read, because plans do not need it.
+        flags += [
+            (run.repeat, Flag("unsteady", why))
+            for run in ok
+            if (why := steady.unsteady(run.step_seconds))
+        ]
         unverified = [(run.repeat, verified.flag(run)) for run in ok] if verified else []
         flags += [(repeat, flag) for repeat, flag in unverified if flag]
         found = {flag.name for _, flag in flags}
@@ -238,14 +244,6 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
     same = [run for run in failures if run.status == status]
     reason = _commonest(same) if len(counted) == 1 else _failure_text(failures, len(runs))
     return CaseResult(key, runs, status, reason, (), None, None, frozenset(), ())
-
-
-def flags_of_run(run: Run) -> tuple[Flag, ...]:
-    """Return the flags of a run's record and of its step times.
-
-    Step times are judged here and not when records are read, because plans do not need it."""
-    why = steady.unsteady(run.step_seconds)
-    return (*run.flags, Flag("unsteady", why)) if why else run.flags
 
 
 def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:

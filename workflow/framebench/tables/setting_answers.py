@@ -195,7 +195,12 @@ def answer_sentence(settings: Sequence[SettingAnswer], machines: Sequence[str]) 
         where = some[0].name if len(settings) == 1 else several
         return f"{here}{_leads(leader, some)} in {where}, {_sizes(some)} ({_certainty(some)})."
     open_settings = [setting for setting in settings if not setting.leader]
-    for words in (_precision_kind, _mode, _model, lambda setting: setting.title):
+    for words in (
+        _precision_kind,
+        lambda setting: in_words(setting.row["mode"]) if setting.row["mode"] in MODES else "",
+        lambda setting: model_title(setting.row["model"]) if setting.row["model"] else "",
+        lambda setting: setting.title,
+    ):
         if {*map(words, compared)} & {*map(words, open_settings)}:
             continue  # the words would also claim a lead where there is none
         places = {leader: [*dict.fromkeys(map(words, some))] for leader, some in leaders.items()}
@@ -257,15 +262,6 @@ def _precision_kind(setting: SettingAnswer) -> str:
     leading = precision_words(setting.entrants[0].axes["precision"])
     is_mixed = leading == precision_words("amp")
     return leading if is_mixed else f"the fastest precision of each ({leading})"
-
-
-def _mode(setting: SettingAnswer) -> str:
-    mode = setting.row["mode"]
-    return in_words(mode) if mode in MODES else ""
-
-
-def _model(setting: SettingAnswer) -> str:
-    return model_title(setting.row["model"]) if setting.row["model"] else ""
 
 
 def _without_comparison(settings: Sequence[SettingAnswer]) -> str:

@@ -130,11 +130,6 @@ class Table:
         return found[[*self.names]].astype({column.name: column.type for column in self.columns})
 
     @cached_property
-    def has_records(self) -> bool:
-        """Return whether rows have records behind them."""
-        return self.runs is not None or {*KEYS, "flags"} <= {*self.names}
-
-    @cached_property
     def answering(self) -> tuple[str, ...]:
         """First columns of the page: ``answers`` or their default."""
         verdicts = [name for name in ("verdict",) if name in self.names]

@@ -63,8 +63,8 @@ def render(
         page_tables.page_table(CHANGES, changes),
         page_tables.page_table(POINTS, points),
     ]
-    return html_report.template("history.html.j2").render(
-        **html_report.page_files(),
+    return html_report.render_page(
+        "history.html.j2",
         by=by,
         sets=len({point.source for series in every for point in series.measured}),
         counts=counts_text(every),

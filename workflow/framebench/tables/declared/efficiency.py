@@ -87,6 +87,11 @@ def _efficiency(inputs: Inputs, result: CaseResult) -> Row:
     peak = inputs.peaks.for_run(run)
     own = inputs.peaks.for_run(run, run.case.framework)
     mfu = _part(achieved, peak)
+    reason = "" if peak else f"no peak-FLOPS benchmark of such a device in {run.case.precision}"
+    if result.throughput is None:
+        reason = f"{result.status}: {result.reason}"
+    elif operations is None:
+        reason = UNKNOWN_OPERATIONS
     sources = {r.energy_sources for r in result.ok if r.joules_per_sample is not None}
     return {
         "tflops_per_device": achieved,
@@ -101,21 +106,12 @@ def _efficiency(inputs: Inputs, result: CaseResult) -> Row:
         "energy_sources": " or ".join(sorted(sources)),
         # The figure exceeds or nearly reaches the peak.
         "flags": " ".join(sorted({*result.flags, *[DOUBTED] * ((mfu or 0) > HIGHEST_MFU)})),
-        "reason": _reason(result, operations, peak),
+        "reason": reason,
     }
 
 
 def _part(tflops: float | None, peak: PeakFlops | None) -> float | None:
     return tflops / peak.tflops if tflops is not None and peak and peak.tflops else None
-
-
-def _reason(result: CaseResult, operations: float | None, peak: PeakFlops | None) -> str:
-    """Return why there is no MFU; "" if there is one."""
-    if result.throughput is None:
-        return f"{result.status}: {result.reason}"
-    if operations is None:
-        return UNKNOWN_OPERATIONS
-    return "" if peak else f"no peak-FLOPS benchmark of such a device in {result.case.precision}"
 
 
 # ---- rooflines -----------------------------------------------------------------------------------

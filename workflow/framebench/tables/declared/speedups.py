@@ -25,7 +25,7 @@ from ..contests import ON_MACHINE, principal_results
 from ..ratios import Judged, Matched, Sides, judge, set_verdicts
 from ..results import UNCOMPILED, CaseResult, flags_of, with_cells
 from ..roofs import expected_all_reduces
-from ..table import Fields, Inputs, declared_table
+from ..table import Inputs, declared_table
 
 
 class CaseBaseline(NamedTuple):
@@ -43,14 +43,9 @@ def ratio_table(
     is_scaling: bool = False,
 ) -> pd.DataFrame:
     """Return ``cases``, some of ``inputs.frame``, with the ratio of each throughput to that of its
-    baseline.
-
-    Returns
-    -------
-    ``cases`` with the columns ``throughput``, ``throughput_baseline``, ``baseline_runs``,
-    ``speedup`` and its interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all
-    rows. With ``is_scaling`` it is on the ratio to as many baselines as the case has devices.
-    """
+    baseline: ``speedup`` and its interval, both throughputs, ``baseline_runs``, ``reason``,
+    ``flags`` and ``verdict``, which is adjusted for all rows. With ``is_scaling`` it is on the
+    ratio to as many baselines as the case has devices."""
     rows: list[Row] = []
     sides: list[Sides | None] = []
     for number in cases.index:
@@ -293,11 +288,6 @@ def _variant(case: CaseResult, judged: Judged, base_name: str) -> Row:
     }
 
 
-def _both_variants(row: Row) -> list[tuple[str, Fields]]:
-    base = {name: row[f"base_{name}"] for name in OWN_OF_VARIANT}
-    return [(base["suite_variant"], base), (row["suite_variant"], {})]
-
-
 _NOTHING: Row = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN_OF_VARIANT}
 PRECISIONS = declared_table(
     "precision_speedup",
@@ -314,5 +304,12 @@ COMPILERS = declared_table(
 )
 WEAK = declared_table("weak_scaling", _weak)
 STRONG = declared_table("strong_scaling", _strong)
-VARIANTS = declared_table("variants", _variants, behind=_both_variants)
+VARIANTS = declared_table(
+    "variants",
+    _variants,
+    behind=lambda row: [
+        (row["base_suite_variant"], {name: row[f"base_{name}"] for name in OWN_OF_VARIANT}),
+        (row["suite_variant"], {}),
+    ],
+)
 TABLES = (PRECISIONS, COMPILERS, WEAK, STRONG, VARIANTS)
