@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from ..cases.conditions import CONDITIONS
 from ..cases.names import topology_of
@@ -19,7 +19,7 @@ from ..tables.declared import converge
 from ..tables.formatting import number
 from ..tables.results import CaseResult
 from ..tables.table import Inputs
-from .plots import ChartLine, Look, Plot, Style, interval_text, line_chart
+from .plots import ChartLine, Look, Plot, Style, interval_text, line_chart, number_ticks
 from .selection import (
     axes_of,
     axes_of_other,
@@ -160,16 +160,14 @@ def learning(inputs: Inputs, look: Look) -> list[Plot]:
     drawn: list[Plot] = []
     for (model, task, score, target), results in list(grouped.items())[:MAX_LEARNING_PANELS]:
         aim = "without a target" if target is None else f"to {target:g}"
-        title = f"{model}, {task}, {aim}"
-        drawn.append(
-            _learning_panel(f"{score} by epoch: {title}", score, results, look, target=target)
-        )
-        drawn.append(_learning_panel(f"Loss of training by epoch: {title}", "", results, look))
+        title = f"by epoch: {model}, {task}, {aim}"
+        drawn.append(_learning_panel(f"{score} {title}", score, results, look, target))
+        drawn.append(_learning_panel(f"Loss of training {title}", "", results, look, None))
     return drawn
 
 
 def _learning_panel(
-    title: str, score: str, results: Sequence[CaseResult], look: Look, target: float | None = None
+    title: str, score: str, results: Sequence[CaseResult], look: Look, target: float | None
 ) -> Plot:
     label = measured.labels(results)
     chosen = spread(list(results), lambda result: result.case.framework, MAX_LEARNING_LINES)
@@ -224,9 +222,7 @@ def _draw_learning(
             axes.axhline(target, color=MUTED, linewidth=1, zorder=0)
         if not score:
             axes.set_yscale("log")
-            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=12))
-            axes.yaxis.set_minor_locator(NullLocator())
-            axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+            number_ticks(axes.yaxis, LogLocator(subs=(1, 2, 5), numticks=12))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("epoch")
         axes.set_ylabel(score or "loss (logarithmic axis)")

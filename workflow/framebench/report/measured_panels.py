@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from ..cases.conditions import Parameters
 from ..tables import measured
@@ -22,7 +22,7 @@ from .svg import Parts
 MAX_ROWS, MAX_LINES = 30, 8
 #: Most panels of metrics that a run has at several points.
 MAX_PANELS = 8
-#: Largest ratio of values that an axis with powers of ten alone has too few labels for.
+#: Ratio of values below which an axis would have too few powers of ten.
 _DECADES = 20
 #: Points of one case by rising size: size, median, interval or None.
 SizeLine = ChartLine[tuple[float, float, tuple[float, float] | None]]
@@ -168,16 +168,13 @@ def _draw(lines: Sequence[SizeLine], look: Look, size: str, unit: str) -> Markup
 
 def _scale(axes: Axes, points: Sequence[tuple[float, float, Any]]) -> None:
     axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(LogLocator(base=2, numticks=6))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _short(value)))
+    plots.number_ticks(axes.xaxis, LogLocator(base=2, numticks=6), _short)
     values = [value for _, value, _ in points]
     if min(values) > 0:
         axes.set_yscale("log")
-        if max(values) < _DECADES * min(values):  # the axis would have too few powers of ten
-            axes.yaxis.set_major_locator(MaxNLocator(5))
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.yaxis.set_minor_locator(NullLocator())
+        is_short = max(values) < _DECADES * min(values)
+        at = MaxNLocator(5) if is_short else axes.yaxis.get_major_locator()
+        plots.number_ticks(axes.yaxis, at)
 
 
 def _short(value: float) -> str:

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import LogLocator
 
 from ..cases.names import topology_of
 from ..config.statuses import FAILURES
@@ -278,9 +278,7 @@ def _scale(axes: Axes, attained: Sequence[float], peak: float) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(subs=(1,), numticks=12))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        plots.number_ticks(axis, LogLocator(subs=(1,), numticks=12))
     axes.set_ylim(min(attained) / 2, 1.6 * max(*attained, peak))
     axes.set_xlabel("FLOP for each byte, at most (logarithmic axes)")
     axes.set_ylabel("TFLOP/s of a device")

@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from ..statistics import descriptive
 from ..tables.formatting import number
@@ -87,6 +88,13 @@ class Look:
     def marker(self, framework: str) -> str:
         """Return the framework's marker, distinct within the report while markers last."""
         return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
+
+
+def number_ticks(axis: Axis, at: Locator, text: Callable[[float], str] = "{:g}".format) -> None:
+    """Label an axis with numbers in place of powers."""
+    axis.set_major_locator(at)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
 
 
 def interval_text(ends: tuple[float, float] | None) -> str:
@@ -196,9 +204,7 @@ def _x_axis(
     elif logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(min(values) / 1.3, max(values) * 1.3)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=12))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        number_ticks(axes.xaxis, LogLocator(subs=(1, 3), numticks=12))
     else:
         low, high = min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
         if reference is not None:
