@@ -95,7 +95,7 @@ def render(
         screen=screen,
         shown=shown,
         folded=folded,
-        has_several=len({bar.entrant.axes["framework"] for one in shown for bar in one.bars}) > 1,
+        has_several=len({bar[0].axes["framework"] for one in shown for bar in one.bars}) > 1,
         parts=page_tables.parts_of(on_page, plots),
         data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
@@ -169,22 +169,14 @@ def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
 
 
 @dataclass(frozen=True)
-class Bar:
-    """A bar. ``width``: in percent of the track; ``whisker``: left and width of the 95 % interval,
-    None with too few repeats."""
-
-    entrant: Entrant
-    colour: str
-    width: float
-    whisker: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
 class SettingBars:
-    """A setting of the first screen with its bars. ``axes``: values for the page's filter."""
+    """A setting of the first screen. ``axes``: values for the page's filter.
+
+    ``bars``: entrant, colour, width in percent of the track, and left and width of the 95 %
+    interval, None with too few repeats."""
 
     setting: SettingAnswer
-    bars: Sequence[Bar]
+    bars: Sequence[tuple[Entrant, str, float, tuple[float, float] | None]]
     axes: Mapping[str, str]
     dots: str
 
@@ -202,7 +194,7 @@ def _with_bars(setting: SettingAnswer) -> SettingBars:
         return round(100 * part / widest, 1)
 
     bars = [
-        Bar(
+        (
             entrant,
             f"var(--series-{colour_number(entrant.axes['framework']) + 1})",
             percent(share(entrant.value)),

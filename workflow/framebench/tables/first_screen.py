@@ -9,7 +9,6 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 
 import pandas as pd
 from core import precisions
@@ -17,7 +16,6 @@ from core.text import duration
 
 from ..cases.names import listed
 from ..config import statuses
-from ..config.catalog import model_title
 from ..records import verified
 from ..records.expected import TOO_SLOW
 from ..records.fields.flags import DISTURBED
@@ -41,12 +39,13 @@ from .setting_answers import (
     ahead,
     answer_sentence,
     coverage,
+    first_line,
     interval_of_lead,
 )
 from .table import Inputs, Table, rows_of
 
-#: Models that the first line names; ratios of variants in words.
-_MOST_MODELS, _MOST_VARIANTS = 3, 8
+#: Most ratios of variants in words.
+_MOST_VARIANTS = 8
 #: Command of the next call where no call is known.
 _COMMAND = "snakemake --cores all"
 #: Pairs of framework and precision.
@@ -79,7 +78,7 @@ def first_screen(
         sentence = f"{findings.pop(0)}."
     results = [*inputs.cases.values(), *inputs.others.values()]
     return FirstScreen(
-        _what(runs, provenance),
+        first_line(runs, provenance),
         sentence,
         settings,
         cannot,
@@ -282,21 +281,6 @@ def _about_variants(rows: Sequence[Row]) -> Iterator[str]:
 
 
 # ---- lines about all settings -------------------------------------------------------------------
-
-
-def _what(runs: Sequence[Run], provenance: Origin) -> list[str]:
-    models = [model_title(name) for name in dict.fromkeys(run.case.model for run in runs) if name]
-    ends = dict.fromkeys([provenance.first, provenance.last])
-    days = [date.fromisoformat(text) for text in ends if text]
-    took = f" in {provenance.took}" if provenance.took else ""
-    parts = [
-        ", ".join(provenance.suites),
-        listed(models) if len(models) <= _MOST_MODELS else f"{len(models)} models",
-        "; ".join(provenance.machines) or "machine not recorded",
-        " to ".join(f"{day.day} {day:%b %Y}" for day in days),
-        formatting.counted(len(runs), "run") + took,
-    ]
-    return [*filter(None, parts)]
 
 
 def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]], Lacking]:

@@ -7,10 +7,10 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from itertools import chain
 
-from core.text import duration
+from core.text import counted, duration
 
 from ..cases.conditions import MODES
 from ..cases.names import in_words, listed
@@ -30,6 +30,8 @@ MOST_SETTINGS = 4
 EACH_FASTEST = "each in its fastest precision"
 #: Most clauses of the sentence.
 _MOST_CLAUSES = 3
+#: Most models that the first line names.
+_MOST_MODELS = 3
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,22 @@ def describe_origin(runs: Sequence[Run], called: Sequence[CallEntry] = ()) -> Or
         list(dict.fromkeys(call.suite for call in called)),
         called[-1].command if called else "",
     )
+
+
+def first_line(runs: Sequence[Run], provenance: Origin) -> list[str]:
+    """Return suite, models, machines, days and number of runs, as far as known."""
+    models = [model_title(name) for name in dict.fromkeys(run.case.model for run in runs) if name]
+    ends = dict.fromkeys([provenance.first, provenance.last])
+    days = [date.fromisoformat(text) for text in ends if text]
+    took = f" in {provenance.took}" if provenance.took else ""
+    parts = [
+        ", ".join(provenance.suites),
+        listed(models) if len(models) <= _MOST_MODELS else f"{len(models)} models",
+        "; ".join(provenance.machines) or "machine not recorded",
+        " to ".join(f"{day.day} {day:%b %Y}" for day in days),
+        counted(len(runs), "run") + took,
+    ]
+    return [*filter(None, parts)]
 
 
 def coverage(inputs: Inputs) -> list[str]:
