@@ -118,9 +118,7 @@ def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
         families[contest.setting._replace(case=case), contest.machine].append(contest)
     shown: list[tuple[Contest, bool]] = []
     for family in families.values():
-        others = [
-            contest for contest in family if precisions.baseline(contest.setting.case.precision)
-        ]
+        others = [one for one in family if precisions.baseline(one.setting.case.precision)]
         baselines = [contest for contest in family if contest not in others]
         shown += [(contest, False) for contest in baselines]
         if all(any(contest.entrants for contest in some) for some in (baselines, others)):

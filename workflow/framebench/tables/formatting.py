@@ -134,9 +134,8 @@ def own_parameters(rows: Sequence[Row]) -> Callable[[Row], str]:
 
     def text_of(row: Row) -> str:
         shared = common[str(row.get("mode", ""))]
-        return ", ".join(
-            text for text in plain(row["parameters"]).split(", ") if text not in shared
-        )
+        own = plain(row["parameters"]).split(", ")
+        return ", ".join(text for text in own if text not in shared)
 
     return text_of
 

@@ -73,12 +73,10 @@ def overview(rows: Sequence[Row]) -> Iterator[Row]:
         elif len(ended) == len(part):
             verdict, failed = UNSUPPORTED, part
         reason = "; ".join(map(_why, failed))
+        quantities = ("outputs", "loss", "gradients", "losses", "dropout")
         yield {
             **{name: part[0][name] for name in VERIFICATION.keys},
-            **{
-                name: errors.get(name)
-                for name in ("outputs", "loss", "gradients", "losses", "dropout")
-            },
+            **{name: errors.get(name) for name in quantities},
             "verdict": verdict,
             "reason": reason,
         }
