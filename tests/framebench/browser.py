@@ -14,7 +14,7 @@ import selenium_axe_python
 from framebench.records import record_sets
 from framebench.report import html_report
 from framebench.tables import frames
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs, Table
 from selenium import webdriver
 from selenium.webdriver.common.by import By

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from framebench.report import drawings
+from framebench.report import html_report
 
 
 @contextmanager
 def without_charts() -> Iterator[None]:
     """Draw no chart until the end of the context."""
-    with patch.object(drawings, "draw_table", return_value=[]):
+    with patch.object(html_report, "draw_table", return_value=[]):
         yield

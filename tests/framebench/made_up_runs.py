@@ -11,11 +11,13 @@ import pandas as pd
 from core import axes
 from core.case import Case
 from framebench.cases.conditions import CASE, CONDITIONS, THROUGHPUT, Conditions, input_axis
+from framebench.files.whole_files import write_together
 from framebench.records.run import MetricValue, Run
-from framebench.tables import frames, grouping, view
+from framebench.tables import frames
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
-from framebench.tables.table import Inputs, Table
+from framebench.tables.results import group
+from framebench.tables.table import Inputs, Table, frame_rows
 
 _CASE = Case(
     framework="pytorch",
@@ -90,7 +92,7 @@ def repeats(*throughputs: float | None, **changes: Any) -> list[Run]:
 
 def inputs_of(runs: Iterable[Run], **more: Any) -> Inputs:
     """Return the inputs of tables, without flags for missing verifications."""
-    cases = grouping.group(list(runs), None)
+    cases = group(list(runs), None)
     steps = {key: result for key, result in cases.items() if key.case.is_step}
     others = {key: result for key, result in cases.items() if key not in steps}
     return Inputs(steps, others=others, **more)
@@ -109,7 +111,7 @@ def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
 
 def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
     """Return the rows of a table of runs; None where a value is missing."""
-    return view.records(table_of(name, runs, **more))
+    return frame_rows(table_of(name, runs, **more))
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:
@@ -119,12 +121,13 @@ def in_markdown(name: str, rows: pd.DataFrame) -> str:
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     """Write the files of tables of records, by name."""
-    frames.write({frames.known_tables()[name]: rows for name, rows in tables.items()}, folder)
+    made = {frames.known_tables()[name]: rows for name, rows in tables.items()}
+    write_together(frames.files(made, folder))
 
 
 def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
     """Return the table of runs of one micro-benchmark, and its rows."""
-    (table,) = measured_tables.tables(grouping.group(list(runs), None))
+    (table,) = measured_tables.tables(group(list(runs), None))
     return table, Inputs({}).frame_of(table)
 
 

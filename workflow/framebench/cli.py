@@ -126,7 +126,7 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
     """Write tables from the records at ``source``.
 
     Raises ConfigError for an unknown table."""
-    from .tables import frames, grouping, origin
+    from .tables import frames, setting_answers
 
     tables = frames.known_tables()
     for name in names:
@@ -134,10 +134,10 @@ def write_tables(names: Sequence[str], source: Path, results: Path) -> None:
             hint, allowed = did_you_mean(name, tables), ", ".join(tables)
             raise ConfigError(f"tables: found {name!r}{hint}; allowed: {allowed}")
     record_set = record_sets.load(source)
-    inputs, _ = grouping.inputs_of(record_set, source)
+    inputs, _ = frames.inputs_of(record_set, source)
     made = {tables[name]: inputs.frame_of(tables[name]) for name in names}
     called = sidecars.load(source.parent, CallEntry)
-    caption = origin.describe_origin(record_set.runs, called).caption
+    caption = setting_answers.describe_origin(record_set.runs, called).caption
     write_together(frames.files(made, results / "tables", caption))
 
 
@@ -150,13 +150,13 @@ def make_report(
     ``is_before_round``: do not write ``runs.csv``. Its rule makes it from all rounds; Snakemake
     would take an early file for that, and make no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
-    from .report import html_report, record_links
-    from .tables import first_screen, frames, grouping, origin
+    from .report import html_report
+    from .tables import first_screen, frames, setting_answers
     from .terminal import call_text
 
     record_set = record_sets.load(source)
     gc.freeze()  # the runs live to the end, so the collector need not examine them again
-    inputs, of_inputs = grouping.inputs_of(record_set, source)
+    inputs, of_inputs = frames.inputs_of(record_set, source)
     interrupted = sidecars.load(source.parent, Interruption)
     called = sidecars.load(source.parent, CallEntry)
     problems = (*record_set.problems, *of_inputs)
@@ -174,17 +174,17 @@ def make_report(
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.
-    provenance = origin.describe_origin(record_set.runs, called)
+    provenance = setting_answers.describe_origin(record_set.runs, called)
     files = frames.files(everything, folder, provenance.caption)
     files = {path: text for path, text in files.items() if path.stem not in leave}
     answered = first_screen.first_screen(inputs, tables, record_set.runs, provenance, str(page))
     files[page] = html_report.render(
         replace(record_set, problems=problems), inputs, tables, page.parent, "Framebench report",
-        further, interrupted, provenance, answered,
+        further, interrupted, answered,
     )  # fmt: skip
     beside = replace(answered, page=page.name)  # a name alone stays valid when the folder is moved
     files[results / call_text.ANSWER] = "\n".join([*call_text.answer_lines(beside, None), ""])
-    files[folder / ARCHIVED] = record_links.named(files[page])
+    files[folder / ARCHIVED] = html_report.without_links(files[page])
     if not leave and not is_before_round:
         # runs.csv comes first, because Snakemake remakes tables that are older.
         files = {**record_sets.texts_of_runs(record_set, source, results), **files}
@@ -197,14 +197,15 @@ def make_comparison(base: RecordSource, candidate: RecordSource, results: Path) 
     """Write ``tables/compare.csv`` and ``.md`` below ``results``, and print the verdicts.
     Raises RecordsError if no case is on both sides."""
     from . import comparison
-    from .tables import frames, grouping
+    from .tables import frames
+    from .tables.results import grouped
 
-    frame = comparison.compare(grouping.grouped(base), grouping.grouped(candidate))
+    frame = comparison.compare(grouped(base), grouped(candidate))
     write_together(frames.files({comparison.TABLE: frame}, results / "tables"))
     print(comparison.summary_text(frame))
     if base.path != candidate.path and not (base.variant or candidate.variant):
         paths = (base.path, candidate.path)
-        first, second = (grouping.inputs_of(record_sets.load(path), path)[0] for path in paths)
+        first, second = (frames.inputs_of(record_sets.load(path), path)[0] for path in paths)
         print(comparison.agreement_text(first, second))
     print(f"\ntable: {results / 'tables' / 'compare.csv'}")
     if frame["reason"].isin(comparison.ALONE).all():
@@ -227,7 +228,8 @@ def make_verification(source: Path, results: Path) -> None:
         make_report(source, results)
     else:
         rows = VERIFICATION.rows(Inputs({}, verification_results))
-        frames.write({VERIFICATION: VERIFICATION.frame(rows)}, results / "tables")
+        frame = VERIFICATION.frame(rows)
+        write_together(frames.files({VERIFICATION: frame}, results / "tables"))
     print(summary_text(verification_results))
     print(f"verification: {results / 'tables' / 'verification.csv'}")
     counted = Counter(verification.outcome for verification in verification_results)
@@ -262,9 +264,9 @@ def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) 
 def _print_columns() -> None:
     """Print the page docs/columns.md."""
     from . import comparison
-    from .tables import frames, legend
+    from .tables import frames
 
     written = [table for feature in features.known() for table in feature.written_tables()]
     print(
-        legend.columns_page([*frames.known_tables().values(), comparison.TABLE, *written]), end=""
+        frames.columns_page([*frames.known_tables().values(), comparison.TABLE, *written]), end=""
     )

@@ -28,12 +28,12 @@ from .cases.names import batch_of, topology_of
 from .records import record_files
 from .records.run import ONE_AFTER_THE_OTHER, Run
 from .statistics import descriptive
-from .tables import contests, formatting, measured, view
+from .tables import contests, formatting, measured
 from .tables.columns import Row, interval_cells
 from .tables.declared import fastest
 from .tables.ratios import Estimate, Judged, Matched, judge
 from .tables.results import CaseResults, flags_of
-from .tables.table import Inputs, tables_in
+from .tables.table import Inputs, frame_rows, tables_in
 
 #: Reasons for cases that only one side has.
 ALONE = ("not in base", "not in candidate")
@@ -52,7 +52,7 @@ def compare(base: CaseResults, candidate: CaseResults) -> pd.DataFrame:
 def summary_text(frame: pd.DataFrame) -> str:
     """Return a line for each case, the number of cases with each verdict, and notes."""
     lines = []
-    conditions = formatting.differing_conditions(view.records(frame))
+    conditions = formatting.differing_conditions(frame_rows(frame))
     names = [_name(row) for row in frame.itertuples()]
     width = max(map(len, names), default=0)
     row: Any
@@ -241,9 +241,9 @@ def _repeats(inputs: Inputs, others: Inputs) -> Iterator[bool]:
     """Yield whether each significant order has the same direction in ``others``."""
     ranks = {
         contest.setting: [entrant.case.framework for entrant in contest.entrants]
-        for contest in others.cached(contests.find_contests)
+        for contest in contests.find_contests(others)
     }
-    found = inputs.cached(contests.find_contests)
+    found = contests.find_contests(inputs)
     for contest, slower in zip(found, fastest.slower(found), strict=True):
         names = ranks.get(contest.setting, [])
         for other in slower:

@@ -11,7 +11,7 @@ import pytest
 from framebench import cli, comparison
 from framebench.comparison import agreement_text
 from framebench.records.run import Run
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import changed, repeats

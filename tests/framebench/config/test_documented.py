@@ -12,7 +12,7 @@ from framebench.config.keys import Keys
 from framebench.config.measurements import MatrixKeys
 from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile, TunedFile, TunedSetting
-from framebench.tables import legend
+from framebench.tables import frames
 
 from ..settings import CONFIG, ROOT
 
@@ -83,4 +83,4 @@ def test_every_suite_has_a_machine_that_it_is_for() -> None:
 
 def test_every_mark_has_something_to_do_about_it() -> None:
     page = (ROOT / "docs" / "reading.md").read_text()
-    assert [flag for flag in legend.FLAGS if f"| `{flag}` |" not in page] == []
+    assert [flag for flag in frames.FLAGS if f"| `{flag}` |" not in page] == []

@@ -18,7 +18,7 @@ from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.records.run import Run
 from framebench.runs import commands
-from framebench.tables.declared.steps import limit
+from framebench.tables.declared.summary import limit
 
 from ..made_up_records import record_of
 from ..made_up_runs import build

@@ -15,7 +15,7 @@ from framebench.records import record_sets
 from framebench.records.sidecars import load_expected
 from framebench.runs import commands
 from framebench.tables.declared.speedups import WEAK
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import in_markdown, repeats

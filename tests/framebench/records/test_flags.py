@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from framebench.records import flags, record_sets
-from framebench.tables import legend
+from framebench.tables import frames
 
 from ..made_up_records import record_of
 from ..made_up_runs import build, in_markdown
@@ -63,7 +63,7 @@ def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
     assert "vanished: in repeat 3 the loss fell from 6.91 to 0" in row(summary)["remarks"]
     text = in_markdown("summary", summary)
     assert "*vanished*" in text
-    assert f"*vanished*: {legend.FLAGS[flags.VANISHED]}" in text
+    assert f"*vanished*: {frames.FLAGS[flags.VANISHED]}" in text
 
 
 def test_a_model_that_compiles_itself_is_flagged() -> None:

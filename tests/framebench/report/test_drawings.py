@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
-from framebench.report import colours, html_report, plots
+from framebench.report import html_report, plots, svg
 from framebench.report.plots import Look, PlotRow
 from framebench.tables import frames
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
@@ -199,6 +199,6 @@ def test_rooflines_and_curves_of_learning_follow_the_filter(
 def test_a_framework_has_one_colour_in_every_report() -> None:
     shipped = [path.name for path in (ROOT / "scripts" / "frameworks").iterdir() if path.is_dir()]
     shipped = [name for name in shipped if not name.startswith(("_", "."))]
-    numbers = {name: colours.number(name) for name in shipped}
+    numbers = {name: svg.colour_number(name) for name in shipped}
     assert len(set(numbers.values())) == len(shipped), numbers
-    assert 0 <= colours.number("caffe") < len(colours.LIGHT) == len(colours.DARK)
+    assert 0 <= svg.colour_number("caffe") < len(svg.LIGHT) == len(svg.DARK)

@@ -12,8 +12,8 @@ from framebench.records.record_sets import RecordSet
 from framebench.report import html_report
 from framebench.statistics import descriptive
 from framebench.tables import contests, frames
-from framebench.tables.grouping import group
-from framebench.tables.setting_answers import titled
+from framebench.tables.contests import titled
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..browser import Browser

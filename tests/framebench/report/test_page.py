@@ -11,8 +11,8 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from framebench.report.page_tables import MOST
 from framebench.tables import frames
-from framebench.tables.view import MOST
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 

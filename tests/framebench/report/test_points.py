@@ -11,10 +11,10 @@ import pytest
 from framebench import comparison
 from framebench.records import record_files
 from framebench.records.run import MetricValue, Run
-from framebench.report.charts import measured_panels
+from framebench.report import measured_panels
 from framebench.report.plots import Look, Plot
 from framebench.tables import measured
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 
 from ..made_up_runs import measured as of_kind
 from ..made_up_runs import measured_rows

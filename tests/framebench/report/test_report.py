@@ -12,13 +12,13 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from framebench.report import panels
-from framebench.report.charts import scaling_curves
+from framebench.report import line_panels, panels
+from framebench.report.page_data import RowLinks
 from framebench.report.plots import Look
-from framebench.report.record_links import Link, RowLinks
-from framebench.tables import frames, view
+from framebench.tables import frames
 from framebench.tables.formatting import DASH
-from framebench.tables.grouping import group
+from framebench.tables.results import group
+from framebench.tables.table import frame_rows
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -36,10 +36,10 @@ def test_the_same_case_in_another_unit_is_another_case() -> None:
         ["images/s", "images/s"],
         ["tokens/s"],
     ]
-    links = RowLinks(cases, lambda one, text: Link(text, one.unit, ""))
-    for row in view.records(build(runs)["summary"]):
+    links = RowLinks(cases)
+    for row in frame_rows(build(runs)["summary"]):
         ((_, actual),) = links.runs(frames.known_tables()["summary"], row)
-        assert {link.href for link in links.to(actual)} == {row["unit"]}
+        assert {one.unit for one in actual} == {row["unit"]}
     (plot,) = panels.throughput(cases, Look(["pytorch"]))
     assert "Throughput of 2 cases" in plot.description
 
@@ -190,7 +190,7 @@ def test_a_large_set_stays_bounded_and_says_so(
     source = write_records(tmp_path / "runs", repeats=1)
     monkeypatch.setattr(panels, "MAX_ROWS", 6)
     monkeypatch.setattr(panels, "MAX_PANELS", 1)
-    monkeypatch.setattr(scaling_curves, "MAX_LINES", 2)
+    monkeypatch.setattr(line_panels, "MAX_SCALING_LINES", 2)
     text = make(source, tmp_path / "report.html")
     assert "Left out: 18 of 24 cases." in text
     assert "3 of 4 panels are not drawn" in text

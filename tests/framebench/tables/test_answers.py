@@ -18,10 +18,11 @@ from framebench.machine.identities import Identity
 from framebench.records import sidecars
 from framebench.records.run import MetricValue, Run
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import frames, origin, view
+from framebench.tables import frames, setting_answers
 from framebench.tables.columns import Row
 from framebench.tables.declared import overview
 from framebench.tables.ratios import Sides, set_verdicts
+from framebench.tables.table import frame_rows
 
 from ...commands import read_rows
 from ..chartless import without_charts
@@ -40,7 +41,7 @@ def times(factor: float, values: Sequence[float] = SEVEN) -> list[float]:
 
 
 def tables(runs: Sequence[Run]) -> dict[str, list[Row]]:
-    return {name: view.records(frame) for name, frame in build(runs).items()}
+    return {name: frame_rows(frame) for name, frame in build(runs).items()}
 
 
 def fastest(*runs: Sequence[Run]) -> list[Row]:
@@ -208,7 +209,7 @@ def test_a_call_ends_with_the_answer_uncut_and_keeps_it_in_a_file(
 
 def test_where_figures_are_from() -> None:
     runs = [run(started=0.0, wall_seconds=30.0, commit="abc"), run(started=90000.0, repeat=2)]
-    provenance = origin.describe_origin(
+    provenance = setting_answers.describe_origin(
         runs, [sidecars.CallEntry("", "quick", "one"), sidecars.CallEntry("", "zoo", "two")]
     )
     assert provenance.caption == "1970-01-01 to 1970-01-02, commit abc"
@@ -224,7 +225,7 @@ def test_what_all_cases_of_a_kind_have_stands_once_and_a_case_has_what_is_its_ow
     recipe = {"epochs": 10, "schedule": "one_cycle"}
     runs = [measured("converge", [metric], **recipe, target=target) for target in (0.9, 0.98)]
     runs += [measured("memory", [MetricValue("triad", 1.0, "GB/s")], blocks=5)]
-    seen = {name: view.view_table(frames.known_tables()[name], pd.DataFrame(rows))
+    seen = {name: frames.view_table(frames.known_tables()[name], pd.DataFrame(rows))
             for name, rows in tables(runs).items() if name in ("fastest", "overview")}  # fmt: skip
     shown = {row["parameters"] for of in seen.values() for row in of.rows}
     assert {"blocks 5", "epochs 10, schedule one_cycle, target 0.9"} <= shown

@@ -17,11 +17,10 @@ from framebench.records.sidecars import (
     load_expected,
     write_expected,
 )
-from framebench.tables import view
 from framebench.tables.declared.fastest import FASTEST
-from framebench.tables.grouping import group
-from framebench.tables.origin import coverage
-from framebench.tables.table import Inputs
+from framebench.tables.results import group
+from framebench.tables.setting_answers import coverage
+from framebench.tables.table import Inputs, frame_rows
 
 from ...commands import read_rows
 from ..chartless import without_charts
@@ -131,7 +130,7 @@ def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
     (covered,) = coverage(inputs)
     assert covered == "15 of 16 cases of suite small measured; not yet: tensorflow (1 of 8)"
     open_, *others = sorted(
-        view.records(inputs.frame_of(FASTEST)), key=lambda row: not row["missing"]
+        frame_rows(inputs.frame_of(FASTEST)), key=lambda row: not row["missing"]
     )
     assert (open_["precision"], open_["devices_per_node"]) == ("fp32", 1)
     assert (open_["framework"], open_["reason"]) == ("", "not measured yet: tensorflow")

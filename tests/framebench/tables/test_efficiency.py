@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from framebench.records import fields
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
-from framebench.tables import grouping, view
 from framebench.tables.declared import efficiency
-from framebench.tables.table import Inputs
+from framebench.tables.results import group
+from framebench.tables.table import Inputs, frame_rows
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, peak_flops
 from ..made_up_runs import repeats, run, table_of
@@ -174,12 +174,12 @@ PEAKS = (
 
 def with_peaks() -> Inputs:
     runs = repeats(1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05, **CPU)
-    return Inputs(grouping.group(runs, None), peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
+    return Inputs(group(runs, None), peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
 
 
 def test_a_figure_has_its_part_of_both_peaks() -> None:
     inputs = with_peaks()
-    (row,) = view.records(inputs.frame_of(efficiency.EFFICIENCY))
+    (row,) = frame_rows(inputs.frame_of(efficiency.EFFICIENCY))
     assert row["mfu"] == pytest.approx(2.02 * 6e9 / 0.08e12)
     assert row["of_own_peak"] == pytest.approx(2.02 * 6e9 / 0.02e12)
     assert row["own_peak_tflops"] == 0.02

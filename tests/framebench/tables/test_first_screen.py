@@ -10,9 +10,10 @@ import pytest
 from framebench.config.catalog import framework_declaration
 from framebench.records.run import Flag, Run
 from framebench.records.sidecars import TOO_SLOW, ExpectedCase
-from framebench.tables import frames, origin
+from framebench.tables import frames
 from framebench.tables.first_screen import FirstScreen, first_screen
-from framebench.tables.grouping import group
+from framebench.tables.results import group
+from framebench.tables.setting_answers import describe_origin
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import repeats
@@ -29,7 +30,7 @@ def by(framework: str, factor: float = 1.0, count: int = 7, **changes: Any) -> l
 def screen_of(*sides: Sequence[Run], **more: Any) -> FirstScreen:
     runs = [run for side in sides for run in side]
     inputs = Inputs(group(runs, None), **more)
-    return first_screen(inputs, frames.build(inputs), runs, origin.describe_origin(runs))
+    return first_screen(inputs, frames.build(inputs), runs, describe_origin(runs))
 
 
 def expected(run: Run, left_out: str = "", **changes: Any) -> ExpectedCase:

@@ -19,7 +19,7 @@ from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
 from framebench.tables import frames
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
@@ -115,7 +115,7 @@ def test_a_kind_takes_no_other_table_s_name() -> None:
     runs = [
         of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "compare", "copy")
     ]
-    names = [table.name for table in frames.tables_of(Inputs({}, others=group(runs, None)))]
+    names = [table.name for table in frames.build(Inputs({}, others=group(runs, None)))]
     assert {"summary", "summary_kind", "compare_kind", "copy"} <= {*names}
     assert len(set(names)) == len(names)
 

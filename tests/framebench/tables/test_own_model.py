@@ -8,8 +8,8 @@ import pytest
 from framebench.records.fields import SampleWork
 from framebench.records.run import Flag, Run
 from framebench.tables import frames
-from framebench.tables.declared.own_model import OWN_MODEL, sentences
-from framebench.tables.declared.roofline import traffic_of_step
+from framebench.tables.declared.efficiency import traffic_of_step
+from framebench.tables.declared.summary import OWN_MODEL, own_model_sentences
 
 from ..made_up_runs import inputs_of, repeats, run
 from ..table_rows import row
@@ -36,17 +36,17 @@ COMBINATIONS = (
 
 
 def test_the_best_combination_is_one_that_computes_the_model() -> None:
-    first, *_ = sentences(built(*COMBINATIONS))
+    first, *_ = own_model_sentences(built(*COMBINATIONS))
     assert first.startswith("train: best of 3 combinations: batch 8 inductor: 250")
     assert "32000" in first.replace(",", ""), "128 tokens in each sample"
     assert "32.00 ms per step" in first, "8 samples at 250 samples/s"
     assert "(verified)" in first
-    slower = sentences(built(*COMBINATIONS[:2]))
+    slower = own_model_sentences(built(*COMBINATIONS[:2]))
     assert "train: batch 8 over 4: 2.00x samples/s" in slower
 
 
 def test_the_best_combination_has_its_flags() -> None:
-    (first, *_) = sentences(built(own(1.0, flags=("recompiled", "unverified"))))
+    (first, *_) = own_model_sentences(built(own(1.0, flags=("recompiled", "unverified"))))
     assert first.endswith("(not verified) [recompiled]")
 
 
@@ -57,7 +57,7 @@ def test_no_frameworks_compete_for_it() -> None:
     assert (empty["fastest"], empty.get("overview", 0)) == (0, 0)
     both = {table.name: len(frame) for table, frame in built(*COMBINATIONS, repeats(1.0)).items()}
     assert both["fastest"] == 1
-    wrong, *_ = sentences(built(COMBINATIONS[-1]))
+    wrong, *_ = own_model_sentences(built(COMBINATIONS[-1]))
     assert "no combination that runs passes verification" in wrong
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from framebench.records.device_peaks import PeakFlops, PeakFlopsLookup
 from framebench.records.run import MetricValue, Run
-from framebench.report import drawings
+from framebench.report import html_report
 from framebench.report.plots import Look
-from framebench.tables.declared.roofline import ROOFLINE, traffic_of_step
+from framebench.tables.declared.efficiency import ROOFLINE, traffic_of_step
 from framebench.tables.table import Inputs
 
 from ..made_up_peaks import CPU, ROOFLINE_MODELS, device_benchmark, memory_bandwidth, peak_flops
@@ -188,7 +188,7 @@ def test_a_memory_that_is_no_bound_is_flagged(bandwidth: float, flagged: bool) -
 def drawn(*runs: Run, peaks: tuple[PeakFlops, ...] = ()) -> list[Any]:
     made = table(*runs, peaks=peaks)
     look = Look(["pytorch", "jax"])
-    return drawings.draw_table(ROOFLINE, made, Inputs({}), look)
+    return [*html_report.draw_table(ROOFLINE, made, Inputs({}), look)]
 
 
 def test_each_precision_on_each_number_of_devices_has_roofs_and_a_panel_of_its_own() -> None:

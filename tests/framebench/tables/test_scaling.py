@@ -12,7 +12,7 @@ from framebench.records.fields import GradientAllReduce
 from framebench.records.run import Run
 from framebench.report import html_report
 from framebench.tables import frames
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..chartless import without_charts

@@ -9,11 +9,11 @@ import pytest
 from framebench.records.run import Flag, Run
 from framebench.records.sidecars import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE
-from framebench.tables import grouping, view
 from framebench.tables.columns import Row
 from framebench.tables.contests import find_contests
 from framebench.tables.declared.fastest import FASTEST, slower
-from framebench.tables.table import Inputs
+from framebench.tables.results import group
+from framebench.tables.table import Inputs, frame_rows
 
 from ..made_up_runs import changed, repeats
 
@@ -39,12 +39,12 @@ def measured(*sides: list[Run], settings: int = 1) -> Inputs:
         for run in runs
         for batch in (32, *range(33, 32 + settings))
     ]  # fmt: skip
-    return Inputs(grouping.group(runs, None), expected=asked)
+    return Inputs(group(runs, None), expected=asked)
 
 
 def fastest(*sides: list[Run], settings: int = 1) -> Row:
     """Return the row of a setting, one of ``settings`` of a suite."""
-    (row,) = view.records(measured(*sides, settings=settings).frame_of(FASTEST))
+    (row,) = frame_rows(measured(*sides, settings=settings).frame_of(FASTEST))
     return row
 
 
@@ -54,8 +54,8 @@ def test_a_row_says_who_is_faster_with_the_batch_that_checks_it() -> None:
         sides = (*by("jax", jax, (99.0,)), *by("pytorch", 1.0, (99.0,)))
         runs = [replace(run, case=run.case._replace(batch_per_device=128)) for run in sides]
         every = [*(run for case in inputs.cases.values() for run in case.runs), *runs]
-        inputs = replace(inputs, cases=grouping.group(every, None))
-        (row,) = view.records(inputs.frame_of(FASTEST))
+        inputs = replace(inputs, cases=group(every, None))
+        (row,) = frame_rows(inputs.frame_of(FASTEST))
         assert (row["framework"], row["verdict"]) == ("jax", FASTER)
         return row
 
@@ -82,7 +82,7 @@ def test_a_third_framework_that_is_near_keeps_the_winner_open() -> None:
 
 def test_a_framework_may_be_slower_while_the_winner_is_open() -> None:
     inputs = measured(by("jax", 1.2), by("pytorch", 1.1), by("mxnet", 1.19, SEVEN[:2]))
-    (behind,) = slower(inputs.cached(find_contests))
+    (behind,) = slower(find_contests(inputs))
     assert [result.case.framework for result in behind] == ["pytorch"]
 
 
@@ -148,7 +148,7 @@ def test_a_faster_variant_with_few_repeats_leaves_the_order_that_was_shown(
 ) -> None:
     inputs = measured(*SETTLED, later)
     inputs = inputs if budgeted else replace(inputs, expected=())
-    (row,) = view.records(inputs.frame_of(FASTEST))
+    (row,) = frame_rows(inputs.frame_of(FASTEST))
     assert row["certainty"] == certainty
     assert (row["verdict"] == FASTER) == (verdict == FASTER)
 

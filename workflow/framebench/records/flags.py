@@ -1,4 +1,4 @@
-"""Flags that follow from one record, apart from its step times (see `tables.grouping`)."""
+"""Flags that follow from one record, apart from its step times (see `tables.results`)."""
 
 from __future__ import annotations
 

@@ -6,10 +6,12 @@ time of its own."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from functools import partial
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jinja2
 import pandas as pd
@@ -20,20 +22,39 @@ from ..machine.identities import UNKNOWN
 from ..records.record_sets import RecordSet, machine_label
 from ..records.run import Run
 from ..records.sidecars import Interruption
-from ..tables import first_screen, measured, origin
-from ..tables.declared.summary import SUMMARY
-from ..tables.legend import explanations
-from ..tables.origin import Origin
-from ..tables.setting_answers import FirstScreen
+from ..tables import first_screen, measured
+from ..tables.frames import explanations
+from ..tables.results import fraction_of_best
+from ..tables.setting_answers import (
+    MOST_SETTINGS,
+    Entrant,
+    FirstScreen,
+    SettingAnswer,
+    describe_origin,
+)
 from ..tables.table import Inputs, Table
-from . import bars, colours, drawings, page_data, page_tables
+from . import line_panels, measured_panels, page_data, page_tables, panels
+from .page_data import RowLinks
 from .plots import Look, Plot
-from .record_links import RowLinks, to_record
+from .selection import axes_of
+from .svg import DARK, LIGHT, colour_number
 
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_PROBLEMS = 200
 #: Parts of every page's script, in order.
 SCRIPTS = ("data.js", "tables.js", "page.js")
+#: Dots of each state.
+DOTS = {"sure": "●●●", "order sure": "●●○", "open": "●○○", "": ""}
+#: Functions that draw a table from its rows and inputs, by name of the drawing. The text is the
+#: drawing's subject.
+DRAWERS: Mapping[str, Callable[[Table, pd.DataFrame, Inputs, Look, str], Sequence[Plot]]] = {
+    "throughput": lambda _, __, inputs, look, ___: panels.throughput(inputs.cases, look),
+    "metrics": lambda _, __, inputs, look, kind: measured_panels.panels(inputs.others, look, kind),
+    "ratios": lambda _, frame, __, look, title: panels.ratios(frame, look, title),
+    "scaling": lambda table, frame, _, look, __: line_panels.scaling(frame, look, table.title),
+    "roofline": lambda _, frame, __, look, ___: panels.rooflines(frame, look),
+    "learning": lambda _, __, inputs, look, ___: line_panels.learning(inputs, look),
+}
 NO_HARDWARE = "not recorded (imported without its hardware)"
 
 
@@ -45,35 +66,37 @@ def render(
     title: str,
     further: Mapping[Table, pd.DataFrame] | None = None,
     interrupted: Sequence[Interruption] = (),
-    provenance: Origin | None = None,
     answered: FirstScreen | None = None,
 ) -> str:
     """Return the report as text.
 
     ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
-    records. ``further``: tables with a part of their own. ``provenance``: overrides the origin
-    derived from the runs. ``answered``: content of the first screen, where it is known."""
+    records. ``further``: tables with a part of their own. ``answered``: content of the first
+    screen, where it is known."""
     runs = record_set.runs
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
-    links = RowLinks({**inputs.cases, **inputs.others}, partial(to_record, record_set.root, folder))
-    provenance = provenance or origin.describe_origin(runs)
-    screen = answered or first_screen.first_screen(inputs, tables, runs, provenance)
-    shown, folded = bars.settings_with_bars(screen)
+    links = RowLinks({**inputs.cases, **inputs.others}, record_set.root, folder)
+    screen = answered or first_screen.first_screen(inputs, tables, runs, describe_origin(runs))
+    settings = [_with_bars(setting) for setting in screen.settings]
+    shown, rest = settings[:MOST_SETTINGS], settings[MOST_SETTINGS:]
+    folded: dict[str, list[SettingBars]] = defaultdict(list)
+    for one in sorted(rest, key=lambda one: one.setting.title):
+        folded[one.setting.title].append(one)
+    plots = {table.name: draw_table(table, frame, inputs, look) for table, frame in tables.items()}
     on_page = [
         page_tables.page_table(table, frame)
         for table, frame in {**tables, **(further or {})}.items()
         if not table.needs or len(frame.query(table.needs))
     ]
-    return template("report.html.j2").render(
-        **page_files(),
+    return render_page(
+        "report.html.j2",
         title=title,
         screen=screen,
         shown=shown,
         folded=folded,
-        has_several=len({bar.axes["framework"] for one in shown for bar in one.bars}) > 1,
-        has_summary=SUMMARY in tables,
-        parts=page_tables.parts_of(on_page, _plots(inputs, tables, look)),
+        has_several=len({bar[0].axes["framework"] for one in shown for bar in one.bars}) > 1,
+        parts=page_tables.parts_of(on_page, plots),
         data=page_data.page_data(on_page, links),
         flags=explanations(tables.values()),
         interrupted=[
@@ -81,20 +104,28 @@ def render(
             for interruption in interrupted
         ],
         problems=record_set.problems[:MAX_PROBLEMS],
-        problems_name=f"Ignored files: {len(record_set.problems)}",
         problems_left_out=max(0, len(record_set.problems) - MAX_PROBLEMS),
         hardware=_machines(runs),
     )
 
 
-def template(name: str) -> jinja2.Template:
-    """Return the page template in the file ``name``."""
+def render_page(name: str, **content: Any) -> str:
+    """Return the page of the template in the file ``name``, with style and script of every page."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     environment.filters["with_code"] = _with_code
-    return environment.get_template(name)
+    script = "\n".join(bounded.read_text(TEMPLATES / "script" / part) for part in SCRIPTS)
+    style = bounded.read_text(TEMPLATES / "report.css")
+    for theme, series in (("light", LIGHT), ("dark", DARK)):
+        declared = (f"--series-{at}: {colour};" for at, colour in enumerate(series, 1))
+        style = style.replace(f"/* {theme} series */", " ".join(declared))
+    return environment.get_template(name).render(
+        style=Markup(style),
+        script=Markup('"use strict";\n(() => {\n' + script + "})();"),
+        **content,
+    )
 
 
 def _with_code(text: str) -> Markup:
@@ -105,26 +136,17 @@ def _with_code(text: str) -> Markup:
     )
 
 
-def page_files() -> dict[str, Markup]:
-    """Return the style and script of every page."""
-    script = "\n".join(bounded.read_text(TEMPLATES / "script" / name) for name in SCRIPTS)
-    style = bounded.read_text(TEMPLATES / "report.css")
-    for theme, series in (("light", colours.LIGHT), ("dark", colours.DARK)):
-        style = style.replace(f"/* {theme} series */", colours.declarations(series))
-    return {
-        "style": Markup(style),
-        "script": Markup('"use strict";\n(() => {\n' + script + "})();"),
-    }
+def without_links(html: str) -> str:
+    """Return a page with file names in place of links to other files, for use without them."""
+    link = r'<a href="(?!#|https?:)([^"]*)"([^>]*)>(.*?)</a>'
+    return re.sub(link, r'<span title="\1"\2>\3</span>', html, flags=re.DOTALL)
 
 
-def _plots(
-    inputs: Inputs, tables: Mapping[Table, pd.DataFrame], look: Look
-) -> dict[str, list[Plot]]:
-    """Return plots by the name of the table that they precede."""
-    return {
-        table.name: drawings.draw_table(table, frame, inputs, look)
-        for table, frame in tables.items()
-    }
+def draw_table(table: Table, frame: pd.DataFrame, inputs: Inputs, look: Look) -> Sequence[Plot]:
+    """Return the plots of a table, as its declaration names them."""
+    if not table.drawing:
+        return ()
+    return DRAWERS[table.drawing](table, frame, inputs, look, table.drawing_of)
 
 
 def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
@@ -141,3 +163,44 @@ def _machines(runs: Sequence[Run]) -> list[tuple[str, str, int]]:
         )
         for machine, count in counted.items()
     )
+
+
+# ---- bars of the first screen, as fractions of their track's width -------------------------------
+
+
+@dataclass(frozen=True)
+class SettingBars:
+    """A setting of the first screen. ``axes``: values for the page's filter.
+
+    ``bars``: entrant, colour, width in percent of the track, and left and width of the 95 %
+    interval, None with too few repeats."""
+
+    setting: SettingAnswer
+    bars: Sequence[tuple[Entrant, str, float, tuple[float, float] | None]]
+    axes: Mapping[str, str]
+    dots: str
+
+
+def _with_bars(setting: SettingAnswer) -> SettingBars:
+    best = setting.entrants[0].value if setting.entrants else 1.0
+
+    def share(value: float) -> float:
+        return fraction_of_best(value, best or 1.0, setting.better)
+
+    ends = [sorted(map(share, entrant.interval or ())) for entrant in setting.entrants]
+    widest = max([1.0, *(high for _, high in filter(None, ends))])
+
+    def percent(part: float) -> float:
+        return round(100 * part / widest, 1)
+
+    bars = [
+        (
+            entrant,
+            f"var(--series-{colour_number(entrant.axes['framework']) + 1})",
+            percent(share(entrant.value)),
+            (percent(some[0]), percent(some[1] - some[0])) if some else None,
+        )
+        for entrant, some in zip(setting.entrants, ends, strict=True)
+    ]
+    own = tuple(setting.entrants[0].axes) if setting.entrants else ()
+    return SettingBars(setting, bars, axes_of(setting.row, own), DOTS[setting.state])

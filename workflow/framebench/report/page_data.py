@@ -1,38 +1,43 @@
 """Data of the page's tables for its script, which filters, sorts and unfolds rows.
 
-Cells are the texts of :mod:`tables.view`. A column is an index into ``lists``, because many tables
-share cases. Each list has its shortest form: ``{"same": value}``, ``{"of": [values], "at": [index
-of each]}``, or the list itself.
+Cells are texts. A column is an index into ``lists``, because many tables share cases. Each list has
+its shortest form: ``{"same": value}``, ``{"of": [values], "at": [index of each]}``, or the list
+itself.
 """
 
 from __future__ import annotations
 
 import json
+import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
+from ..cases.conditions import KEYS
 from ..records.run import Run
+from ..tables import measured
+from ..tables.columns import Row
 from ..tables.formatting import Cell
-from ..tables.legend import FLAGS
-from ..tables.table import AXES
-from ..tables.view import Field
+from ..tables.frames import FLAGS, Field
+from ..tables.results import CaseResults
+from ..tables.table import AXES, Table
 from .page_tables import PageTable
-from .record_links import RowLinks
 from .selection import axis_of
 
 
 def page_data(tables: Sequence[PageTable], links: RowLinks) -> Markup:
     """Return the data as JSON for a script element."""
     lists = _Lists()
-    cases = _Cases(links)
-    made = [_table(table, links, cases, lists) for table in tables]
+    made = [_table(table, links, lists) for table in tables]
     data = {
         "axes": AXES,
         "flags": FLAGS,
         "tables": made,
-        "cases": cases.data(lists),
+        "cases": links.data(lists),
         "lists": lists.written,
     }
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -66,36 +71,7 @@ def _written(values: Sequence[Any]) -> Any:
     return list(values)
 
 
-class _Cases:
-    """Groups of runs behind rows, each stored once: links to records, and a command."""
-
-    def __init__(self, links: RowLinks) -> None:
-        self._links = links
-        self._places: dict[tuple[int, ...], int] = {}
-        self._groups: list[Sequence[Run]] = []
-
-    def place(self, runs: Sequence[Run]) -> int:
-        """Return the number of a group of runs."""
-        key = tuple(map(id, runs))
-        if key not in self._places:
-            self._places[key] = len(self._groups)
-            self._groups.append(runs)
-        return self._places[key]
-
-    def data(self, lists: _Lists) -> dict[str, Any]:
-        links = [self._links.to(runs) for runs in self._groups]
-        return {
-            "count": len(self._groups),
-            # Text and address of each link, alternating.
-            "records": lists.number(
-                "\t".join(part for link in some for part in (link.text, link.href))
-                for some in links
-            ),
-            "commands": lists.number(runs[0].command for runs in self._groups),
-        }
-
-
-def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists) -> dict[str, Any]:
+def _table(page_table: PageTable, links: RowLinks, lists: _Lists) -> dict[str, Any]:
     view, table = page_table.view, page_table.view.table
     rows = view.rows
     made: dict[str, Any] = {
@@ -110,11 +86,11 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
                 "answer": is_answer,
                 "cells": lists.number(map(_text, field.cells)),
             }
-            for field, is_answer in page_table.arrangement.shown
+            for field, is_answer in page_table.shown
         ],
         "unfolded": [
             {"title": field.column.header, "cells": lists.number(map(_text, field.cells))}
-            for field in page_table.arrangement.unfolded
+            for field in page_table.unfolded
         ],
         "axes": {
             axis: lists.number(axis_of(row, axis) for row in rows)
@@ -123,8 +99,9 @@ def _table(page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists)
         },
         "ids": lists.number(page_table.ids),
     }
-    if page_table.has_records:
-        made["behind"] = _references(page_table, links, cases, lists)
+    has_records = table.runs is not None or {*KEYS, "flags"} <= {*table.names}
+    if has_records and not table.crosstab:
+        made["behind"] = _references(page_table, links, lists)
     if table.order:
         name = table.order.removeprefix("-")
         # Numbers fall and texts rise; "-" reverses.
@@ -148,9 +125,7 @@ def _text(cell: Cell) -> str:
     return f"{cell.text}\t{small}" if small else cell.text
 
 
-def _references(
-    page_table: PageTable, links: RowLinks, cases: _Cases, lists: _Lists
-) -> list[dict[str, Any]]:
+def _references(page_table: PageTable, links: RowLinks, lists: _Lists) -> list[dict[str, Any]]:
     """Return, per position behind a row, labels and case numbers; -1 for no case."""
     view = page_table.view
     behind = [links.runs(view.table, row) for row in view.rows]
@@ -160,7 +135,68 @@ def _references(
         references.append(
             {
                 "labels": lists.number(runs[0] if runs else "" for runs in some),
-                "cases": lists.number(cases.place(runs[1]) if runs else -1 for runs in some),
+                "cases": lists.number(links.place(runs[1]) if runs else -1 for runs in some),
             }
         )
     return references
+
+
+# ---- records behind rows -------------------------------------------------------------------------
+
+
+class RowLinks:
+    """Runs behind rows. Each group of runs is stored once, with links to records and a command.
+
+    ``root``: folder of the records; ``folder``: folder that links are relative to."""
+
+    def __init__(self, cases: CaseResults, root: Path = Path(), folder: Path = Path()) -> None:
+        self._runs: dict[tuple[Any, ...], list[Run]] = defaultdict(list)
+        for key, result in cases.items():  # some tables have no column for the unit
+            if key == result.runs[0].key:  # once per case, not once per metric
+                self._runs[_cells_of(key.row)] += result.runs
+        self._root, self._folder = root, folder
+        self._groups: dict[tuple[int, ...], tuple[int, Sequence[Run]]] = {}
+
+    def runs(self, table: Table, row: Row) -> list[tuple[str, Sequence[Run]]]:
+        """Return the labelled runs behind a row."""
+        if table.runs:
+            return [("", table.runs(row))]
+        results: list[tuple[str, Sequence[Run]]] = []
+        for label, fields in table.behind(row):
+            runs = self._runs.get(_cells_of({**row, **fields}), ())
+            if same := [run for run in runs if _is_of(run, row)]:
+                results.append((label, same))
+        return results
+
+    def place(self, runs: Sequence[Run]) -> int:
+        """Return the number of a group of runs."""
+        return self._groups.setdefault(tuple(map(id, runs)), (len(self._groups), runs))[0]
+
+    def data(self, lists: _Lists) -> dict[str, Any]:
+        return {
+            "count": len(self._groups),
+            # Text and address of each link, alternating.
+            "records": lists.number(
+                "\t".join(part for run in runs for part in self._link(run))
+                for _, runs in self._groups.values()
+            ),
+            "commands": lists.number(runs[0].command for _, runs in self._groups.values()),
+        }
+
+    def _link(self, run: Run) -> tuple[str, str]:
+        """Return text and address of a link to the run's record, or to the CSV file with it."""
+        target = run.record or self._root / run.origin.rpartition(":")[0]
+        path = os.fsencode(os.path.relpath(target, self._folder))
+        text = run.origin if run.record is None else str(run.repeat)
+        return text, quote(path.replace(os.fsencode(os.sep), b"/"))
+
+
+def _cells_of(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in KEYS)
+
+
+def _is_of(run: Run, row: Row) -> bool:
+    """Return whether a run has the row's unit and parameters, if the table has these columns."""
+    parameters = measured.parameters_text(run.case)
+    unit = row.get("unit", run.unit)
+    return (unit, row.get("parameters", parameters)) == (run.unit, parameters)

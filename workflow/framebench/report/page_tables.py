@@ -10,39 +10,45 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from ..cases.conditions import CONDITIONS
 from ..config.statuses import FAILURES
-from ..tables import formatting, view
+from ..tables import formatting, frames
 from ..tables.columns import Row
+from ..tables.frames import Field, TableView
 from ..tables.table import Table
-from ..tables.view import Arrangement, TableView
 from .plots import Plot
 
 #: Column of tables of ratios.
 RATIO = "speedup"
+#: Most columns that fit on the page.
+MOST = 9
+#: Key columns that describe the figure, not the case.
+_NOT_OF_THE_CASE = {"unit", "status"}
+#: Key columns that are unfolded where each framework has only one value.
+_OF_FRAMEWORK = ("framework_version", "source")
 
 
 @dataclass(frozen=True)
 class PageTable:
     """A table of the page, whose rows its script draws.
 
-    ``has_records``: whether rows unfold to records. ``ids``: anchor of each row, the same for every
-    set of records. ``without_ratio``: number of rows that are only in the file, because they have
-    no ratio."""
+    ``shown``: columns from left to right, each with whether it is an answer. ``unfolded``: columns
+    that unfold below a row. ``ids``: anchor of each row, the same for every set of records.
+    ``without_ratio``: number of rows that are only in the file, because they have no ratio."""
 
     view: TableView
-    arrangement: Arrangement
-    has_records: bool
+    shown: Sequence[tuple[Field, bool]]
+    unfolded: Sequence[Field]
     ids: Sequence[str]
-    without_ratio: int = 0
+    without_ratio: int
 
 
 def page_table(table: Table, frame: pd.DataFrame) -> PageTable:
     """Return a table as the page shows it; a table of ratios has only rows with a ratio."""
     with_ratio = frame[frame[RATIO].notna()] if RATIO in frame else frame
-    seen = view.view_table(table, with_ratio)
-    has_records = table.has_records and not table.crosstab
+    seen = frames.view_table(table, with_ratio)
     ids = [*_row_ids(table, seen.rows)]
-    return PageTable(seen, view.arrange(seen), has_records, ids, len(frame) - len(with_ratio))
+    return PageTable(seen, *_arrange(seen), ids, len(frame) - len(with_ratio))
 
 
 def _row_ids(table: Table, rows: Sequence[Row]) -> Iterator[str]:
@@ -53,6 +59,32 @@ def _row_ids(table: Table, rows: Sequence[Row]) -> Iterator[str]:
         name = hashlib.sha256(text.encode()).hexdigest()[:8]
         met[name] += 1
         yield name if met[name] == 1 else f"{name}-{met[name]}"
+
+
+def _arrange(view: TableView) -> tuple[list[tuple[Field, bool]], list[Field]]:
+    """Return the shown and the unfolded columns; surplus keys and columns of a crosstab unfold."""
+    by_name = {field.column.name: field for field in view.fields}
+    if view.table.crosstab:
+        kept = [name for name, field in by_name.items() if field.kind == "number"]
+        order = [*by_name][:MOST]
+    else:
+        kept = [name for name in view.table.answering if name in by_name]
+        keys = [
+            name for name, field in by_name.items() if name not in kept and _is_key(view, field)
+        ]
+        order = [*kept, *keys][:MOST]
+    shown = [(by_name[name], name in kept) for name in order]
+    return shown, [field for name, field in by_name.items() if name not in order]
+
+
+def _is_key(view: TableView, field: Field) -> bool:
+    name = field.column.name
+    if name in _OF_FRAMEWORK:
+        pairs = {(row.get("framework"), row[name]) for row in view.rows}
+        if len(pairs) == len({framework for framework, _ in pairs}):
+            return False  # the framework implies this value
+    is_key = name in view.table.keys and name not in _NOT_OF_THE_CASE
+    return is_key or name in ("total_batch", *CONDITIONS)
 
 
 # ---- folded parts --------------------------------------------------------------------------------
@@ -97,10 +129,6 @@ def _name(table: Table, tables: Sequence[PageTable]) -> str:
     return f"{heading}: {formatting.counted(len(rows), 'row')}"
 
 
-def _settings(rows: Sequence[Row]) -> str:
-    return f"{formatting.counted(len(rows), 'setting')}"
-
-
 def _verified(rows: Sequence[Row]) -> str:
     """Return how many verifications passed: ``all 46 passed``."""
     counts = Counter(str(row["verdict"]) for row in rows)
@@ -118,8 +146,7 @@ def _failed(rows: Sequence[Row]) -> str:
 
 #: Contents in words, by table.
 _CONTENTS: Mapping[str, Callable[[Sequence[Row]], str]] = {
-    "overview": _settings,
-    "fastest": _settings,
+    **dict.fromkeys(("overview", "fastest"), lambda rows: formatting.counted(len(rows), "setting")),
     "verification": _verified,
     "failures": _failed,
 }

@@ -1,23 +1,23 @@
-"""Strip plots of the report, drawn from plain values."""
+"""Strip plots and line charts of the report, drawn from plain values."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from markupsafe import Markup
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, Locator, LogLocator, MaxNLocator, NullLocator
 
 from ..statistics import descriptive
 from ..tables.formatting import number
-from . import colours
-from .parts import Parts
 from .selection import short
-from .svg import MUTED, SERIES, svg
+from .svg import FONT, MUTED, SERIES, Parts, colour_number, legend_of, svg
 
 WIDTH = 460  # drawing units: readable on a phone as on a wide page
 #: Most characters of a label.
@@ -26,8 +26,13 @@ ROW = 22
 TOP = 6  # top margin of plots made of rows
 #: Height of a label with its dots, offset of the dots, and height of a heading, in rows.
 _HIGH, _DOTS, _HEADING = 1.95, 1.2, 1.15
+#: Line charts: left and right margin, axes to legend, total height without legend, height of axes.
+LEFT, RIGHT, BELOW, HIGH, _AXES = 84, 14, 52, 300, 232
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "p", "*")
 DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+P = TypeVar("P")
+#: Matplotlib keyword arguments for a line's style, and for the ``gid`` of its part.
+Style = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,9 @@ class PlotRow:
         """Tooltip of the row."""
         if not self.values:
             return f"{self.label}: {self.note}"
-        parts = [number(descriptive.median(self.values))]
-        if self.interval:
-            parts.append("95 % interval {} to {}".format(*map(number, self.interval)))
-        if len(self.values) > 1:
-            parts.append(f"repeats {', '.join(map(number, self.values))}")
-        return f"{self.label}: {'; '.join(parts)}"
+        middle = number(descriptive.median(self.values)) + interval_text(self.interval)
+        several = f"; repeats {', '.join(map(number, self.values))}" if len(self.values) > 1 else ""
+        return f"{self.label}: {middle}{several}"
 
 
 @dataclass(frozen=True)
@@ -81,17 +83,23 @@ class Look:
     frameworks: Sequence[str]
 
     def colour(self, framework: str) -> str:
-        return SERIES[colours.number(framework)]
+        return SERIES[colour_number(framework)]
 
     def marker(self, framework: str) -> str:
         """Return the framework's marker, distinct within the report while markers last."""
         return MARKERS[self.frameworks.index(framework) % len(MARKERS)]
 
 
-def _decimals(values: Sequence[float]) -> int:
-    """Return the decimals that show four digits of the largest value, for a whole column."""
-    largest = max(map(abs, values), default=0.0) or 1.0
-    return max(0, 3 - math.floor(math.log10(largest)))
+def number_ticks(axis: Axis, at: Locator, text: Callable[[float], str] = "{:g}".format) -> None:
+    """Label an axis with numbers in place of powers."""
+    axis.set_major_locator(at)
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+
+
+def interval_text(ends: tuple[float, float] | None) -> str:
+    """Return an interval as the end of a tooltip; "" for None."""
+    return "; 95 % interval {} to {}".format(*map(number, ends)) if ends else ""
 
 
 def strips(
@@ -102,7 +110,8 @@ def strips(
     ``reference``: value of a vertical line, for ratios. Labels are above the dots."""
     values = [value for row in rows for value in (*row.values, *(row.interval or ()))]
     logarithmic = reference is None and bool(values) and max(values) > 40 * min(values) > 0
-    digits = _decimals(values)
+    largest = max(map(abs, values), default=0.0) or 1.0
+    decimals = max(0, 3 - math.floor(math.log10(largest)))  # four digits of the largest value
     margin = 20
     places, total = _places(rows)
     height = ROW * total + 46
@@ -126,7 +135,7 @@ def strips(
             bold: dict[str, Any] = {} if row.framework else {"color": MUTED, "fontweight": "bold"}
             _write(axes, short(row.label, LETTERS), 0, label, -14, gid=name, ha="left", **bold)
             if row.values:
-                middle = f"{descriptive.median(row.values):.{digits}f}"
+                middle = f"{descriptive.median(row.values):.{decimals}f}"
                 _write(axes, middle, 1, label, 14, ha="right", gid=name)
             elif row.note:
                 _write(axes, row.note, 0, dots, 8, color=MUTED, fontstyle="italic", gid=name)
@@ -183,21 +192,11 @@ def _dots(axes: Axes, position: float, row: PlotRow, look: Look, name: str | Non
                   markeredgewidth=2.4, **style)  # fmt: skip
 
 
-def _limits(values: Sequence[float], reference: float | None) -> tuple[float, float]:
-    """Return the ends of a linear axis.
-
-    The axis starts at 0 or, with a ``reference``, encloses it and all values, so that differences
-    of a few percent are visible."""
-    if reference is None:
-        return min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
-    low, high = min(*values, reference), max(*values, reference)
-    margin = max(0.06 * (high - low), 0.01)
-    return low - margin, high + margin
-
-
 def _x_axis(
     axes: Axes, values: Sequence[float], logarithmic: bool, reference: float | None
 ) -> None:
+    """Scale the axis: linear ones start at 0 or, with a ``reference``, enclose it and all values,
+    so that differences of a few percent are visible."""
     if not values:
         axes.set_xticks([])
         axes.set_xlim(0, 1)
@@ -205,9 +204,62 @@ def _x_axis(
     elif logarithmic:
         axes.set_xscale("log")
         axes.set_xlim(min(values) / 1.3, max(values) * 1.3)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3), numticks=12))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        number_ticks(axes.xaxis, LogLocator(subs=(1, 3), numticks=12))
     else:
-        axes.set_xlim(*_limits(values, reference))
+        low, high = min(0.0, 1.04 * min(values)), max(0.0, 1.04 * max(values)) or 1.0
+        if reference is not None:
+            low, high = min(*values, reference), max(*values, reference)
+            margin = max(0.06 * (high - low), 0.01)
+            low, high = low - margin, high + margin
+        axes.set_xlim(low, high)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+
+
+# ---- line charts ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChartLine(Generic[P]):
+    """A case drawn as a line. ``axes``: values that the page's filter matches."""
+
+    label: str
+    framework: str
+    points: Sequence[P]
+    axes: Mapping[str, str] = field(default_factory=dict)
+
+
+def line_chart(
+    lines: Sequence[ChartLine[P]],
+    look: Look,
+    line_of: Callable[[Axes, ChartLine[P], Style, Parts], None],
+    finish: Callable[[Axes], None],
+) -> Markup:
+    """Return a line chart as SVG.
+
+    ``line_of`` draws a line and registers its values. ``finish`` scales and labels the axes. The
+    legend lists lines that ``line_of`` labels, each in the part of its line."""
+    legend = ROW * len(lines)
+    height = HIGH + legend
+    parts = Parts()
+
+    def drawing(figure: Figure) -> None:
+        across = (WIDTH - LEFT - RIGHT) / WIDTH
+        axes = figure.add_axes((LEFT / WIDTH, (BELOW + legend) / height, across, _AXES / height))
+        seen: Counter[str] = Counter()
+        for line in lines:
+            style = {
+                "color": look.colour(line.framework),
+                "marker": look.marker(line.framework),
+                "markeredgewidth": 0,
+                "linestyle": DASHES[seen[line.framework] % len(DASHES)],
+                "gid": parts.add(line.axes),
+            }
+            seen[line.framework] += 1
+            line_of(axes, line, style, parts)
+        finish(axes)
+        legend_of(
+            figure, loc="lower left", bbox_to_anchor=(0.02, 0), fontsize=FONT - 1,
+            handlelength=2.6, labelspacing=0.45,
+        )  # fmt: skip
+
+    return svg(drawing, WIDTH, height, parts)

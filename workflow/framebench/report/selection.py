@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any
 
 import pandas as pd
@@ -37,10 +38,8 @@ def spread(items: Sequence[Any], kind: Callable[[Any], Any], limit: int) -> list
     kinds: dict[Any, list[Any]] = defaultdict(list)
     for item in items:
         kinds[kind(item)].append(item)
-    chosen: list[Any] = []
-    for turn in range(max(map(len, kinds.values()), default=0)):
-        chosen += [kinds[name][turn] for name in kinds if turn < len(kinds[name])]
-    return chosen[:limit]
+    turns = zip_longest(*kinds.values())
+    return [item for turn in turns for item in turn if item is not None][:limit]
 
 
 # ---- framework and setting of a row --------------------------------------------------------------
@@ -59,8 +58,8 @@ def axes_of(row: Mapping[str, Any], without: Sequence[str] = ()) -> dict[str, st
     """Return a row's values by axis, for the page's filter.
 
     ``without``: axes of which the row has several values."""
-    found = {axis: axis_of(row, axis) for axis in AXES if axis not in without}
-    return {axis: value for axis, value in found.items() if value is not None}
+    values = ((axis, axis_of(row, axis)) for axis in AXES if axis not in without)
+    return {axis: value for axis, value in values if value is not None}
 
 
 def axes_of_other(row: Mapping[str, Any]) -> dict[str, str]:

@@ -2,24 +2,45 @@
 
 Matplotlib draws with placeholder colours, which are replaced by CSS variables, so that one drawing
 serves light and dark mode. Text stays text (searchable, selectable). Ids are made unique, so that a
-page can have many drawings. Nothing depends on time or a display."""
+page can have many drawings. Nothing depends on time or a display.
+
+Colours of frameworks are the same in every report. People who see no red, no green or no blue tell
+them apart, on a light and a dark page: any two differ by 20 at least (CIE76) as they see them
+(Machado, Oliveira & Fernandes, IEEE TVCG 15, 2009).
+
+A drawing has parts, one per case, for the page's filter and its tooltips. Artists carry the name of
+their part as ``gid``, which becomes the attribute ``data-part``. Tooltips are attributes of
+invisible rectangles over the drawing."""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import io
+import json
 import re
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import matplotlib
 from markupsafe import Markup
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from .parts import Parts
-
 FONT = 13
+#: Side of the rectangle around a point, in drawing units.
+_SIDE = 14.0
+LIGHT = ("#3c3bb3", "#303c07", "#9ab88e", "#57c6fd", "#bc406c", "#b9b808", "#3c8102", "#681744",
+         "#c683ac")  # fmt: skip
+DARK = ("#875cd8", "#667d26", "#4a95a1", "#11f3e0", "#d22c78", "#f4e1a5", "#aaba13", "#ada6fc",
+        "#dc8883")  # fmt: skip
+#: Built-in frameworks, in the order of their colours.
+_OWN = ("jax", "mxnet", "oneflow", "paddle", "pytorch", "tensorflow", "tensorflow1", "megengine",
+        "mindspore")  # fmt: skip
+#: Placeholder colours, and the variables that replace them.
 INK, MUTED, GRID, ALARM = "#0a0a01", "#0a0a02", "#0a0a03", "#0a0a04"
 SERIES = tuple(f"#0a0b{number:02x}" for number in range(1, 10))
 VARIABLES = {
@@ -54,6 +75,15 @@ _STYLE: Any = {
     "legend.frameon": False,
     "path.simplify": False,
 }
+
+
+def colour_number(framework: str) -> int:
+    """Return the index of a framework's colour in LIGHT and DARK.
+
+    Other frameworks get a colour by a checksum of the name, so that two may share one."""
+    if framework in _OWN:
+        return _OWN.index(framework)
+    return zlib.crc32(framework.encode()) % len(LIGHT)
 
 
 def svg(draw: Callable[[Figure], None], width: float, height: float, parts: Parts) -> Markup:
@@ -123,3 +153,65 @@ def _tags(tags: str, prefix: str) -> str:
     tags = re.sub(r"\d+\.\d{3,}", lambda digits: f"{float(digits[0]):.2f}", tags)
     tags = re.sub(r"#0a0[ab]0\d", lambda colour: VARIABLES[colour[0]], tags)
     return re.sub(r"\s+", " ", tags)
+
+
+# ---- parts ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Parts:
+    """Parts of one drawing, filled while it is drawn."""
+
+    _axes: list[Mapping[str, str]] = field(default_factory=list)
+    _rectangles: list[str] = field(default_factory=list)
+    #: Part, axes, position and text of each.
+    _points: list[tuple[str, Axes, tuple[float, float], str]] = field(default_factory=list)
+
+    def add(self, axes: Mapping[str, str]) -> str:
+        """Add a part with the axes that a filter can match. Returns the ``gid`` of its artists."""
+        self._axes.append(axes)
+        return f"part-{len(self._axes) - 1}"
+
+    @staticmethod
+    def together(names: Iterable[str]) -> str:
+        """Return the ``gid`` shared by several parts, which is hidden with the last of them."""
+        numbers = sorted({int(name.removeprefix("part-")) for name in names})
+        return f"part-{'-'.join(map(str, numbers))}"
+
+    def row(self, part: str, top: float, width: float, height: float, text: str) -> None:
+        """Add a tooltip ``text`` to a whole row, in drawing units from the upper edge."""
+        self._rectangles.append(_rectangle(part, (0, top, width, height), text))
+
+    def point(self, part: str, axes: Axes, position: tuple[float, float], text: str) -> None:
+        """Add a tooltip ``text`` around a point."""
+        self._points.append((part, axes, position, text))
+
+    def attribute(self) -> str:
+        """Return the drawing's attribute with each part's value by axis, null if it has none."""
+        names = list(dict.fromkeys(name for axes in self._axes for name in axes))
+        values = {name: [axes.get(name) for axes in self._axes] for name in names}
+        if not values:
+            return ""
+        text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+        quoted = text.replace("&", "&amp;").replace("'", "&#39;").replace("<", "&lt;")
+        return f" data-parts='{quoted}'"
+
+    def markup(self, height: float) -> str:
+        """Return the tooltip rectangles of a drawing of this height.
+
+        The axes must have their final limits."""
+        points = []
+        for part, axes, position, text in self._points:
+            x, y = axes.transData.transform(position)
+            box = (x - _SIDE / 2, height - y - _SIDE / 2, _SIDE, _SIDE)
+            points.append(_rectangle(part, box, text))
+        return "".join([*self._rectangles, *points])
+
+
+def _rectangle(part: str, box: Sequence[float], text: str) -> str:
+    x, y, width, height = (f"{value:.1f}".removesuffix(".0") for value in box)
+    attribute = f' data-part="{part.removeprefix("part-")}"' if part else ""
+    return (
+        f'<rect{attribute} x="{x}" y="{y}" width="{width}" height="{height}" fill="none" '
+        f'pointer-events="all" data-tip="{html.escape(text)}"/>'
+    )

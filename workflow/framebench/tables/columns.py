@@ -21,7 +21,13 @@ from ..config.statuses import STATUSES
 TEXT, WHOLE, COUNT, NUMBER, YES_NO, YES_NO_OR_NEITHER = (
     "str", "int64", "Int64", "float64", "bool", "boolean"
 )  # fmt: skip
-NUMBERS = (WHOLE, COUNT, NUMBER)
+
+#: Types in words.
+TYPE_WORDS = {
+    **{TEXT: "text", NUMBER: "number"},
+    **dict.fromkeys((WHOLE, COUNT), "whole number"),
+    **dict.fromkeys((YES_NO, YES_NO_OR_NEITHER), "yes or no"),
+}
 
 #: Row of any table: value by column, None if missing.
 Row = Mapping[str, Any]
@@ -41,36 +47,28 @@ class Form:
 
 
 PLAIN = Form()
-PERCENT = Form(100.0, ".1f")
-#: Colours of verdicts of verifications and comparisons.
-VERDICT = Form(
-    looks={
-        "passed": "ok",
-        "failed": "failed",
-        "unsupported": "unsupported",
-        "partly_fp32": "failed",
-        "not made": "unsupported",
-        "faster": "ok",
-        "slower": "failed",
-        "no difference shown": "unsupported",
-        "cannot tell": "unsupported",
-    }
-)
-AGREES = Form(looks={"no": "failed"})
+#: Statuses whose colours verdicts of verifications and comparisons have.
+_VERDICTS = {
+    **dict.fromkeys(("passed", "faster"), "ok"),
+    **dict.fromkeys(("failed", "partly_fp32", "slower"), "failed"),
+    **dict.fromkeys(
+        ("unsupported", "not made", "no difference shown", "cannot tell"), "unsupported"
+    ),
+}
 #: Figure as another publisher printed it: text, right-aligned, sorted by value.
 PRINTED = Form(name="printed")
 #: Devices per node combined with the column ``nodes``: 2n8g.
 TOPOLOGY = Form(name="topology")
 #: Formats by their names in columns.yaml; other names are format specifications.
 _FORMS = {
-    "percent": PERCENT,
+    "percent": Form(100.0, ".1f"),
     "gibibytes": Form(2.0**-30, ".2f"),
     "gigabytes": Form(1e-9, ".3g"),
     "status": Form(looks={name: name for name in STATUSES}),
-    "verdict": VERDICT,
+    "verdict": Form(looks=_VERDICTS),
     "topology": TOPOLOGY,
     "printed": PRINTED,
-    "agrees": AGREES,
+    "agrees": Form(looks={"no": "failed"}),
     "plain": PLAIN,
 }
 #: Types by their names in columns.yaml.
@@ -110,7 +108,7 @@ class Column:
     @property
     def is_number(self) -> bool:
         """Return whether values are formatted as numbers; those of conditions are text."""
-        return self.type in NUMBERS and self.name not in CONDITIONS
+        return self.type in (WHOLE, COUNT, NUMBER) and self.name not in CONDITIONS
 
 
 def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, float | None]:
@@ -152,34 +150,32 @@ def own_columns(declared: Mapping[str, Mapping[str, Any]]) -> dict[str, Column]:
 OWN = ("framework", "framework_version", "source", "compiler", *OF_VARIANT, "environment")
 #: Fields in which the variants of one case may differ.
 OWN_OF_VARIANT = ("framework_version", *OF_VARIANT, "environment")
-_OF_AXES = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
 
 
 def _load() -> dict[str, Column]:
     """Return all columns by name: those of axes and conditions, and those of columns.yaml."""
+    types = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
     columns = {
-        axis.name: Column(axis.name, _OF_AXES[axis.form], axis.help, axis.unit, axis.title)
+        axis.name: Column(axis.name, types[axis.form], axis.help, axis.unit, axis.title)
         for axis in axes.CONDITIONS
     }
     columns |= own_columns(read_mapping(Path(__file__).with_name("columns.yaml")))
     sides = (("next_", OWN, "the runner-up"), ("base_", OWN_OF_VARIANT, "the first variant"))
     for prefix, names, whose in sides:
         for name in names:
-            text = f"`{name}` of {whose}"
-            side = Column(prefix + name, columns[name].type, text, hidden=True)
+            side = Column(prefix + name, columns[name].type, f"`{name}` of {whose}", hidden=True)
             columns.setdefault(side.name, side)
     return columns
 
 
 #: Columns by name.
 COLUMNS: Mapping[str, Column] = _load()
-_OBSERVED = {axis.name for axis in axes.CONDITIONS if axis.observed}
 #: Names of columns that tables use as a group, by the group's name in tables.yaml.
 GROUPS: Mapping[str, Sequence[str]] = {
     "case": KEYS,
     "result": (*KEYS, "matmul_dtypes", "uncompiled"),
     "conditions": CONDITIONS,
-    "axes": [name for name in CONDITIONS if name not in _OBSERVED],
+    "axes": [axis.name for axis in axes.CONDITIONS if not axis.observed],
     "setting": [name for name in KEYS if name not in OWN],
     "own": OWN,
     "next": [f"next_{name}" for name in OWN],

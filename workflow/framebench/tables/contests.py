@@ -1,18 +1,23 @@
-"""Comparison of frameworks at equal settings."""
+"""Comparison of frameworks at equal settings, and names of settings and excluded cases in words."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 from core import precisions
 from core.case import Case
 
-from ..cases.conditions import Conditions, Key
+from .. import PROJECT
+from ..cases.conditions import MODES, THROUGHPUT, Conditions, Key
+from ..cases.names import in_words
+from ..config import catalog
+from ..config.catalog import model_title
 from ..config.measurements import INDEPENDENT
 from ..machine.identities import Identity
 from ..records.record_sets import machine_label
@@ -20,6 +25,7 @@ from ..records.sidecars import ExpectedCase
 from ..statistics.verdicts import FALSE_WINNERS
 from . import formatting
 from .columns import OWN, Row
+from .measured import runs_in
 from .results import CaseResult, CaseResults
 from .table import Inputs
 
@@ -73,6 +79,7 @@ class Contest:
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
+@lru_cache(maxsize=2)  # several tables need them, and a comparison those of two sets
 def find_contests(inputs: Inputs) -> list[Contest]:
     """Return the contests of steps and of other benchmarks' principal metrics.
 
@@ -206,6 +213,82 @@ def _first_of_each(results: Sequence[CaseResult]) -> dict[str, CaseResult]:
     return first
 
 
+# ---- names in words ------------------------------------------------------------------------------
+
+
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
     """Return a function that gives a row's ``name`` and what distinguishes its setting."""
     return formatting.distinct_names(rows, name, (*OWN, "machine"), (ON_MACHINE,))
+
+
+@cache
+def _titles() -> Mapping[str, str]:
+    """Return the titles of this project's frameworks, by name."""
+    declared = catalog.load_catalog(PROJECT).frameworks
+    return {name: framework["title"] for name, framework in declared.items()}
+
+
+def titled(text: str) -> str:
+    """Return a text with the titles of frameworks in place of their names."""
+    titles = _titles()
+    return re.sub(r"\b\w+\b(?!\.\w)", lambda match: titles.get(match[0], match[0]), text)
+
+
+def title_of(result: CaseResult) -> str:
+    return titled(runs_in(result.case))
+
+
+def titles(names: Iterable[str]) -> str:
+    return ", ".join(map(titled, dict.fromkeys(names)))
+
+
+def precision_words(precision: str) -> str:
+    """Return a precision in words."""
+    return "mixed precision" if precision == "amp" else precision
+
+
+def setting_name(row: Row, parameters: str = "") -> tuple[str, str]:
+    """Return the title of a setting and its details, without settings and environment."""
+    metric = "" if row["metric"] == THROUGHPUT else row["metric"]
+    batch = row["batch_per_device"]
+    each = " per device" if (row["nodes"] or 1) * (row["devices_per_node"] or 1) > 1 else ""
+    size = f"batch {batch}{each}" if batch else ""
+    if row["mode"] in MODES:
+        title = f"{model_title(row['model'])} {in_words(row['mode'])}"
+    else:
+        title = " ".join(filter(None, [in_words(row["mode"]), row["model"]]))
+        title = title[:1].upper() + title[1:]
+    parts = [precision_words(row["precision"]), _devices(row), size, parameters, metric]
+    return title, ", ".join(filter(None, parts))
+
+
+def _devices(row: Row) -> str:
+    """Return the devices of a row in words: ``2 cores``, ``2 nodes x 8 GPUs``; "" if unknown."""
+    nodes, count, cores = row["nodes"], row["devices_per_node"], row["cores_per_device"]
+    if not nodes or not count:
+        return ""
+    words = formatting.counted(count, "GPU" if row["accelerator"] == "cuda" else "device")
+    if row["accelerator"] == "cpu" and cores:
+        several = f"{count} x " if count > 1 else ""
+        words = several + formatting.counted(cores, "core")
+    return f"{nodes} nodes x {words}" if nodes > 1 else words
+
+
+def exclusion(result: CaseResult) -> str:
+    """Name a case whose figure is excluded, and say why."""
+    title, _ = setting_name({**result.key.row, "metric": result.key.metric})
+    name = "+".join([title_of(result), *result.variation])
+    parts = filter(None, [name, title, precision_words(result.case.precision)])
+    return f"{', '.join(parts)}: {result.excluded}"
+
+
+def setting_labels(rows: Sequence[Row]) -> Callable[[Row], tuple[str, str]]:
+    """Return a function that gives the title and details of a row, with what distinguishes it."""
+    parameters_of = formatting.own_parameters(rows)
+    name = named(rows, lambda row: "\n".join(setting_name(row, parameters_of(row))))
+
+    def label(row: Row) -> tuple[str, str]:
+        title, _, details = name(row).partition("\n")
+        return title, details
+
+    return label

@@ -9,7 +9,6 @@ import os
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 
 import pandas as pd
 from core import precisions
@@ -17,41 +16,36 @@ from core.text import duration
 
 from ..cases.names import listed
 from ..config import statuses
-from ..config.catalog import model_title
 from ..records import verified
 from ..records.flags import DISTURBED
 from ..records.run import Run
 from ..records.sidecars import TOO_SLOW
 from ..statistics.verdicts import NO_DIFFERENCE
-from . import contests, formatting, view
+from . import contests, formatting
 from .columns import Row
-from .contests import Contest
-from .declared import own_model
+from .contests import Contest, exclusion, precision_words, setting_labels, title_of, titled, titles
 from .declared.fastest import OPEN, SURE, judge, open_order, too_few
-from .declared.variants import VARIANTS
-from .first_sentence import ahead, answer_sentence, interval_of_lead
+from .declared.speedups import VARIANTS
+from .declared.summary import own_model_sentences
 from .measured import runs_in
-from .origin import Origin, coverage
 from .results import UNCOMPILED, CaseResult, fraction_of_best
 from .setting_answers import (
     EACH_FASTEST,
     Entrant,
     FirstScreen,
     NextStep,
+    Origin,
     SettingAnswer,
-    exclusion,
-    precision_words,
-    setting_labels,
-    title_of,
-    titled,
-    titles,
+    ahead,
+    answer_sentence,
+    coverage,
+    first_line,
+    interval_of_lead,
 )
-from .table import Inputs, Table
+from .table import Inputs, Table, rows_of
 
-#: Models that the first line names; ratios of variants in words.
-_MOST_MODELS, _MOST_VARIANTS = 3, 8
-#: Axes in which the entrants of a setting differ.
-_AXES = ("framework", "compiler", "precision")
+#: Most ratios of variants in words.
+_MOST_VARIANTS = 8
 #: Command of the next call where no call is known.
 _COMMAND = "snakemake --cores all"
 #: Pairs of framework and precision.
@@ -65,20 +59,9 @@ def first_screen(
     provenance: Origin,
     page: str = "",
 ) -> FirstScreen:
-    """Return the content of the first screen.
-
-    Parameters
-    ----------
-    inputs, tables
-        All cases and the tables made of them.
-    runs
-        All runs, of which the first line counts and dates.
-    provenance
-        Origin of the runs.
-    page
-        Path of the report, "" if there is none.
-    """
-    found = _in_order_of_suites(inputs.cached(contests.find_contests), inputs)
+    """Return the content of the first screen. ``tables``: those made of ``inputs``; ``provenance``:
+    origin of ``runs``, which the first line counts; ``page``: path of the report, "" for none."""
+    found = _in_order_of_suites(contests.find_contests(inputs), inputs)
     cannot, why_not, lacking = _cannot(found)
     shown = _shown(found)
     rows = judge([contest for contest, _ in shown])
@@ -88,14 +71,14 @@ def first_screen(
         for (contest, is_each_fastest), row in zip(shown, rows, strict=True)
     ]
     settings.sort(key=lambda setting: not setting.state)
-    findings = own_model.sentences(tables)
-    findings += _about_variants(view.rows_of(tables, VARIANTS))
+    findings = own_model_sentences(tables)
+    findings += _about_variants(rows_of(tables, VARIANTS))
     sentence = answer_sentence(settings, provenance.machines)
     if findings and not any(setting.leader for setting in settings):
         sentence = f"{findings.pop(0)}."
     results = [*inputs.cases.values(), *inputs.others.values()]
     return FirstScreen(
-        _what(runs, provenance),
+        first_line(runs, provenance),
         sentence,
         settings,
         cannot,
@@ -135,7 +118,7 @@ def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
         families[contest.setting._replace(case=case), contest.machine].append(contest)
     shown: list[tuple[Contest, bool]] = []
     for family in families.values():
-        others = [contest for contest in family if _has_baseline(contest.setting.case.precision)]
+        others = [one for one in family if precisions.baseline(one.setting.case.precision)]
         baselines = [contest for contest in family if contest not in others]
         shown += [(contest, False) for contest in baselines]
         if all(any(contest.entrants for contest in some) for some in (baselines, others)):
@@ -143,10 +126,6 @@ def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
         else:
             shown += [(contest, False) for contest in others]
     return shown
-
-
-def _has_baseline(precision: str) -> bool:
-    return precisions.baseline(precision) is not None
 
 
 def _merged(some: Sequence[Contest], last: Contest) -> Contest:
@@ -181,7 +160,7 @@ def _setting(
         precision = precision_words(contest.setting.case.precision)
         details = details.replace(precision, EACH_FASTEST, 1)
         # Frameworks whose baseline is fastest have the same figure as in the row above.
-        own = [at for at, result in enumerate(shown) if _has_baseline(result.case.precision)]
+        own = [at for at, result in enumerate(shown) if precisions.baseline(result.case.precision)]
         last = max(own[-1] + 1 if own else len(shown), 2)
         shown, others = shown[:last], shown[last:]
     aside = []
@@ -218,7 +197,7 @@ def _entrant(result: CaseResult, top: float, with_precision: bool) -> Entrant:
         round(100 * fraction_of_best(value, top, result.better)),
         result.interval,
         [*notes, *result.official_code],
-        {name: getattr(result.case, name) for name in _AXES},
+        {name: getattr(result.case, name) for name in ("framework", "compiler", "precision")},
     )
 
 
@@ -300,21 +279,6 @@ def _about_variants(rows: Sequence[Row]) -> Iterator[str]:
 
 
 # ---- lines about all settings -------------------------------------------------------------------
-
-
-def _what(runs: Sequence[Run], provenance: Origin) -> list[str]:
-    models = [model_title(name) for name in dict.fromkeys(run.case.model for run in runs) if name]
-    ends = dict.fromkeys([provenance.first, provenance.last])
-    days = [date.fromisoformat(text) for text in ends if text]
-    took = f" in {provenance.took}" if provenance.took else ""
-    parts = [
-        ", ".join(provenance.suites),
-        listed(models) if len(models) <= _MOST_MODELS else f"{len(models)} models",
-        "; ".join(provenance.machines) or "machine not recorded",
-        " to ".join(f"{day.day} {day:%b %Y}" for day in days),
-        formatting.counted(len(runs), "run") + took,
-    ]
-    return [*filter(None, parts)]
 
 
 def _cannot(found: Sequence[Contest]) -> tuple[list[str], list[tuple[str, str]], Lacking]:

@@ -35,10 +35,6 @@ class Cell(NamedTuple):
     why: str = ""
     flags: str = ""
 
-    @property
-    def is_missing(self) -> bool:
-        return self.kind.endswith("missing")
-
 
 # ---- numbers -------------------------------------------------------------------------------------
 
@@ -138,9 +134,8 @@ def own_parameters(rows: Sequence[Row]) -> Callable[[Row], str]:
 
     def text_of(row: Row) -> str:
         shared = common[str(row.get("mode", ""))]
-        return ", ".join(
-            text for text in plain(row["parameters"]).split(", ") if text not in shared
-        )
+        own = plain(row["parameters"]).split(", ")
+        return ", ".join(text for text in own if text not in shared)
 
     return text_of
 
@@ -165,7 +160,9 @@ def cell_text(column: Column, value: Any) -> str:
 def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     """Return the formatted cells of a column."""
     if column.form is TOPOLOGY:
-        return [_topology(row) for row in rows]
+        texts = [topology(row.get("nodes", 1), row["devices_per_node"]) for row in rows]
+        unknown = Cell(DASH, "number missing", "not known")
+        return [Cell(text, "number") if text else unknown for text in texts]
     if column.is_number:
         return _numbers(column, rows)
     if rows and isinstance(rows[0][column.name], Cell):
@@ -180,15 +177,6 @@ def cells(column: Column, rows: Sequence[Row]) -> list[Cell]:
     return [Cell(text, kind) for text in texts]
 
 
-def _flags(column: Column, row: Row) -> str:
-    return plain(row.get("flags")) if column.flagged else ""
-
-
-def _topology(row: Row) -> Cell:
-    text = topology(row.get("nodes", 1), row["devices_per_node"])
-    return Cell(text, "number") if text else Cell(DASH, "number missing", "not known")
-
-
 def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
     form, is_whole = column.form, column.form is PLAIN and column.type != NUMBER
     made = []
@@ -198,7 +186,8 @@ def _numbers(column: Column, rows: Sequence[Row]) -> list[Cell]:
             made.append(Cell(DASH, "number missing", _why(column, row)))
         else:
             text = str(value) if is_whole else rounded(value * form.factor, form.spec)
-            made.append(Cell(text, "number", flags=_flags(column, row)))
+            flags = plain(row.get("flags")) if column.flagged else ""
+            made.append(Cell(text, "number", flags=flags))
     return made
 
 

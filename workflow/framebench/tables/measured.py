@@ -14,10 +14,10 @@ from pandas.api.types import infer_dtype
 
 from ..cases.conditions import CONDITIONS, Key, Parameters
 from ..cases.names import topology, topology_of
-from . import formatting, view
+from . import formatting
 from .columns import COUNT, GROUPS, NUMBER, TEXT, Column, Row, declarations, shared
 from .results import FIGURES, CaseResult, CaseResults
-from .table import Table
+from .table import Table, frame_rows
 
 #: Label of cases without a framework.
 NO_FRAMEWORK = "no framework"
@@ -85,7 +85,7 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
         for one in shown
     ]
     frame = pd.concat([pd.DataFrame(figures, dtype=object), own, where], axis="columns")
-    runs = {identity(row): one.runs for row, one in zip(view.records(frame), shown, strict=True)}
+    runs = {identity(row): one.runs for row, one in zip(frame_rows(frame), shown, strict=True)}
     title = kind.replace("_", " ")
     return Table(
         name=f"{kind}_kind" if kind in (*declarations(), "compare") else kind,

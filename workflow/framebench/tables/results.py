@@ -1,10 +1,12 @@
-"""Repeats of a case with their judgement, and data frames with a row per case.
+"""Runs grouped into cases, with flags for figures that cannot be trusted, and data frames of cases.
 
 These are the input of tables, checks and report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -16,15 +18,24 @@ from core.case import Case
 
 from ..cases.conditions import KEYS, OURS, Conditions, Key
 from ..config import catalog
+from ..config.statuses import FAILURES
+from ..config.validation import RecordSource
+from ..records import record_sets, verifications
 from ..records.flags import SELF_COMPILED
-from ..records.run import Run
-from ..records.verified import EXCLUDING
-from ..statistics import descriptive
+from ..records.run import Flag, RecordsError, Run, order
+from ..records.verified import EXCLUDING, VerificationFlags, can_be_verified, why_excluded
+from ..statistics import descriptive, intervals, steady
 from ..statistics.intervals import Interval
 from .columns import COLUMNS, Row
 
 UNCOMPILED = "none"
 NOT_RECORDED = "dtype not recorded"
+#: Largest width of a median's interval, as a fraction of the median, that is not flagged as noisy.
+#: Without an interval the flag is not set, because the range of two repeats is wide or narrow by
+#: chance.
+NOISY = 0.05
+#: Failures, the most telling first, to choose among equally frequent ones.
+_TELLING = (*FAILURES,)
 
 
 @dataclass(frozen=True)
@@ -165,6 +176,104 @@ def over_runs(
 def flags_of(*cases: CaseResult | None) -> str:
     """Return the flags of the given cases as text, without duplicates."""
     return " ".join(sorted(frozenset().union(*(case.flags for case in cases if case))))
+
+
+# ---- grouping of runs into cases -----------------------------------------------------------------
+
+
+def group(runs: Sequence[Run], verified: VerificationFlags | None) -> CaseResults:
+    """Return the cases of ``runs``, in the order of their runs.
+
+    ``verified``: flags of unverified runs; None to skip these flags."""
+    repeats: dict[Key, list[Run]] = defaultdict(list)
+    for run in sorted(runs, key=order):
+        for key in run.keys:
+            repeats[key].append(run)
+    return {key: _judged(key, tuple(some), verified) for key, some in repeats.items()}
+
+
+def grouped(source: RecordSource) -> CaseResults:
+    """Return the judged cases of a set of records.
+
+    Prints ignored records to stderr. Raises RecordsError for a set without runs."""
+    record_set = record_sets.load(source.path)
+    verification_results, problems = verifications.load(verifications.folder_for(source.path))
+    for problem in (*record_set.problems, *problems):
+        print(f"ignored: {source}: {problem.origin}: {problem.message}", file=sys.stderr)
+    if not record_set.runs:
+        raise RecordsError(f"{source}: holds no record of a run")
+    runs = (
+        record_sets.runs_of_variant(record_set, source.variant)
+        if source.variant
+        else record_set.runs
+    )
+    models = catalog.project_catalog().models
+    return group(runs, VerificationFlags(verification_results, models))
+
+
+def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None) -> CaseResult:
+    ok = [run for run in runs if run.status == "ok"]
+    figures = (run.value(key.metric, key.point) for run in ok)
+    values = tuple(figure for figure in figures if figure is not None)
+    failures = [run for run in runs if run.status != "ok"]
+    if values:
+        middle = descriptive.median(values)
+        reason = ""
+        if failures:
+            reason = f"{_failure_text(failures, len(runs))}; median of the other {len(values)}"
+        interval = intervals.median_interval(values)
+        flags = [(run.repeat, flag) for run in ok for flag in run.flags]
+        # Step times are judged here and not when records are read, because plans do not need it.
+        flags += [
+            (run.repeat, Flag("unsteady", why))
+            for run in ok
+            if (why := steady.unsteady(run.step_seconds))
+        ]
+        unverified = [(run.repeat, verified.flag(run)) for run in ok] if verified else []
+        flags += [(repeat, flag) for repeat, flag in unverified if flag]
+        found = {flag.name for _, flag in flags}
+        if interval and interval[1] - interval[0] > NOISY * abs(middle):
+            found.add("noisy")
+        return CaseResult(
+            key, runs, "ok", reason, values, middle, interval, frozenset(found),
+            tuple(_explained(flags)), why_excluded(flag for _, flag in flags),
+            any(can_be_verified(flag) for _, flag in flags),
+        )  # fmt: skip
+    counted = Counter(run.status for run in failures)
+    status = max(counted, key=lambda name: (counted[name], -_TELLING.index(name)))
+    same = [run for run in failures if run.status == status]
+    reason = _commonest(same) if len(counted) == 1 else _failure_text(failures, len(runs))
+    return CaseResult(key, runs, status, reason, (), None, None, frozenset(), ())
+
+
+def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
+    """Yield, per flag with an explanation, the first one and the number of other repeats.
+
+    ``flags``: with the numbers of their repeats."""
+    kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    for repeat, flag in flags:
+        if flag.why:
+            kinds[flag.name].append((repeat, flag.why))
+    for name, entry in sorted(kinds.items()):
+        others = {repeat for repeat, _ in entry} - {entry[0][0]}
+        more = f" (and in {len(others)} more)" if others else ""
+        yield f"{name}: in repeat {entry[0][0]} {entry[0][1]}{more}"
+
+
+def _failure_text(failures: Sequence[Run], total: int) -> str:
+    """Return failures as text: "2 of 7 repeats out of memory: ..; 1 failed: .."."""
+    parts: list[str] = []
+    for status in _TELLING:
+        same = [run for run in failures if run.status == status]
+        if same:
+            text = "" if parts else f" of {total} repeats"
+            parts.append(f"{len(same)}{text} {FAILURES[status].words}: {_commonest(same)}")
+    return "; ".join(parts)
+
+
+def _commonest(runs: Sequence[Run]) -> str:
+    counted = Counter(run.reason for run in runs)
+    return max(sorted(counted), key=lambda reason: counted[reason])
 
 
 # ---- data frames --------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -130,6 +131,7 @@ def _times_of(run: Run) -> dict[int, float]:
     ))  # fmt: skip
 
 
+@lru_cache(maxsize=1)
 def _by_devices(inputs: Inputs) -> Mapping[tuple[Any, ...], Sequence[CaseResult]]:
     """Return the results of other benchmarks, by benchmark and devices."""
     found: dict[tuple[Any, ...], list[CaseResult]] = defaultdict(list)
@@ -143,7 +145,7 @@ def _on_devices_of(inputs: Inputs, run: Run, kind: str, nodes: int = 1) -> Itera
     """Yield the results of a benchmark on as many devices as those of ``run`` on each of ``nodes``
     of the same machine."""
     if run.case.source == OURS and run.hardware:
-        for result in inputs.cached(_by_devices).get(_devices(run, kind, nodes), ()):
+        for result in _by_devices(inputs).get(_devices(run, kind, nodes), ()):
             if same(result.ok[0].machine, run.machine):
                 yield result
 

@@ -4,11 +4,12 @@ Tables made from records are declared in tables.yaml, each with a function in ``
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
 
@@ -23,12 +24,11 @@ from ..records.verifications import VerificationResult
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .results import CaseResult, CaseResults, case_frame, with_cells
 
-T = TypeVar("T")
 #: Fields of a case with values of another case.
 Fields = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared by identity, so that results can be cached
 class Inputs:
     """Inputs of all tables.
 
@@ -54,12 +54,6 @@ class Inputs:
         )
 
     @cached_property
-    def runs(self) -> list[Run]:
-        """The runs of all cases, once each regardless of their metrics."""
-        cases = (*self.cases.values(), *self.others.values())
-        return [*{id(run): run for result in cases for run in result.runs}.values()]
-
-    @cached_property
     def results(self) -> list[CaseResult]:
         """The cases of steps. Data frames of cases have the number of each as index."""
         return [*self.cases.values()]
@@ -72,17 +66,6 @@ class Inputs:
     def cases_with(self, cells: Callable[[CaseResult], Row | None]) -> pd.DataFrame:
         """Return the cases of steps with further columns, without those whose cells are None."""
         return with_cells(self.frame, map(cells, self.results))
-
-    @cached_property
-    def _computed(self) -> dict[Any, Any]:
-        return {}
-
-    def cached(self, compute: Callable[[Inputs], T]) -> T:
-        """Return a function's result for these inputs, computed once."""
-        if compute not in self._computed:
-            self._computed[compute] = compute(self)
-        result: T = self._computed[compute]
-        return result
 
     def frame_of(self, table: Table) -> pd.DataFrame:
         """Return the data frame of a table."""
@@ -116,8 +99,8 @@ class Table:
     overview: Callable[[Sequence[Row]], tuple[Sequence[Column], Sequence[Row]]] | None = None
     shown: tuple[Column, ...] = ()  # columns of the overview, if they are fixed
     crosstab: bool = False  # the overview has frameworks across
-    #: Plot before the rows on the page: key of ``report.drawings.DRAWERS``; and its subject, if the
-    #: name does not determine it.
+    #: Plot before the rows on the page, by its name in ``report.html_report.DRAWERS``; and its
+    #: subject, if the name does not determine it.
     drawing: str = ""
     drawing_of: str = ""
     #: Paragraphs about all rows, shown above the table.
@@ -147,11 +130,6 @@ class Table:
         return found[[*self.names]].astype({column.name: column.type for column in self.columns})
 
     @cached_property
-    def has_records(self) -> bool:
-        """Return whether rows have records behind them."""
-        return self.runs is not None or {*KEYS, "flags"} <= {*self.names}
-
-    @cached_property
     def answering(self) -> tuple[str, ...]:
         """First columns of the page: ``answers`` or their default."""
         verdicts = [name for name in ("verdict",) if name in self.names]
@@ -162,6 +140,24 @@ class Table:
     def anchor(self) -> str:
         """Anchor of the table's section on the page."""
         return (self.heading or self.title).lower().replace(" ", "-")
+
+
+def frame_rows(frame: pd.DataFrame) -> list[Row]:
+    """Return the rows of a frame with Python's own types, and None for any missing value."""
+    columns = {str(name): _values(values) for name, values in frame.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def rows_of(tables: Mapping[Table, pd.DataFrame], table: Table) -> list[Row]:
+    """Return the rows of a table; [] if it is not among ``tables``."""
+    return frame_rows(tables[table]) if table in tables else []
+
+
+def _values(series: pd.Series[Any]) -> list[Any]:
+    values: list[Any] = series.tolist()
+    if series.dtype == "float64":
+        return [value if math.isfinite(value) else None for value in values]
+    return [None if gone else value for value, gone in zip(values, series.isna(), strict=True)]
 
 
 def declared_table(

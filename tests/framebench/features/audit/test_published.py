@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from framebench.features.audit import published
 from framebench.features.audit.published import CELL, KEYS, compare_published, half_unit
+from framebench.files.whole_files import write_together
 from framebench.records import record_sets
 from framebench.records.run import RecordsError, Run
 from framebench.tables import frames
-from framebench.tables.grouping import group
-from framebench.tables.results import CaseResults
+from framebench.tables.results import CaseResults, group
 
 from ....commands import read_rows
 from ...figures import DLPERF
@@ -107,7 +107,7 @@ def test_wrong_columns_are_named(results: CaseResults, tmp_path: Path) -> None:
 
 
 def test_the_comparison_is_written_with_its_counts(compared: pd.DataFrame, tmp_path: Path) -> None:
-    frames.write({published.TABLE: compared}, tmp_path)
+    write_together(frames.files({published.TABLE: compared}, tmp_path))
     text = (tmp_path / "published.md").read_text()
     assert "393 printed cells; 30 with runs, of which 28 agree and 2 differ; 363 without" in text
     assert len(read_rows(tmp_path / "published.csv")) == 393

@@ -19,8 +19,7 @@ from framebench.records import record_sets, tidy_csv
 from framebench.records.run import Flag, MetricValue, RecordsError, Run
 from framebench.statistics.descriptive import median
 from framebench.statistics.intervals import median_interval
-from framebench.tables import grouping
-from framebench.tables.results import CaseResults
+from framebench.tables.results import CaseResults, group
 from junitparser import JUnitXml
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pylatexenc.latexwalker import LatexWalker
@@ -65,7 +64,7 @@ def results(runs: list[Run] | None = None) -> Results:
 
 def grouped(runs: list[Run] | None = None) -> CaseResults:
     """Return the results of each case."""
-    return grouping.group(runs or runs_of_all_kinds(), None)
+    return group(runs or runs_of_all_kinds(), None)
 
 
 def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:

@@ -15,13 +15,13 @@ from framebench.features.formats.file_formats import ExportedFile, Results
 from framebench.features.formats.superbench_metrics import meaning_of
 from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
-from framebench.tables import grouping
+from framebench.tables.results import group
 
 from ...made_up_runs import changed, measured, run
 
 
 def written(*runs: Run) -> ExportedFile:
-    cases = grouping.group([*runs], None)
+    cases = group([*runs], None)
     write = file_formats.writer("superbench").write
     assert write
     return write(Results(cases))

@@ -27,7 +27,7 @@ from framebench.machine import local
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
 from framebench.statistics.sequential import LEVEL
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 
 from ....commands import git
 from ....conftest import ROOT

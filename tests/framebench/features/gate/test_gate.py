@@ -15,7 +15,7 @@ from framebench.features.gate import command, decisions
 from framebench.features.gate.decisions import Decision
 from framebench.records.run import Flag, Run
 from framebench.runs import snakemake_calls
-from framebench.tables.grouping import group
+from framebench.tables.results import group
 
 from ....commands import git
 from ...comparison.made_up_sides import PAIR_NOISE, SEVEN_THROUGHPUTS, paired_sides, write_set

@@ -17,7 +17,7 @@ from framebench.features.node_health.judging import JudgedNode, NodeMeasurement,
 from framebench.machine.identities import Identity
 from framebench.records.run import Run
 from framebench.statistics.verdicts import FALSE_ALARMS
-from framebench.tables import grouping
+from framebench.tables.results import group
 
 from ...statistics.distributions import SAMPLERS
 from ...table_rows import rows_of
@@ -42,7 +42,7 @@ def four(**others: Sequence[float | None]) -> dict[str, dict[str, Sequence[float
 
 
 def measured(runs: Sequence[Run]) -> list[NodeMeasurement]:
-    return judging.measured(grouping.group(runs, None))
+    return judging.measured(group(runs, None))
 
 
 def judge(

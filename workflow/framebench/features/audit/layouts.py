@@ -23,10 +23,10 @@ from ...cases.conditions import KEYS
 from ...config.keys import read_mapping
 from ...config.validation import ConfigError
 from ...records import record_sets
-from ...tables import frames, view
+from ...tables import frames
 from ...tables.columns import Row
 from ...tables.formatting import MISSING, escape
-from ...tables.grouping import inputs_of
+from ...tables.table import frame_rows
 from .published import PUBLISHED_NAME, read_cells
 
 FOLDER = Path(__file__).parent / "layouts"
@@ -61,7 +61,8 @@ def draw(layout: Path, records: Path) -> str:
             if of == "printed":
                 rows[of] = _printed(records)
             else:
-                rows[of] = view.records(inputs_of(record_sets.load(records), records)[0].frame)
+                inputs, _ = frames.inputs_of(record_sets.load(records), records)
+                rows[of] = frame_rows(inputs.frame)
         lines += _tables(table, rows[of])
     return "\n".join(lines).rstrip() + "\n"
 

@@ -20,11 +20,10 @@ from core.text import printable
 
 from ...cases.conditions import CASE
 from ...records.run import RecordsError
-from ...tables import view
 from ...tables.columns import Row as Values
 from ...tables.declared.speedups import WEAK
 from ...tables.results import CaseResults
-from ...tables.table import Inputs, tables_in
+from ...tables.table import Inputs, frame_rows, tables_in
 
 PUBLISHED_NAME = "published.csv"
 #: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
@@ -94,7 +93,7 @@ def compare_published(cases: CaseResults, published_csv: Path) -> pd.DataFrame:
     listed = _read(path, (*CELL, "cause")) if path.is_file() else []
     causes = {tuple(row[name] for name in CELL): row["cause"] for row in listed}
     known = {}
-    for row in view.records(Inputs(cases).frame_of(WEAK)):
+    for row in frame_rows(Inputs(cases).frame_of(WEAK)):
         case = {**row, "input_pipeline": row["input"], "variant": row["source_variant"]}
         known[tuple(str(case[name]) for name in KEYS)] = row
     return TABLE.frame(_compared(cell, known, causes) for cell in read_cells(published_csv))

@@ -12,7 +12,7 @@ from ...feature_registry import Feature
 
 def _export(options: argparse.Namespace) -> None:
     from ...config.validation import ConfigError, RecordSource
-    from ...tables.grouping import grouped
+    from ...tables.results import grouped
     from . import file_formats
 
     file_formats.writer(options.format)  # an unknown format is refused before any record is read

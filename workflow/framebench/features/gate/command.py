@@ -31,8 +31,7 @@ from ...records.run import RecordsError
 from ...runs import snakemake_calls
 from ...runs.snakemake_calls import MeasuringFailed, settings_of
 from ...tables import frames
-from ...tables.grouping import grouped
-from ...tables.results import CaseResults
+from ...tables.results import CaseResults, grouped
 from . import decisions
 
 NOTE, JUNIT = "gate.md", "gate.xml"

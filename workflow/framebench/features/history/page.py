@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
 from ...files.whole_files import write_together
 from ...report import html_report, page_data, page_tables
-from ...report.charts import trend_lines
-from ...report.charts.trend_lines import Trend
-from ...report.plots import Look, Plot
-from ...report.record_links import RowLinks
-from ...report.selection import axes_of, left_out
+from ...report.page_data import RowLinks
+from ...report.plots import WIDTH, Look, Plot, interval_text
+from ...report.selection import axes_of, left_out, short
+from ...report.svg import ALARM, FONT, MUTED, Parts, svg
 from ...tables import formatting, frames
-from ...tables.formatting import counted
-from ...tables.legend import explanations
+from ...tables.formatting import counted, number
+from ...tables.frames import explanations
 from ...tables.measured import figure_name
 from . import trends
 from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
+#: Height of a plot.
+HEIGHT = 220
+#: Drawing units: width of the axis, of a character, and of the gap between labels.
+AXIS, CHARACTER, GAP = WIDTH - 84, 7.4, 18
 
 
 def make(sets: Sequence[Path], by: str, results: Path) -> None:
@@ -38,14 +46,14 @@ def make(sets: Sequence[Path], by: str, results: Path) -> None:
     files[results / "tables" / f"{POINTS.name}.csv"] = frames.csv_text(points)
     path = results / "history.html"
     shown = [page_tables.page_table(CHANGES, changes), page_tables.page_table(POINTS, points)]
-    files[path] = html_report.template("history.html.j2").render(
-        **html_report.page_files(),
+    files[path] = html_report.render_page(
+        "history.html.j2",
         by=by,
         sets=len({point.source for series in every for point in series.measured}),
         counts=counts_text(every),
         plots=plots(every),
         tables=shown,
-        data=page_data.page_data(shown, RowLinks.none()),
+        data=page_data.page_data(shown, RowLinks({})),
         flags=explanations([points]),
     )
     write_together(files)
@@ -63,7 +71,7 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     return [
         Plot(
             title=", ".join(filter(None, (figure_name(history.key), apart(history.key.row)))),
-            svg=trend_lines.draw(trend(history), look),
+            svg=_draw(history, look),
             description=f"{figure_name(history.key)} over {len(history.places)} sets, with "
             f"{len(history.changes)} changes. The numbers are in the table below.",
             caption="A dot is the median of a set, a bar its 95 % interval; without one there are "
@@ -76,14 +84,33 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
     ]
 
 
-def trend(series: CaseHistory) -> Trend:
-    """Return the data of a series' plot."""
+def _draw(series: CaseHistory, look: Look) -> Markup:
+    """Return a series as SVG, with result sets at equal distances in their order."""
+    framework = series.key.case.framework
+    colour = look.colour(framework) if framework else MUTED
     results = [point.result for point in series.measured]
-    return Trend(
-        framework=series.key.case.framework,
-        unit=f"{series.key.metric}, {series.key.unit}",
-        labels=series.labels,
-        values=[result.throughput for result in results],
-        intervals=[result.interval for result in results],
-        changes=[series.places[change.at] for change in series.changes],
-    )
+    known = [(at, result) for at, result in enumerate(results) if result.throughput is not None]
+    parts = Parts()
+
+    def drawing(figure: Figure) -> None:
+        axes = figure.add_axes((70 / WIDTH, 40 / HEIGHT, 1 - 84 / WIDTH, 1 - 56 / HEIGHT))
+        for at, result in known:
+            if result.interval:
+                axes.plot([at] * 2, result.interval, color=colour, linewidth=1.4, alpha=0.5)
+        values = [result.throughput or 0.0 for _, result in known]
+        axes.plot([at for at, _ in known], values, color=colour, linestyle="", marker="o",
+                  markersize=4.5)  # fmt: skip
+        for (at, result), value in zip(known, values, strict=True):
+            said = f"{series.labels[at]}: {number(value)}{interval_text(result.interval)}"
+            parts.point("", axes, (at, value), said)
+        for change in series.changes:
+            axes.axvline(series.places[change.at] - 0.5, color=ALARM, linewidth=1.4,
+                         linestyle=(0, (4, 3)))  # fmt: skip
+        labels = [short(label) for label in series.labels]
+        room = max(1, int(AXIS / (CHARACTER * max(map(len, labels)) + GAP)))
+        shown = range(0, len(labels), math.ceil(len(labels) / room))
+        axes.set_xticks(list(shown), [labels[n] for n in shown])
+        axes.yaxis.set_major_locator(MaxNLocator(5))
+        axes.set_ylabel(f"{series.key.metric}, {series.key.unit}", fontsize=FONT - 1)
+
+    return svg(drawing, WIDTH, HEIGHT, parts)

@@ -22,10 +22,10 @@ from ...records import record_sets
 from ...records.run import RecordsError
 from ...statistics import change_points, descriptive, intervals
 from ...statistics.change_points import ChangePoint
-from ...tables import grouping, measured
+from ...tables import measured
 from ...tables.columns import Row, interval_cells
 from ...tables.formatting import counted
-from ...tables.results import CaseResult, flags_of
+from ...tables.results import CaseResult, flags_of, grouped
 from ...tables.table import tables_in
 
 BETTER, WORSE = "better", "worse"
@@ -110,7 +110,7 @@ def _read(path: Path, name: str) -> tuple[list[HistoryPoint], list[Problem]]:
     left_out: list[Problem] = []
     several: dict[Key, list[CaseResult]] = defaultdict(list)
     records = path / "runs" if (path / "runs").is_dir() else path
-    for key, result in grouping.grouped(RecordSource(records, "")).items():
+    for key, result in grouped(RecordSource(records, "")).items():
         plain = key._replace(conditions=key.conditions.unlabelled).at(framework_version="")
         several[plain].append(result)
     for key, (result, *others) in several.items():

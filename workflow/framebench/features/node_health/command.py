@@ -10,8 +10,9 @@ from typing import Any
 from ...files.whole_files import write_together
 from ...records import record_sets
 from ...statistics.verdicts import CANNOT_TELL, SLOWER
-from ...tables import frames, grouping
+from ...tables import frames
 from ...tables.columns import interval_cells
+from ...tables.results import group
 from ...tables.table import tables_in
 from . import judging
 from .judging import FAILED, NAMED, JudgedFigure, JudgedNode, NodeMeasurement, NodeRules
@@ -75,7 +76,7 @@ def _figures(source: Path) -> list[NodeMeasurement]:
         print(f"ignored: {problem.origin}: {problem.message}", file=sys.stderr)
     if not record_set.runs:
         raise record_sets.RecordsError(f"{source}: holds no record of a run")
-    return judging.measured(grouping.group(record_set.runs, None))
+    return judging.measured(group(record_set.runs, None))
 
 
 def _cells(node: JudgedNode, judged: JudgedFigure) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import methodcaller
 from pathlib import PurePath
 from typing import Any
 
@@ -27,8 +28,6 @@ _NUMBERS = {
     "mixup": 0,
 }
 _TEXTS = ("schedule", "learning_rate", "weight_decay", "momentum")
-#: Metrics of which the median over successful repeats counts.
-_METRICS = ("time_to_target", "samples_to_target", "time_to_train")
 #: Value of ``start`` for randomly initialised weights; value of file and folder parameters that are
 #: not set.
 SCRATCH, NO_FILE = "scratch", "none"
@@ -66,6 +65,7 @@ def _cells(result: CaseResult) -> Row:
     before = [curve.before for curve in trained if curve.before is not None]
     is_started = dict(result.case.parameters).get("start", NO_FILE) != NO_FILE
     energy = {run.energy_sources for run in result.ok if run.joules}
+    ends = descriptive.mean_interval(scores)
     return {
         "task": trained[0].task if trained else "",
         "score": trained[0].score if trained else "",
@@ -75,13 +75,17 @@ def _cells(result: CaseResult) -> Row:
         "score_deviation": descriptive.deviation(scores),
         "score_minimum": _reduced(min, scores),
         "score_maximum": _reduced(max, scores),
-        **interval_cells("score_mean", _mean_interval(scores)),
+        # The mean of scores lies in 0 .. 1.
+        **interval_cells("score_mean", ends and (max(ends[0], 0.0), min(ends[1], 1.0))),
         "other_score": other,
         "other_score_mean": _reduced(
             descriptive.mean, [score for some in others if (score := some.get(other)) is not None]
         ),
         "score_before": _reduced(descriptive.mean, before) if is_started else None,
-        **{name: _median(result, name) for name in _METRICS},
+        **{
+            name: over_runs(methodcaller("value", name))(result)
+            for name in ("time_to_target", "samples_to_target", "time_to_train")
+        },
         "energy_joules": over_runs(_joules)(result),
         "energy_sources": " or ".join(sorted(energy)),
         "resumed": sum(curve.resumed_after > 0 for curve in trained),
@@ -92,21 +96,11 @@ def _reduced(reduce: Callable[[Sequence[float]], float], values: Sequence[float]
     return reduce(values) if values else None
 
 
-def _median(result: CaseResult, metric: str) -> Any:
-    return over_runs(lambda run: run.value(metric))(result)
-
-
 def _joules(run: Run) -> float | None:
     """Return the energy of a whole training; None if it was resumed or is not known.
 
     The energy of a killed process is lost, so that resumed trainings have none."""
     return None if run.curve is None or run.curve.resumed_after else run.joules
-
-
-def _mean_interval(scores: Sequence[float]) -> tuple[float, float] | None:
-    """Return the interval of the mean score, limited to 0 .. 1."""
-    found = descriptive.mean_interval(scores)
-    return found and (max(found[0], 0.0), min(found[1], 1.0))
 
 
 def _recipe(result: CaseResult) -> Row:

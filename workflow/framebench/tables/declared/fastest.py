@@ -14,11 +14,10 @@ from ...statistics.repeated_intervals import Order
 from ...statistics.verdicts import CANNOT_TELL, FASTER, LEVEL, NO_DIFFERENCE
 from .. import contests, measured
 from ..columns import COLUMNS, OWN, Row, interval_cells
-from ..contests import ON_MACHINE, Contest
+from ..contests import ON_MACHINE, Contest, exclusion
 from ..ratios import Sides, possible, set_verdicts
 from ..results import CaseResult, flags_of
-from ..setting_answers import exclusions
-from ..table import Fields, Inputs, declared_table
+from ..table import Fields, declared_table
 
 #: How certain a lead is: its order and size, its order alone, or neither.
 SURE, ORDER_SURE, OPEN = "sure", "order sure", "open"
@@ -28,8 +27,8 @@ _BEHIND = (Order.SLOWER, Order.FAR_BEHIND)
 _UNSURE = frozenset({DISTURBED, "noisy"})
 
 
-def rows(inputs: Inputs) -> list[Row]:
-    """Return a row per setting; its framework is "" while a framework of the suite is unmeasured.
+def judge(found: Sequence[Contest]) -> list[Row]:
+    """Return a row per contest; its framework is "" while a framework of the suite is unmeasured.
 
     1. The fastest case of each framework counts.
     2. The fastest is compared with the runner-up: median over median, inverted for metrics where
@@ -42,11 +41,6 @@ def rows(inputs: Inputs) -> list[Row]:
 
     Where a time budget decided the repeats, the fastest is compared with every other framework, and
     the verdict holds whenever the repeats stopped, see :mod:`repeated_intervals`."""
-    return judge(inputs.cached(contests.find_contests))
-
-
-def judge(found: Sequence[Contest]) -> list[Row]:
-    """Return the row of each contest, see :func:`rows`."""
     count = sum(contest.pair is not None for contest in found)
     own, of_order = (
         set_verdicts([sides(contest) if contest.error is None else None for contest in found])
@@ -285,7 +279,9 @@ def _figures(contest: Contest, count: int) -> dict[str, Any]:
         "tried": len(contest.entrants) + len(contest.without),
         "missing": ", ".join(contest.missing),
         "reason": _incomparable(contest),
-        "excluded": exclusions(contest.results),
+        "excluded": "; ".join(
+            exclusion(result) for result in contest.results if result.excluded
+        ),
         "other_batch": contest.other_batch,
         "flags": flags_of(first, second),
     }  # fmt: skip
@@ -316,5 +312,7 @@ def _behind(row: Row) -> list[tuple[str, Fields]]:
     return [(label, {name: cells[name] for name in OWN}) for label, cells in names]
 
 
-FASTEST = declared_table("fastest", rows, behind=_behind)
+FASTEST = declared_table(
+    "fastest", lambda inputs: judge(contests.find_contests(inputs)), behind=_behind
+)
 TABLES = (FASTEST,)

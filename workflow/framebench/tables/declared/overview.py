@@ -27,13 +27,17 @@ def rows(inputs: Inputs) -> Iterator[Row]:
 
     The best is determined per setting, separately for compiled and other cases. There is none while
     a framework of the suite is unmeasured at that setting."""
-    for contest in inputs.cached(contests.find_contests):
+    for contest in contests.find_contests(inputs):
         results = sorted(contest.results, key=lambda result: compilation(result.case), reverse=True)
         best: dict[str, CaseResult] = {}
         for result in contests.ranked(results):
             best.setdefault(compilation(result.case), result)
         for result in results:
             own = compilation(result.case)
+            top, value = best.get(own), result.compared
+            part = None
+            if value is not None and top and top.compared:
+                part = fraction_of_best(value, top.compared, result.better)
             yield {
                 **result.key.row,
                 ON_MACHINE: contest.machine,
@@ -42,19 +46,11 @@ def rows(inputs: Inputs) -> Iterator[Row]:
                 "compilation": own,
                 "median": result.throughput,
                 "unit": result.unit,
-                "part_of_best": None if contest.missing else _part(result, best.get(own)),
+                "part_of_best": None if contest.missing else part or None,
                 "status": result.status,
                 "reason": result.reason,
                 "flags": flags_of(result),
             }
-
-
-def _part(result: CaseResult, best: CaseResult | None) -> float | None:
-    """Return a figure as fraction of the best one."""
-    value, of = result.compared, best and best.compared
-    if value is None or not of:
-        return None
-    return fraction_of_best(value, of, result.better) or None
 
 
 def compilation(case: Case) -> str:

@@ -1,26 +1,31 @@
 """Tables of cases relative to a baseline: precisions, compilers, weak scaling (equal batch per
-device) and strong scaling (equal total batch).
+device), strong scaling (equal total batch), and variants of suites.
 
 The two kinds of scaling are never mixed in a table or a plot."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pandas as pd
 from core import precisions
 from core.parallelism import DATA
 
-from ...cases.conditions import Key
+from ...cases.conditions import OF_VARIANT, Key
 from ...config import catalog
+from ...records.flags import OWN
+from ...records.run import Run
 from ...statistics import descriptive, intervals
-from ..columns import Row, interval_cells
-from ..ratios import Sides, set_verdicts
+from .. import measured
+from ..columns import COLUMNS, OWN_OF_VARIANT, Row, interval_cells
+from ..contests import ON_MACHINE, principal_results
+from ..ratios import Judged, Matched, Sides, judge, set_verdicts
 from ..results import UNCOMPILED, CaseResult, flags_of, with_cells
 from ..roofs import expected_all_reduces
-from ..table import Fields, Inputs, declared_table
+from ..table import Inputs, declared_table
 
 
 class CaseBaseline(NamedTuple):
@@ -38,14 +43,9 @@ def ratio_table(
     is_scaling: bool = False,
 ) -> pd.DataFrame:
     """Return ``cases``, some of ``inputs.frame``, with the ratio of each throughput to that of its
-    baseline.
-
-    Returns
-    -------
-    ``cases`` with the columns ``throughput``, ``throughput_baseline``, ``baseline_runs``,
-    ``speedup`` and its interval, ``reason``, ``flags`` and ``verdict``, which is adjusted for all
-    rows. With ``is_scaling`` it is on the ratio to as many baselines as the case has devices.
-    """
+    baseline: ``speedup`` and its interval, both throughputs, ``baseline_runs``, ``reason``,
+    ``flags`` and ``verdict``, which is adjusted for all rows. With ``is_scaling`` it is on the
+    ratio to as many baselines as the case has devices."""
     rows: list[Row] = []
     sides: list[Sides | None] = []
     for number in cases.index:
@@ -93,7 +93,7 @@ def _why_no_ratio(case: CaseResult, other: CaseResult | None, base: CaseBaseline
 # ---- precisions and compilers -------------------------------------------------------------------
 
 
-def precision_speedups(inputs: Inputs) -> pd.DataFrame:
+def _precisions(inputs: Inputs) -> pd.DataFrame:
     """Return the cases in a precision with a baseline, with the ratio of their medians."""
 
     def baseline(result: CaseResult) -> CaseBaseline:
@@ -105,7 +105,7 @@ def precision_speedups(inputs: Inputs) -> pd.DataFrame:
     return ratio_table(cases, inputs, baseline)
 
 
-def compiler_speedups(inputs: Inputs) -> pd.DataFrame:
+def _compilers(inputs: Inputs) -> pd.DataFrame:
     """Return the compiled cases, with the ratio to the uncompiled case.
 
     Frameworks that are always trained with a compiler have no ratio. Imported cases with unknown
@@ -116,22 +116,17 @@ def compiler_speedups(inputs: Inputs) -> pd.DataFrame:
     )
 
 
-def _both_precisions(row: Row) -> Sequence[tuple[str, Fields]]:
-    baseline = precisions.baseline(row["precision"])
-    return [(str(name), {"precision": name}) for name in (baseline, row["precision"])]
-
-
 # ---- scaling ------------------------------------------------------------------------------------
 
 
-def weak(inputs: Inputs) -> pd.DataFrame:
+def _weak(inputs: Inputs) -> pd.DataFrame:
     """Return the data-parallel cases, relative to one device with equal batch per device."""
     is_parallel = [result.case.replicas == result.case.devices for result in inputs.results]
     cases = inputs.frame.loc[is_parallel]
     return _efficiencies(cases, inputs, lambda result: CaseBaseline(result.key.on_one, "1n1g"))
 
 
-def strong(inputs: Inputs) -> pd.DataFrame:
+def _strong(inputs: Inputs) -> pd.DataFrame:
     """Return the cases of strong-scaling series, relative to one device.
 
     Cases with the same one-device baseline, with their total batch in as many micro-steps, form a
@@ -203,12 +198,118 @@ def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
     }
 
 
-PRECISIONS = declared_table("precision_speedup", precision_speedups, behind=_both_precisions)
+# ---- variants: each case against the same case in the first variant ------------------------------
+
+
+def _variants(inputs: Inputs) -> Iterator[Row]:
+    """Yield a row per case of a variant other than the first of its suite.
+
+    The verdicts are adjusted for all of these cases."""
+    results = [
+        result for result in principal_results(inputs.cases, inputs.others) if result.case.variant
+    ]
+    first = _first_variants(inputs, results)
+    bases: dict[Any, list[CaseResult]] = defaultdict(list)
+    for result in results:
+        if first[result.case.variant] == result.case.variant:
+            bases[result.case.variant, _without_variant(result)].append(result)
+    others = [result for result in results if first[result.case.variant] != result.case.variant]
+    names = [(first[other.case.variant], other.case.variant) for other in others]
+    cases = [
+        Matched(_base_variant(bases[base, _without_variant(other)], other), other)
+        for other, (base, _) in zip(others, names, strict=True)
+    ]
+    for other, judged, (base, _) in zip(others, judge(cases, names), names, strict=True):
+        yield _variant(other, judged, base)
+
+
+def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, str]:
+    """Return the first variant of the suite that each variant belongs to.
+
+    Where the suite is unknown, it is the variant with the fewest own settings."""
+    suites: dict[str, list[str]] = defaultdict(list)
+    for expected in inputs.expected:
+        if expected.case.variant:
+            suites[expected.suite].append(expected.case.variant)
+    known = {variant: variants[0] for variants in suites.values() for variant in variants}
+    runs = [run for result in results for run in result.runs if run.case.variant not in known]
+
+    def settings(run: Run) -> tuple[int, int, str]:
+        names = (name for name in OF_VARIANT if name != "suite_variant")
+        own = sum(bool(getattr(run.conditions, name)) for name in names)
+        return own, len(run.variables), run.case.variant
+
+    plainest = min(map(settings, runs), default=(0, 0, ""))[-1]
+    return {**{run.case.variant: plainest for run in runs}, **known}
+
+
+def _without_variant(result: CaseResult) -> tuple[Any, ...]:
+    """Return what variants of a case have in common. Models of a user's own may differ."""
+    key = result.key
+    model = OWN if OWN in result.flags else key.case.model
+    return (
+        key._replace(
+            case=key.case._replace(variant="", framework_version="", model=model),
+            conditions=replace(key.conditions.without_variant, environment=""),
+        ),
+        result.runs[0].machine,
+    )
+
+
+def _base_variant(bases: Sequence[CaseResult], case: CaseResult) -> CaseResult | None:
+    """Return the base with the model and framework version of ``case``, or the only base; None if
+    several are left."""
+    of_model = [base for base in bases if base.case.model == case.case.model] or bases
+    version = case.case.framework_version
+    found = [result for result in of_model if result.case.framework_version == version] or of_model
+    return found[0] if len(found) == 1 else None
+
+
+def _variant(case: CaseResult, judged: Judged, base_name: str) -> Row:
+    base, estimate = judged.matched.base, judged.estimate
+    own = base.key.row if base else {**case.key.row, **_NOTHING, "suite_variant": base_name}
+    return {
+        **case.key.row,
+        ON_MACHINE: case.conditions.machine,
+        "parameters": measured.parameters_text(case.case, case.key.point),
+        "metric": case.key.metric,
+        "median": case.throughput,
+        "unit": case.unit,
+        "repeats": len(case.values) or len(case.runs),
+        **{f"base_{name}": own[name] for name in OWN_OF_VARIANT},
+        "base_median": base and base.throughput,
+        "speedup": estimate and estimate.ratio,
+        **interval_cells("speedup", estimate.interval if estimate else None),
+        "base_repeats": len(base.values) if base else 0,
+        "pairs": estimate.pairs if estimate else 0,
+        "verdict": judged.verdict,
+        "reason": judged.reason,
+        "flags": flags_of(base, case),
+    }
+
+
+_NOTHING: Row = {name: False if COLUMNS[name].type == "bool" else "" for name in OWN_OF_VARIANT}
+PRECISIONS = declared_table(
+    "precision_speedup",
+    _precisions,
+    behind=lambda row: [
+        (str(name), {"precision": name})
+        for name in (precisions.baseline(row["precision"]), row["precision"])
+    ],
+)
 COMPILERS = declared_table(
     "compiler_speedup",
-    compiler_speedups,
+    _compilers,
     behind=lambda row: [(str(name), {"compiler": name}) for name in (UNCOMPILED, row["compiler"])],
 )
-WEAK = declared_table("weak_scaling", weak)
-STRONG = declared_table("strong_scaling", strong)
-TABLES = (PRECISIONS, COMPILERS, WEAK, STRONG)
+WEAK = declared_table("weak_scaling", _weak)
+STRONG = declared_table("strong_scaling", _strong)
+VARIANTS = declared_table(
+    "variants",
+    _variants,
+    behind=lambda row: [
+        (row["base_suite_variant"], {name: row[f"base_{name}"] for name in OWN_OF_VARIANT}),
+        (row["suite_variant"], {}),
+    ],
+)
+TABLES = (PRECISIONS, COMPILERS, WEAK, STRONG, VARIANTS)

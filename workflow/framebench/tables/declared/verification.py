@@ -27,9 +27,6 @@ _SUBJECT = (
     *GROUPS["axes"],
     "devices",
 )
-#: Columns that identify a verification.
-_KEYS = (*_SUBJECT, "suite_variant", "variables", "scale")
-SHOWN = ("outputs", "loss", "gradients", "losses", "dropout")
 
 
 def rows(inputs: Inputs) -> Iterator[Row]:
@@ -64,7 +61,7 @@ def overview(rows: Sequence[Row]) -> Iterator[Row]:
     Runs of one case, with and without dropout, share a row."""
     parts: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        parts.setdefault(tuple(row[name] for name in _KEYS), []).append(row)
+        parts.setdefault(tuple(row[name] for name in VERIFICATION.keys), []).append(row)
     for part in parts.values():
         errors = {row["quantity"]: row["error"] for row in part}
         failed = [row for row in part if row["passed"] is False]
@@ -76,9 +73,10 @@ def overview(rows: Sequence[Row]) -> Iterator[Row]:
         elif len(ended) == len(part):
             verdict, failed = UNSUPPORTED, part
         reason = "; ".join(map(_why, failed))
+        quantities = ("outputs", "loss", "gradients", "losses", "dropout")
         yield {
-            **{name: part[0][name] for name in _KEYS},
-            **{name: errors.get(name) for name in SHOWN},
+            **{name: part[0][name] for name in VERIFICATION.keys},
+            **{name: errors.get(name) for name in quantities},
             "verdict": verdict,
             "reason": reason,
         }
