@@ -29,11 +29,6 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
         assert refused.value.filename == str(tmp_path / "x")
 
 
-def test_a_file_of_the_kernel_is_read_though_it_has_no_size() -> None:
-    assert b"python" in bounded.read_bytes("/proc/self/cmdline")
-    assert "Pid:" in bounded.read_text("/proc/self/status")
-
-
 def test_text_is_the_same_with_any_line_ends_and_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"\xef\xbb\xbfa: 1\r\nb: 2\rc: \xc3\xa9\n")

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 import snakemake.cli
-from framebench import cli, feature_registry
-from framebench.comparison import compare
+from framebench import cli
 from framebench.config.settings import load_settings
 from framebench.runs import ensure_environment
-from framebench.tables import columns, frames, measured
+from framebench.tables import frames
 
 from .settings import CATALOG, CONFIG, ROOT
 
@@ -129,15 +128,6 @@ def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) ->
 
         monkeypatch.setattr(argparse.ArgumentParser, "parse_args", parsed)
     assert cli.main(words) == 0
-
-
-def test_every_shared_column_is_in_a_table() -> None:
-    written = [table for feature in feature_registry.known() for table in feature.written_tables()]
-    tables = (*frames.known_tables().values(), compare.TABLE, *written)
-    used = {column.name for table in tables for column in table.columns}
-    used |= {column.name for table in tables for column in table.shown}
-    used |= {*measured.FIGURES}
-    assert columns.COLUMNS.keys() <= used
 
 
 def test_the_page_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:

@@ -143,14 +143,6 @@ def properties(model_config: Mapping[str, Any]) -> set[tuple[Any, ...]]:
     return kinds(network) | connections(network)
 
 
-def properties_of_all() -> set[tuple[Any, ...]]:
-    """Return the kinds of layers of all networks, and the connections of all small ones."""
-    return set[tuple[Any, ...]]().union(
-        *(kinds(networks.describe(model_config)) for model_config in CNNS.values()),
-        *(connections(networks.describe(compute.reduced(config))) for config in CNNS.values()),
-    )
-
-
 def smallest(names: Iterable[str]) -> list[str]:
     """Return the network with the fewest parameters for each set of properties when small.
     Networks with equal properties differ only in depth or width."""

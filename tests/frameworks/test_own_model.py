@@ -208,12 +208,6 @@ def test_models_of_keras_have_penalties_and_parts_without_a_gradient(
 
 
 @pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
-def test_products_of_other_layers_of_keras_are_counted(run: ForkServer) -> None:
-    (actual,) = run("own_model.count", path=str(OWN / "other_products.py"), batch=2)
-    assert actual["multiply_adds"] == 2 * (27 * 5 * 8 * 3 + 27 * 5 * 4 * 6 + 18 * 6 * 6 * 6)
-
-
-@pytest.mark.parametrize("run", ["tensorflow"], indirect=True)
 def test_models_of_keras_are_built_by_name(run: ForkServer) -> None:
     (actual,) = run("own_model.build_keras")
     assert actual["parameters"] == 3_504_872

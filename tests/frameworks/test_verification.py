@@ -115,7 +115,6 @@ OWN: dict[str, dict[str, Small]] = {
             EMBEDDING, **FOUR, micro_steps=True, options={"steps": 2, **DROPPING}
         ),
         "share_masks": Small(EMBEDDING, ranks=2, options=DROPPING),
-        "leave_out_activations_behind_sums": IMAGES,
         "lose_momentum": IMAGES._replace(ranks=2),
         "spoil_third_sample": IMAGES,
         "harden_labels": IMAGES._replace(soft_labels=True),

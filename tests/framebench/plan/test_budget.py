@@ -11,7 +11,6 @@ import pytest
 from core.case import Case
 from framebench.plan import budget
 from framebench.plan.budget import MeasuredCase
-from framebench.plan.estimates import corrected
 from framebench.statistics.verdicts import FALSE_WINNERS
 
 from .simulated_calls import BUDGET, EQUAL, NOISES, SIMULATED, UNLIKE, call, case_of
@@ -93,14 +92,6 @@ def test_repeats_go_to_those_whose_order_is_open() -> None:
     assert asked(runs, SLOW, 198) == {FIRST: 7, SECOND: 6}, "towards a further call"
 
 
-def test_a_setting_is_settled_before_another_gets_the_time_for_it() -> None:
-    runs = {case: [run(1, 1.0)] for case in SLOW | QUICK}
-    to_settle = 6 * sum(QUICK.values())
-    assert asked(runs, SLOW | QUICK, to_settle + 60) == dict.fromkeys(QUICK, 2)
-    few = asked(runs, SLOW | QUICK, to_settle - 1)
-    assert few == dict.fromkeys(SLOW | QUICK, 2), "fewer contenders may be left"
-
-
 @pytest.mark.usefixtures("exact")
 def test_a_first_look_at_a_setting_comes_before_a_second_look_at_another() -> None:
     runs = {case: [run(n, 1 + n % 2 / 3) for n in range(1, 8)] for case in QUICK}
@@ -133,22 +124,6 @@ def test_the_two_leaders_are_measured_once_with_another_batch_at_the_end() -> No
 def test_a_case_that_failed_is_not_repeated() -> None:
     runs = {case: [run(1, None if case == SECOND else 1.0)] for case in SLOW}
     assert asked(runs, SLOW, 600) == {FIRST: 2, THIRD: 2}
-
-
-@pytest.mark.usefixtures("exact")
-def test_the_time_that_is_left_is_not_spread_over_settled_cases() -> None:
-    runs = settled() | {THIRD: settled()[THIRD][:1]}
-    seconds = dict.fromkeys(runs, 10.0)
-    assert not asked(runs, seconds, 59)
-    assert asked(runs, seconds, 60) == {THIRD: 7}
-
-
-def test_what_runs_took_corrects_what_others_will_take() -> None:
-    expected, ratio = corrected(SLOW | QUICK, {FIRST: [50.0, 70.0], SECOND: [60.0], THIRD: []})
-    assert expected == {FIRST: 60.0, SECOND: 60.0, THIRD: 60.0} | {
-        case: 3 * seconds for case, seconds in QUICK.items()
-    }
-    assert ratio == 3
 
 
 def test_a_round_gets_less_than_fits_the_less_is_known() -> None:

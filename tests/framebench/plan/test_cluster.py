@@ -187,12 +187,6 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     assert f"at most {hours:.2f} node hours in all" in "\n".join(plan_text.total_lines(plan, jobs))
 
 
-def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
-    slurm.note("Using shell: /usr/bin/bash\nSLURM run ID: 57-cd\nProvided\n", tmp_path)
-    slurm.note("SLURM run ID: 58-ce\n", tmp_path)
-    assert (tmp_path / slurm.FILE).read_text().split() == ["57-cd", "58-ce"]
-
-
 def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

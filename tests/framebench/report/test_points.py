@@ -89,12 +89,6 @@ def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
     assert (table["operation"] == "send").sum() == 4
 
 
-def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
-    made = of_kind("wire", [MetricValue("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
-    table = measured_rows(made)
-    assert (table["size"][0], table["at_size"][0]) == ("large", 3)
-
-
 def test_sets_are_compared_point_by_point() -> None:
     base = [
         replace(run, started=100.0 * run.repeat, wall_seconds=1.0)

@@ -16,10 +16,7 @@ from harness.adapter import (
     DENSE_CHWO,
     DENSE_OI,
     SAME,
-    AllReduce,
     Case,
-    Collectives,
-    MatmulTrace,
     Mismatch,
     Numerics,
     RankContext,
@@ -34,10 +31,8 @@ SHAPES = {"conv": (4, 3, 2, 1), "dense": (5, 4), "bias": (5,), "mean": (5,)}
 AXES = {"conv": CONVOLUTION_OIHW, "dense": DENSE_OI}
 
 
-class Numpy(MatmulTrace, Numerics, Collectives):
-    """Adapter with an array of each kind, a loss scale of 4, and sums of ten ranks."""
-
-    OUT_OF_MEMORY = ("no room", "FullError")
+class Numpy(Numerics):
+    """Adapter with an array of each kind, and a loss scale of 4."""
 
     def __init__(self, ranks: int = 1, accelerator: str = "cpu", precision: str = "fp32") -> None:
         case = Case("numpy", "m", "train", 1, ranks, 1, precision, "none", None)
@@ -71,15 +66,6 @@ class Numpy(MatmulTrace, Numerics, Collectives):
 
     def logits(self) -> list[Any]:
         return [self.arrays["dense"]]
-
-    def matmul_dtypes(self) -> dict[str, int]:
-        return {"float32": 2, "bfloat16": 1}
-
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        def run() -> None:
-            array[:] *= 10
-
-        return AllReduce(run, lambda: array)
 
 
 #: Shape of an array in a framework, and its axis permutation.
@@ -144,26 +130,6 @@ def test_weights_that_do_not_fit_are_refused(
     zeros = {name: permuted(name, np.zeros(shape)) for name, (shape, _) in OWN.items()}
     with pytest.raises(error, match=message):
         Laid().load_weights({**zeros, **change})
-
-
-class FullError(Exception):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("error", "memory"),
-    [
-        (MemoryError(), True),
-        (RuntimeError("CUDA Out Of Memory"), True),
-        (OSError("there is no room here"), True),
-        (FullError("sorry"), True),
-        (ValueError("shapes (2, 3) and (2, 3) not aligned"), False),
-    ],
-)
-def test_memory_that_ran_out_is_distinguished_from_other_errors(
-    error: Exception, memory: bool
-) -> None:
-    assert Numpy().out_of_memory(error) is memory
 
 
 def test_a_device_that_a_framework_does_not_see_is_a_fault_of_the_machine() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from core.parallelism import NAMES, layout_of, mismatch
 from harness.adapter import Case, Mismatch
 from harness.kind import Workload
 from harness.measuring.verification import shared_steps
@@ -11,33 +10,7 @@ from harness.request.command_line import parse
 
 from ...conftest import ROOT
 
-PRODUCTS = (
-    *("fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xpipeline4"),
-    *("tensor2xpipeline2xdata2", "pipeline2xfsdp2xtensor2"),
-)
 CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
-
-
-@pytest.mark.parametrize("devices", [2, 4, 8])
-@pytest.mark.parametrize("text", [*NAMES, *PRODUCTS])
-def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
-    layout = layout_of(text, devices)
-    if layout.devices != devices:
-        reason = f"{text} needs {layout.devices} devices, not {devices}"
-        assert mismatch(text, devices) == reason
-        return
-    assert not mismatch(text, devices)
-    replicas = [layout.replica(rank) for rank in range(devices)]
-    assert sorted(set(replicas)) == [*range(layout.replicas)]
-    assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
-    assert {replicas.count(replica) for replica in replicas} == {devices // layout.replicas}
-
-
-def test_a_group_has_the_samples_of_one() -> None:
-    assert CASE._replace(parallelism="data").samples_per_step == 8
-    assert CASE._replace(parallelism="tensor").samples_per_step == 4
-    stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
-    assert stages.samples_per_step == 4 * 2 * 3
 
 
 #: JAX's refusal of pipeline parallelism.

@@ -260,20 +260,6 @@ PNG = made.encoded(made.picture(2, 64, 48), "PNG")
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        PHOTO,
-        PHOTO + b"and more",
-        made.encoded(made.picture(4, 64, 48), "JPEG", orientation=6),
-        PNG,
-        PNG + b"and more",
-    ],
-)
-def test_what_is_whole_is_taken(content: bytes) -> None:
-    assert encoded.whole_image(content) == content
-
-
-@pytest.mark.parametrize(
     ("content", "reason"),
     [
         (b"", "is not a JPEG file"),

@@ -238,12 +238,6 @@ def test_a_run_on_another_node_than_was_asked_for_has_failed(toy: Bench) -> None
     assert record["settings"]["node"] == f"not-{here}"
 
 
-def test_a_run_says_which_node_it_was_asked_for(toy: Bench) -> None:
-    record = toy.run(node=socket.gethostname(), variant="any").record
-    assert record["status"] == "ok", record["reason"]
-    assert record["settings"]["node"] == record["ranks"][0]["host"]
-
-
 #: Output of SLURM 22.05 after SIGTERM, with user texts that look like its fields.
 SHOWN = """\
 JobId=7 JobName=a Reason=None TimeLimit=1

@@ -64,14 +64,6 @@ def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:
     assert oneflow["note"].item() == "no runs of this case", "its runs are of another version"
 
 
-@pytest.mark.parametrize(
-    ("printed", "half"),
-    [("28.89", 0.005), ("10.2", 0.05), ("802.9", 0.05), ("11650.0", 0.05), ("1376", 0.5)],
-)
-def test_half_a_unit_of_the_last_printed_digit(printed: str, half: float) -> None:
-    assert half_unit(printed) == half
-
-
 def publish(folder: Path, **changes: Any) -> Path:
     """Write published.csv with MXNet's first cell, changed."""
     cell = {**read_rows(DLPERF / "published.csv")[8], **changes}
