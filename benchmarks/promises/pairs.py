@@ -15,9 +15,9 @@ from tests.framebench.statistics.distributions import (
     Sampler,
     drifting,
     median_of,
-    resembling,
 )
 
+from .medians import resembling
 from .row import PromiseRow
 
 PAIRS, CHANGE = 12, 0.05
