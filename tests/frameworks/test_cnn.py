@@ -33,7 +33,6 @@ run = served(*FRAMEWORKS)
 def test_connections_compute_what_the_reference_does(
     run: ForkServer, connected_reference: Path
 ) -> None:
-    """Fail if outputs, gradients, updates or dropout differ from the reference."""
     assert not beyond(compared(run, [connected_reference]), {"gradients": GRADIENT})
 
 

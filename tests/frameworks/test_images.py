@@ -81,7 +81,6 @@ WAYS = {
 def test_images_in_a_folder_are_learned(
     framework: str, colours: Path, model: Path, tmp_path: Path
 ) -> None:
-    """Fail if images are not learned with everything in the recipe for ImageNet."""
     compiler, devices, accumulation = WAYS[framework]
     bench = Bench(tmp_path, build_environment(framework))
     done = bench.run(

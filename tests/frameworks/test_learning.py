@@ -67,7 +67,6 @@ def learned(fork_servers: ForkServers, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
-    """Fail if a step computes with other data than those fed last, or with changed arrays."""
     actual = learned[framework]
     assert actual["fed"] == pytest.approx(actual["built"], rel=1e-5)
     assert actual["first"] != pytest.approx(actual["built"], rel=1e-3), "both batches are alike"
@@ -99,7 +98,6 @@ def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: Answers) -> None:
-    """Fail if two frameworks write different files of the same weights: names, layout, bits."""
     actual, teacher = learned[framework], learned[TEACHER]
     assert actual["left"] == teacher["left"]
     assert actual["left otherwise"] != actual["left"]

@@ -61,7 +61,6 @@ def test_every_branch_is_the_references_and_a_wrong_one_is_found(
 
 
 def test_the_whole_gradient_is_clipped_over_ranks_and_micro_steps(pytorch: ForkServer) -> None:
-    """Fail if clipping is per rank or micro-step instead of on the whole gradient."""
     answers = pytorch("updates.clip_over_ranks", ranks=2, model_config=ELECTRA)
     wrong = {"of ranks", "of micro-steps", "of none"}
     for answer in answers:
@@ -105,8 +104,6 @@ accumulating = served(*COMPILERS)
 def test_the_mean_over_micro_steps_is_that_of_the_reference(
     accumulating: ForkServer, references: dict[str, Path]
 ) -> None:
-    """Fail if the mean over micro-steps, its loss, or an update with it differs from the
-    reference."""
     folder, compilers = str(references[EMBEDDING]), COMPILERS[accumulating.framework]
     (actual,) = accumulating("updates.compare_mean", folder=folder, compilers=compilers)
     assert not beyond(actual["errors"])

@@ -162,7 +162,6 @@ def compared_with(
 def test_finds_mistakes_that_only_one_check_shows(
     every: ForkServer, written: dict[tuple[Any, ...], Path]
 ) -> None:
-    """Fail if a framework's mistake in reading is not found, or not by the check meant for it."""
     (errors,) = compared_with(every, COMMON, written)
     for name, case in COMMON.items():
         found = beyond({name: errors[name]})
@@ -177,7 +176,6 @@ def test_finds_mistakes_that_only_one_check_shows(
 def test_finds_mistakes_in_what_a_framework_does(
     mistake: str, every: ForkServer, written: dict[tuple[Any, ...], Path]
 ) -> None:
-    """Fail if a mistake in timed code is not found, or correct code exceeds the bounds."""
     case = OWN[every.framework][mistake]
     # Correct steps on two devices are tested in ``test_contract.py`` for all frameworks.
     for patch in ("", mistake) if every.framework == "pytorch" else (mistake,):

@@ -153,7 +153,6 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
 
 
 def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
-    """Fail if runs that a limit ends are not recorded, with their nodes and account."""
     slurm_project.describe(memory_gib=1, partition="main")
     extra = "slurm_extra='--exclusive --nodelist=n[2-3]'"
     defaults = "--default-resources", "slurm_account='me-too'", "qos='high'", extra
@@ -178,7 +177,6 @@ def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) ->
 
 
 def test_a_killed_call_is_taken_up_by_the_next(slurm_project: OnCluster) -> None:
-    """Fail if the next call does not wait for the jobs of a killed one."""
     slurm_project.suite(1, nodes=[3], mode=["inference"], batch_per_device=[1, 2])
     workflow, hold = start_held(slurm_project)
     hold.touch()
@@ -220,7 +218,6 @@ def test_an_interrupted_call_cancels_its_job(slurm_project: OnCluster) -> None:
 def test_a_call_interrupted_while_slurm_answers_cancels_its_job(
     slurm_project: OnCluster, command: str
 ) -> None:
-    """Fail if a queued job survives Ctrl-C while Snakemake submits it or asks for its state."""
     slurm_project.suite(1)
     answering = slurm_project.folder / "answering"
     variables = slow_to_answer(slurm_project, command, answering)

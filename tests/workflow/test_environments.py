@@ -157,7 +157,6 @@ def test_a_first_figure_does_not_wait_for_the_environments_of_others(
 
 @pytest.mark.usefixtures("offline")
 def test_an_index_that_never_answers_holds_no_other_framework_back(project: Project) -> None:
-    """Fail if others are not measured, or, in the next call, have no repeats."""
     add_frameworks(project, "second", "third")
     project.configure(interpreters=dict.fromkeys(("toy", "second"), sys.executable))
     with socket.create_server(("127.0.0.1", 0)) as silent:

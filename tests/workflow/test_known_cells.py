@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ..commands import framebench, read_rows
-from ..framebench.made_up_records import COMPILERS, record_of
+from ..framebench.made_up_records import CASE, COMPILERS, record_of
 from ..framebench.page_rows import PageRow, page_rows
 from ..framebench.table_rows import shown
 
@@ -72,15 +72,10 @@ KNOWN = known_throughputs()
 
 def record(of: Of, repeat: int, throughput: float | None) -> dict[str, Any]:
     case = {
-        "framework": of.framework,
-        "model": of.model,
-        "mode": of.mode,
-        "nodes": 1,
+        **CASE,
+        **{name: getattr(of, name) for name in ("framework", "model", "mode", "precision")},
         "devices_per_node": of.devices,
-        "batch_per_device": 4,
-        "precision": of.precision,
         "compiler": COMPILERS[of.framework] if of.compiled else "none",
-        "sequence_length": None,
     }
     if throughput is None:
         end = {"status": MODELS[of.model][0], "reason": f"why {of}"}
@@ -246,7 +241,6 @@ def test_the_overview_has_each_figure_under_its_setting(report: Report) -> None:
 
 
 def test_no_row_of_any_table_has_a_figure_of_another_framework(report: Report) -> None:
-    """Fail if a row has a throughput in the range of another framework."""
     tables = [path.stem for path in (report.folder / "tables").glob("*.csv")]
     assert {*HEADINGS, "overview"} <= {*tables}
     for table in tables:

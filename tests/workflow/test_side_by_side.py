@@ -81,7 +81,6 @@ def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> Non
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_a_call_uses_at_most_its_cores(project: Project) -> None:
-    """Fail if ``--cores 1`` runs a case of two cores, or leaves it out in silence."""
     project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], "devices_per_node": [1, 2]}})
     plan = project.run("--cores", "1", "plan")
     done = project.run("--cores", "1", "--until", "benchmark")

@@ -146,7 +146,6 @@ def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> No
 def test_a_framework_has_an_environment_for_each_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if TensorFlow is left out on aarch64, where its build for CPUs has another name."""
     suite = {**SUITE, "axes": {**SUITE["axes"], "framework": ["tensorflow"]}}
     for machine, package in (("x86_64", "tensorflow-cpu=="), ("aarch64", "tensorflow==")):
         monkeypatch.setattr(platform, "machine", lambda name=machine: name)

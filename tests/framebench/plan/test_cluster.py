@@ -68,7 +68,6 @@ def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, aske
 
 @pytest.mark.parametrize("kind", ["nvidia_a100-sxm4-80gb", "a100_1g.10gb+me"])
 def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
-    """Fail if a type is not requested that Snakemake's plugin refuses in the resource gres."""
     actual = asked(devices=2, gres=f"gpu:{kind}")
     assert "gres" not in actual
     plugin.validate_slurm_extra(job(slurm_extra=actual["slurm_extra"]))

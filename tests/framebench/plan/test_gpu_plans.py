@@ -151,7 +151,6 @@ def test_a_batch_of_the_other_device_is_refused(
 def test_suites_for_any_machine_have_batches_for_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if a suite with one image or sequence on a CPU has as few on a GPU."""
     for suite, few, many in (
         ("careful", 2, 128), ("scaling", 2, 128), ("zoo", 2, 32), ("transformers", 1, 16),
         ("allocators", 2, 128), ("micro", 1, 16), ("input", 16, 128), ("input_tokens", 8, 16),

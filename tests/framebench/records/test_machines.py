@@ -87,7 +87,6 @@ def test_a_node_of_a_cluster_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail if records of this machine do not match its identity, in an allocation too."""
     from framebench.machine.identities import identity, is_here
     from harness.provenance import environment
 

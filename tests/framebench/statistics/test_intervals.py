@@ -67,7 +67,6 @@ def test_the_interval_of_moses_and_the_test_agree() -> None:
 
 
 def test_repeats_for_a_width_reach_it() -> None:
-    """Fail if the predicted number of repeats does not reach the width on average."""
     random = np.random.default_rng(0)
     sets = random.normal(100, 1, (200, 7)).tolist()
     said = [intervals.repeats_for_width(values, 0.01) for values in sets]

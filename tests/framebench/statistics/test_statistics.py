@@ -62,7 +62,6 @@ def order(entry: list[float], other: list[float]) -> Order:
 
 @pytest.mark.parametrize(("ratio", "wanted"), [(1.05, Order.SLOWER), (1.0, Order.NO_DIFFERENCE)])
 def test_what_the_machine_does_to_a_round_cancels(ratio: float, wanted: Order) -> None:
-    """Fail if repeats that followed each other are not compared as pairs."""
     one, other = sides(14, ratio)
     assert order(one, other) is wanted
     assert order(one, other[7:] + other[:7]) is Order.OPEN

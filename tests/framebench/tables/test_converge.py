@@ -98,7 +98,6 @@ PLACES = {"checkpoints", "weights"}
 
 
 def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
-    """Fail if rows that differ in a parameter look the same."""
     declared = {parameter.name for parameter in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
     usual: dict[str, Any] = {"data": "/data/other"}

@@ -141,7 +141,6 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
 
 
 def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
-    """Fail if the interval counts more than the median round of each repeat."""
     rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
     runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, gradient_all_reduce=GradientAllReduce(item, 5))
                          for n, item in enumerate(rounds, 1))]  # fmt: skip

@@ -35,8 +35,7 @@ def attended(toy: Bench, behaviour: str = "") -> Finished:
 
 
 def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
-    """Fail if a distinct convolution of a model is not timed exactly once.
-    The device takes a hundredth of a second per forward pass, three times that backward."""
+    """The device takes a hundredth of a second per forward pass, three times that backward."""
     record = convolved(
         toy, "exact,operation=0.01", parameters={**QUICK, "block_seconds": 0.05}
     ).record
@@ -105,7 +104,6 @@ def test_a_model_without_either_is_unsupported(toy: Bench, kind: str, reason: st
 
 
 def test_convolutions_of_every_network_are_counted_as_in_its_config() -> None:
-    """Fail if a network's convolutions differ from its config's count, auxiliary heads aside."""
     for path in sorted(MODELS.glob("*.json")):
         if path.stem == "superbench_lstm":
             continue

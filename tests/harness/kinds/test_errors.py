@@ -111,8 +111,6 @@ def test_losses_of_half_precision_are_found(found: list[float], expected: float)
 def test_gradients_that_are_rounded_for_their_mean_are_found(
     narrow: bool, averaged: bool, expected: float
 ) -> None:
-    """Fail if gradients that two ranks round to bfloat16, before or behind their sum, pass."""
-
     def rounded(values: Any, applies: bool) -> Any:
         bits = np.asarray(values, np.float32).view(np.uint32)
         return (bits & np.uint32(0xFFFF0000) if applies else bits).view(np.float32)

@@ -96,7 +96,6 @@ def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
 
 
 def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
-    """Fail if the schedule of a training is late or early by a step."""
     rates, used = list[float](), list[float]()
     adapter = SimpleNamespace(
         set_learning_rate=rates.append, feed=len, read=float, synchronize=list,
@@ -177,7 +176,6 @@ def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
 
 
 def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
-    """Fail if an evaluation with the initial weights is not detected."""
     converge.check_evaluation({"loss": 2.3}, {"loss": 0.4})
     with pytest.raises(Mismatch, match="not what was trained"):
         converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})

@@ -98,7 +98,6 @@ def pieces(text: str, *more: str) -> list[tuple[str, str]]:
 
 
 def test_words_are_cut_into_the_longest_pieces() -> None:
-    """Fail if words are not cut into the longest pieces; the second is the authors' own example."""
     assert pieces("The rivers") == [("the", "The"), ("river", "river"), ("##s", "s")]
     assert [name for name, _ in pieces("unaffordable")] == ["un", "##afford", "##able"]
     assert pieces("riverx, 12") == [("[UNK]", "riverx"), (",", ","), ("1", "1"), ("##2", "2")]
@@ -304,6 +303,5 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
 def test_an_answer_is_scored_as_by_the_authors(
     prediction: str, answer: str, exact: int, f1: float
 ) -> None:
-    """Fail if articles, punctuation or capitals count, or if words count more than once."""
     assert answers.exact_match(prediction, answer) == exact
     assert answers.f1(prediction, answer, impossible=True) == pytest.approx(f1)

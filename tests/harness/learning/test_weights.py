@@ -143,7 +143,6 @@ def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -
 
 
 def test_a_phase_on_more_devices_than_the_one_before_is_refused(tmp_path: Path) -> None:
-    """Fail if a rank goes on with the weights alone, or with the training of another rank."""
     write(tmp_path / "tiny-jax-fp32-seed0-abc.safetensors", *PHASE_SHAPES)
     (tmp_path / "tiny-jax-fp32-seed0-abc-rank0.training").touch()
     adapter = SimpleNamespace(

@@ -181,7 +181,6 @@ def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_work_of_a_run_is_its_own() -> None:
-    """Fail if a run counts its own load as others'."""
     burn = "import time\nwhile time.process_time() < 0.5: pass"
     with watcher.Watcher(cores.allowed(), {}, 0) as watching:
         subprocess.run([sys.executable, "-c", burn], check=True)

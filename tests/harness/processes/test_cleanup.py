@@ -43,7 +43,6 @@ def test_a_signal_ends_everything_without_a_record(
 
 
 def test_a_signal_that_reaches_the_rank_first_leaves_no_record_either(toy: Bench) -> None:
-    """Fail if a rank that a scheduler ends before the launcher counts as failed."""
     launcher = toy.start("hang")
     toy.wait_for_phase("warm-up", 1)
     (rank,) = toy.processes("RANK=0")

@@ -112,7 +112,6 @@ def test_what_is_no_lock_is_refused(toy: Bench) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
 def test_all_users_of_a_machine_share_its_lock() -> None:
-    """Fail if the second user cannot take the lock that the first has made, or both have it."""
     folder = Path("/tmp", f"framebench-test-{os.getpid()}")
     program = (
         f"import os, sys; sys.path.insert(0, {str(ROOT / 'scripts')!r})\n"

@@ -51,7 +51,6 @@ def test_a_single_compilation_is_over_with_its_step() -> None:
 
 @pytest.mark.parametrize("growth", [1.01, 0.99])
 def test_what_keeps_changing_never_settles(growth: float) -> None:
-    """Fail if a step time that changes by 1 % per step counts as settled."""
     actual = settled(lambda step: growth**step, 0.001)
     assert min(actual) == np.inf
 
@@ -81,7 +80,6 @@ def test_a_gpu_warms_up_for_seconds_unless_the_limit_comes_first(toy: Bench, lim
 
 
 def test_ranks_warm_up_together(toy: Bench) -> None:
-    """Fail if ranks stop warming up before the slowest one, here the second, has settled."""
     done = toy.run(
         "exact,sleep=0.01,slow_until=7",  # rank 1: four steps more
         kind="inference",

@@ -259,7 +259,6 @@ def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
-    """Fail if an export drops a flag without dropping the figure."""
     flag = (Flag("disturbed", "somebody compiled"),)
     clean = [*map(with_step_times, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":

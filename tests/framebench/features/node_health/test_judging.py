@@ -67,7 +67,6 @@ def verdicts(nodes: dict[str, JudgedNode]) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_node_whose_core_is_shared_is_named_and_no_other(seed: int) -> None:
-    """Fail if the shipped rules miss a node with a shared core, or name another one."""
     made, slow = drawn(seed)
     named = shipped(made)
     assert [node.name for node in named] == [slow]
@@ -101,7 +100,6 @@ def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
 
 
 def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
-    """Fail if the shipped rules miss a link with fewer lanes, though it never varies."""
     lanes = {node: [16.0] * 5 for node in NODES} | {"n2": [8.0] * 5}
     (named,) = shipped({"transfer/pcie_lanes": lanes})
     assert named.name == "n2"
