@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import selenium_axe_python
 from framebench.records import record_sets
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.grouping import group
-from framebench.tables.table import Inputs, Table
+from framebench.tables.table import Inputs
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
@@ -29,15 +27,12 @@ PACKAGES = ("chromium", "chromium-driver")
 def make(
     source: Path,
     target: Path,
-    further: Mapping[Table, pd.DataFrame] | None = None,
 ) -> str:
     """Write the report of ``source`` to ``target`` and return its text."""
     actual = record_sets.load(source)
     grouped = group(actual.runs, None)
     inputs = Inputs(grouped)
-    text = html_report.render(
-        actual, inputs, frames.build(inputs), target.parent, "A report", further
-    )
+    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
     target.write_text(text, encoding="utf-8")
     return text
 

@@ -37,16 +37,6 @@ def test_no_rounding_decides_what_is_sampled(batches: Any) -> None:
     assert Jumps.nearest > 0.9 * electra.LEAD
 
 
-def test_masked_kept_and_truly_sampled_tokens_are_compared(batches: Any) -> None:
-    weights, _, decided, hyper = batches
-    labels = electra.forward(weights, decided, hyper, True)[2]
-    of_masked = np.take_along_axis(labels, decided["masked_positions"], axis=1)
-    assert 0 < of_masked.sum() < of_masked.size
-    assert labels.sum() == of_masked.sum(), "only masked positions can be replaced"
-    masked = decided["mask_draws"] < hyper["masked_percent"]
-    assert 0 < masked.sum() < masked.size
-
-
 def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
     """Fail if the noise is not Gumbel's, or correlated between words or consecutive draws.
     Consecutive draws would be the most similar. Bounds allow for chance."""

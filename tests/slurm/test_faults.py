@@ -49,12 +49,6 @@ def ended(workflow: SnakemakeCall) -> str:
     return output
 
 
-def expanded(names: str) -> set[str]:
-    """Return the nodes of a list: ``n[1,3-4]`` -> n1, n3, n4."""
-    parts = [[*map(int, part.split("-"))] for part in names.strip("n[]").split(",")]
-    return {f"n{number}" for part in parts for number in range(part[0], part[-1] + 1)}
-
-
 def assert_cancelled(project: OnCluster) -> None:
     """Check that nothing is left of an interrupted call on the cluster."""
     wait_for(

@@ -66,14 +66,6 @@ def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> Non
     assert re.search(r"all of it: \d+ calls", text)
 
 
-def test_a_round_is_named_by_its_runs(tmp_path: Path) -> None:
-    made = quick(tmp_path, Machine(2, 0), frameworks=["jax", "pytorch"])
-    pairs = [run for run in made.reserve if run.repeat == 2 and run.case not in made.larger]
-    assert plan_text.ahead(made, pairs) == ["next: repeats of JAX and PyTorch (2 of 7)"]
-    (first,) = plan_text.ahead(made, made.runs)
-    assert first.startswith("next: first runs of ")
-
-
 HERE = Machine(8, 0, "24 GiB")
 
 

@@ -120,9 +120,6 @@ class ToyAdapter(plain.PlainToy):
         if self.does.get(f"hold_{self.case.mode}", self.does.get("hold")) == self.steps:
             while os.path.exists(os.environ["FRAMEBENCH_HOLD"]):
                 time.sleep(0.02)
-        busy_until = time.process_time() + self.does.get("burn", 0.0)
-        while time.process_time() < busy_until:
-            pass
         value, done_at = super().step()
         if self.steps >= self.does.get("nan_at", float("inf")):
             value = float("nan")

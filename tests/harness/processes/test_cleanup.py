@@ -111,40 +111,6 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
     toy.assert_nothing_left()
 
 
-#: Program that makes and removes a temporary folder, and gets a signal in the middle of one of
-#: these functions.
-INTERRUPTED = """
-import os, shutil, signal, sys
-from harness.processes import cleanup
-
-def interrupted(called):
-    def call(*given, **options):
-        os.kill(os.getpid(), signal.SIGTERM)
-        return called(*given, **options)
-    return call
-
-module, name = sys.argv[1].split(".")
-setattr(sys.modules[module], name, interrupted(getattr(sys.modules[module], name)))
-try:
-    with cleanup.signals_raise(), cleanup.temporary_folder():
-        pass
-except cleanup.Interrupted:
-    print("interrupted")
-"""
-
-
-@pytest.mark.parametrize("moment", ["os.mkdir", "os.rename", "shutil.rmtree", "os.close"])
-def test_a_signal_while_a_temporary_folder_is_made_or_removed_leaves_none(
-    moment: str, tmp_path: Path
-) -> None:
-    variables = {"PYTHONPATH": str(ROOT / "scripts"), "TMPDIR": str(tmp_path)}
-    printed = subprocess.check_output(
-        [sys.executable, "-c", INTERRUPTED, moment], env={**os.environ, **variables}, text=True
-    )
-    assert printed == "interrupted\n"
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.fixture
 def small_memory(toy: Bench) -> Iterator[Path]:
     """Make a control group of 128 MiB."""
@@ -206,33 +172,6 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
         assert stranger.exists(), "of a process that goes on"
     finally:
         stranger.unlink()
-
-
-#: Ignores a signal, and sends it to itself when modules are deleted, at the end of Python.
-LATE_SIGNAL = """
-import os, signal, sys
-from core import signals
-
-class Late:
-    def __init__(self):
-        self.send, self.target = os.kill, (os.getpid(), int(signal.SIGTERM))
-    def __del__(self):
-        self.send(*self.target)
-
-signal.signal(signal.SIGTERM, lambda *_: print("handled"))
-signals.ignore([signal.SIGTERM])
-sys.modules["late"] = Late()
-"""
-
-
-def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", LATE_SIGNAL],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
-        capture_output=True,
-        text=True,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 #: Launcher that gives ranks half a second to meet.
