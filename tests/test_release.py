@@ -8,18 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import harness
 import pytest
 import yaml
-from framebench.config.settings import load_settings
-from framebench.config.validation import ConfigError
 
 from .conftest import ROOT
-from .framebench.settings import CATALOG
 
 WORKFLOWS = ROOT / ".github" / "workflows"
 #: Double of GitHub's command that notes its arguments.
@@ -100,26 +96,3 @@ def checked(schema: str, *files: str | Path) -> subprocess.CompletedProcess[str]
 def test_what_others_read_is_by_their_schema(schema: str) -> None:
     actual = checked(schema, *SCHEMAS[schema])
     assert actual.returncode == 0, actual.stdout + actual.stderr
-
-
-#: Deployment methods with instructions on a page, and their arguments of ``--sdm``.
-WAYS = {
-    "conda": ["conda"],
-    "apptainer": ["apptainer"],
-    "apptainer+conda": ["conda", "apptainer"],
-}
-
-
-def usage() -> dict[str, Any]:
-    file = ROOT / ".snakemake-workflow-catalog.yml"
-    return dict(yaml.safe_load(file.read_text())["usage"])
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_way_of_deployment_works_as_it_says(way: str) -> None:
-    """Fail if ``--sdm`` refuses a documented method; tests/workflow measures with them."""
-    offered = usage()["software-stack-deployment"]
-    assert {*offered} == {*WAYS}
-    refusal = nullcontext() if offered[way] else pytest.raises(ConfigError, match="--sdm: found")
-    with refusal:
-        load_settings({}, CATALOG, WAYS[way])

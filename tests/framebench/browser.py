@@ -28,7 +28,6 @@ def make(
     source: Path,
     target: Path,
 ) -> str:
-    """Write the report of ``source`` to ``target`` and return its text."""
     actual = record_sets.load(source)
     grouped = group(actual.runs, None)
     inputs = Inputs(grouped)
@@ -91,7 +90,6 @@ class Browser:
         return self.driver.execute_script(f"return {script}", *arguments)
 
     def column(self, table: str, title: str) -> list[str]:
-        """Return the texts of a column, in the order shown."""
         heads = self.evaluate(
             "[...document.querySelectorAll(arguments[0])].map(head => head.textContent.trim())",
             f"#table-{table} thead th",
@@ -105,7 +103,6 @@ class Browser:
         return texts
 
     def all_rows(self, table: str) -> None:
-        """Show every row of a table."""
         more = f"#table-{table} .further:not([hidden]) button"
         while self.evaluate("document.querySelector(arguments[0]) !== null", more):
             self.evaluate("document.querySelector(arguments[0]).click()", more)

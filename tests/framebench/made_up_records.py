@@ -27,7 +27,6 @@ PREFLIGHT = [
 
 
 def steps_of(rng: random.Random, mean: float, timed: int) -> list[float]:
-    """Return step times with a little noise and a few stalls."""
     return [mean * rng.gauss(1, 0.01) * (2.4 if rng.random() < 0.02 else 1.0) for _ in range(timed)]
 
 

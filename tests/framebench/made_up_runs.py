@@ -103,7 +103,6 @@ def build(runs: Iterable[Run], **more: Any) -> dict[str, pd.DataFrame]:
 
 
 def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
-    """Return one table of runs."""
     return inputs_of(runs, **more).frame_of(frames.known_tables()[name])
 
 
@@ -113,12 +112,10 @@ def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:
-    """Return the Markdown file of a table of records."""
     return frames.markdown(frames.known_tables()[name], rows)
 
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """Write the files of tables of records, by name."""
     frames.write({frames.known_tables()[name]: rows for name, rows in tables.items()}, folder)
 
 
@@ -129,5 +126,4 @@ def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
 
 
 def measured_rows(*runs: Run) -> pd.DataFrame:
-    """Return the rows in the table of runs of one micro-benchmark."""
     return measured_table(*runs)[1]

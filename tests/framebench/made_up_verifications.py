@@ -43,7 +43,6 @@ def compared(case: dict[str, Any], scale: str = verifications.FULL) -> dict[str,
 
 
 def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
-    """Return a run with a record."""
     path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))

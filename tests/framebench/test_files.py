@@ -61,7 +61,6 @@ LIMIT = 40_000
 
 @contextmanager
 def full_disk(size: int) -> Iterator[None]:
-    """Limit files to ``size`` bytes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     try:

@@ -71,7 +71,6 @@ EVERY = sorted(set(commands()))
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the results of the sample, and a model."""
     made = tmp_path_factory.mktemp("pages")
     with tarfile.open(ROOT / "docs" / "sample.tar.xz") as sample:
         sample.extractall(made, filter="data")

@@ -29,7 +29,6 @@ def model_config_of(model: str) -> dict[str, Any]:
 
 
 def definition_of(model: str) -> str:
-    """Return the name of the modules that define the model."""
     return str(model_config_of(model).get("definition", model.replace(".", "_")))
 
 
@@ -60,7 +59,6 @@ def reference_module(model: str) -> Any:
 
 
 def trained_parameters(model_config: dict[str, Any]) -> int:
-    """Return the number of trained parameters, by the shapes of the reference."""
     drawn = reference_module(model_config["name"]).parameters(model_config)
     return sum(int(np.prod(entry.shape)) for entry in drawn.values() if entry.trained)
 

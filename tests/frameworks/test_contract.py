@@ -85,7 +85,6 @@ class Runs:
 
     @cached_property
     def trained(self) -> dict[str, Any]:
-        """Return the record of a training through the command line."""
         # a model whose loss falls within STEPS
         model_config = small(BERT, learning_rate=0.01, layers=0)
         written = self.folder / "model_config.json"
@@ -125,7 +124,6 @@ class Runs:
         return self.servers(self.framework.name)
 
     def pair(self) -> list[dict[str, Any]]:
-        """Return the reports of two ranks on their training."""
         self.require("Collectives")
         return self.run("train_together", ranks=2, steps=sum(STEPS.values()))
 
@@ -135,35 +133,29 @@ class Runs:
         return [set(answer["listening"]) for answer in self.server("contract.listen", hosts=hosts)]
 
     def alone(self, compiler: str | None = None) -> dict[str, Any]:
-        """Return the report of one rank on its training; ``compiler``: replaces the default."""
         (answer,) = self.run("train_alone", compiler=compiler or self.compiler)
         return answer
 
     @property
     def natively(self) -> dict[str, Any]:
-        """Return the report of one rank on its training with the framework's compiler."""
         return self.alone(self.declared["native_compiler"])
 
     @property
     def diverging(self) -> dict[str, Any]:
-        """Return the report of one rank on a training that diverges."""
         (answer,) = self.run("diverge")
         return answer
 
     def training(self, model_config: dict[str, Any], precision: str, steps: int) -> dict[str, Any]:
-        """Return the fields of a record that describe a training."""
         self.require("MatmulTrace")
         (answer,) = self.run("train", model_config=model_config, precision=precision, steps=steps)
         return answer
 
     def amp(self) -> dict[str, Any]:
-        """Return the fields of a record that describe a step in mixed precision."""
         return self.training(small(BERT, layers=1), "amp", 2)
 
     def verified(
         self, model: str, mode: str, ranks: int = 1, **given: object
     ) -> list[dict[str, Any]]:
-        """Return the reports of ranks on the verification of the small model."""
         self.require("Numerics")
         folder = str(self.references[model])
         return self.run("verify", ranks, **{"folder": folder, "mode": mode, **given})
@@ -178,7 +170,6 @@ class Runs:
 
     @cached_property
     def lacking(self) -> dict[str, str]:
-        """Return the reason for each capability that the adapter lacks, by name."""
         (actual,) = self.server("contract.lacking")
         assert not actual["undeclared"], "a benchmark that needs one of these says `unsupported`"
         lacking: dict[str, str] = actual["lacking"]
@@ -233,7 +224,6 @@ def runs(
 
 
 def is_refused(answer: dict[str, Any]) -> bool:
-    """Return whether the framework refuses a feature with a reason."""
     if "unsupported" not in answer:
         return False
     assert len(answer["unsupported"].split()) >= 4, f"no reason: {answer['unsupported']!r}"

@@ -17,7 +17,6 @@ from .models import SEQUENCE, model_config_of
 
 @pytest.fixture(scope="module")
 def batches() -> tuple[dict[str, Any], ...]:
-    """Return small weights, a batch, the batch as compared, and the config."""
     model_config = compute.verification_model_config(
         compute.reduced(model_config_of("electra_base")), with_dropout=False
     )

@@ -38,7 +38,6 @@ APART = {
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return data sets by name."""
     base = tmp_path_factory.mktemp("data")
     actual = {
         "folder": made.folder(base / "folder", train=5, val=5),
@@ -63,7 +62,6 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def order_of(root: str, split: str) -> int:
-    """Return the checksum of the order, as in a record."""
     names = (os.path.relpath(path, root) for path in asked_of(root, split).paths)
     return zlib.crc32(b"".join(os.fsencode(f"{name}\0") for name in names))
 

@@ -36,7 +36,6 @@ pytorch, paddle, oneflow = served("pytorch"), served("paddle"), served("oneflow"
 
 
 def with_wrong_hyperparameters(folder: Path, into: Path, optimizer: str) -> Path:
-    """Return a copy of a reference with a model config other than its own."""
     shutil.copytree(folder, into / optimizer)
     path = into / optimizer / "model_config.json"
     model_config = json.loads(path.read_text())

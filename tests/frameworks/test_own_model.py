@@ -70,7 +70,6 @@ REFUSED = {
 
 
 def example(framework: str) -> str:
-    """Return the documented file of a framework."""
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / DOCUMENT).read_text(), re.DOTALL)
     (actual,) = [block for block in blocks if f'FRAMEWORK = "{framework}"' in block]
     return actual.replace("512", "64").replace("784", "32")

@@ -22,7 +22,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def checks() -> Iterator[tuple[str, str]]:
-    """Yield each framework with the names of its checks."""
     for framework in IMPORTS:
         for node in ast.parse((PROGRAMS / f"{framework}.py").read_text()).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):

@@ -44,7 +44,6 @@ def write_decoder_references(folder: Path) -> None:
 
 
 def compared_in(framework: str) -> list[str]:
-    """Return the models that the framework has."""
     folder = ROOT / "scripts/frameworks" / framework
     other = WITHOUT_DECAY if framework in LAYERWISE else WITH_DECAY
     left_out = (other,) if framework == FULL else (other, TIED_AGAIN)

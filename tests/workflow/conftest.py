@@ -89,7 +89,6 @@ class Project:
         return self.run("--cores", "all", *targets, *options, toy=toy)
 
     def configure(self, **values: object) -> None:
-        """Change values in the config file."""
         path = self.folder / "config" / "config.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **values}))
 
@@ -99,7 +98,6 @@ class Project:
         return {str(p.relative_to(runs)): p.read_text() for p in sorted(runs.rglob("*.json"))}
 
     def parsed(self) -> list[dict[str, Any]]:
-        """Return every record, parsed."""
         return [json.loads(text) for text in self.records().values()]
 
     def statuses(self) -> list[str]:

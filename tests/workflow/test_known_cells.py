@@ -119,7 +119,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def ratio(axes: Of, base: Of) -> float | None:
-    """Return the ratio of two throughputs."""
     over, under = KNOWN.get(axes), KNOWN.get(base)
     return None if over is None or under is None else over / under
 
@@ -133,7 +132,6 @@ def setting_of(axes: Of) -> Of:
 
 @cache
 def wanted(name: str) -> dict[Of, dict[str, float | None]]:
-    """Return the expected figures of a table by case."""
     best: dict[Of, float] = {}
     for axes, value in KNOWN.items():
         best[setting_of(axes)] = max(best.get(setting_of(axes), 0.0), value or 0.0)

@@ -20,7 +20,6 @@ MAX: dict[str, Any] = {
 
 
 def limited(project: Project, limit: str = f"{LIMIT}MiB") -> None:
-    """Set the memory limit in the config file."""
     path = project.folder / "config" / "config.yaml"
     text = path.read_text()
     assert "memory_limit: auto" in text
@@ -28,14 +27,12 @@ def limited(project: Project, limit: str = f"{LIMIT}MiB") -> None:
 
 
 def found(project: Project) -> list[dict[str, Any]]:
-    """Return the results of all searches."""
     folder = project.folder / "results" / "largest_batch"
     paths = sorted(folder.glob("*/*/*.json"), key=lambda path: path.stem)
     return [json.loads(path.read_text()) for path in paths]
 
 
 def largest(result: dict[str, Any]) -> int:
-    """Return the batch that a search found."""
     value = result["metrics"]["largest_batch"]["value"]
     assert value == int(value)
     return int(value)

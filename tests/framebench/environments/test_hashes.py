@@ -40,12 +40,10 @@ class Place:
         return self.envs / "toy.hashes.txt"
 
     def write(self, *entries: str) -> None:
-        """Write the environment file."""
         section = ", ".join(entries)
         self.file.write_text(f"dependencies: [python={PYTHON}, pip=25.3, {{pip: [{section}]}}]\n")
 
     def build(self, hashed: bool = True) -> dict[str, object]:
-        """Build the environment, and return the content of its marker."""
         marker = self.envs.parent / "venvs" / "toy" / MARKER
         try:
             venvs.build(self.file, marker, hashed=hashed)

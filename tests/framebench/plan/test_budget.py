@@ -49,7 +49,6 @@ def asked(
 
 @pytest.fixture
 def exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take estimates for exact."""
     monkeypatch.setattr(budget, "MARGIN", 0.0)
 
 

@@ -47,7 +47,6 @@ def test_nodes_are_asked_for_with_their_gpus() -> None:
 
 
 def job(**resources: Any) -> Any:
-    """Return a job as Snakemake's plugin sees it."""
     return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
 
 

@@ -27,7 +27,6 @@ def planned(tmp_path: Path, place: Machine = HERE) -> Plan:
 
 
 def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
-    """Write the record ``name`` of a machine."""
     (folder,) = planned(tmp_path).folders.values()
     record = as_suite_asks(started=f"2030-01-01T00:00:0{len(host) % 10}.000Z")
     environment = record["environment"]

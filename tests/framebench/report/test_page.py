@@ -135,7 +135,6 @@ def test_a_filter_that_leaves_nothing_says_so(browser: Browser, page: Path) -> N
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of records of two frameworks."""
     folder = tmp_path_factory.mktemp("called")
     write_records(folder / "runs", 1, frameworks=("pytorch", "jax"))
     make(folder / "runs", folder / "report.html")

@@ -25,7 +25,6 @@ LOOK = Look(["no framework"])
 
 
 def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Run]:
-    """Return a repeat for each bandwidth, with larger values at larger sizes."""
     return [
         replace(
             of_kind(

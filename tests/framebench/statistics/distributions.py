@@ -39,7 +39,6 @@ def modes(slow: float, noise: float = 0.5) -> Sampler:
 
 
 def spread(deviation: float) -> Sampler:
-    """Return a sampler of normal repeats."""
     return lambda random, shape: random.normal(100.0, deviation, shape)
 
 

@@ -25,7 +25,6 @@ def steady_series(random: np.random.Generator, points: int, related: float) -> n
 
 
 def jumping(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """Sample series with a jump in the middle."""
     return steady_series(random, points, related) + STEP * (np.arange(points) >= points // 2)
 
 

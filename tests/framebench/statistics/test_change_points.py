@@ -26,7 +26,6 @@ SERIES = 100
 
 
 def error(rate: float, draws: int = SERIES) -> float:
-    """Return three standard errors of a simulated rate."""
     return 3 * (rate * (1 - rate) / draws) ** 0.5
 
 

@@ -52,7 +52,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without(whole: Path, results: Path, *removed: str) -> Path:
-    """Return the records without some of its cases."""
     shutil.copytree(whole, results)
     for pattern in removed:
         for folder in (results / "runs").glob(pattern):
@@ -61,7 +60,6 @@ def without(whole: Path, results: Path, *removed: str) -> Path:
 
 
 def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
-    """Return the closing lines and the page."""
     arguments = ["--records", str(results / "runs"), "--results", str(results)]
     with without_charts():
         assert cli.main(["report", *arguments]) == 0, capsys.readouterr().err

@@ -30,7 +30,6 @@ COMMUNICATION = [
 
 
 def on(devices: int, total: int, throughput: float | None = 100.0, **changes: Any) -> Run:
-    """Return a run with a total batch."""
     return run(throughput, devices_per_node=devices, batch_per_device=total // devices, **changes)
 
 

@@ -9,7 +9,6 @@ from .small import small_bert
 
 
 def check(name):
-    """Run a function of the framework's own module, which asserts."""
     ranks.run(f"{FRAMEWORK}.{name}")
     return {}
 
@@ -28,7 +27,6 @@ def refuse_own_gpu(model_config):
 
 
 def flat(arrays):
-    """Return the numbers of arrays of a framework."""
     arrays = [array.numpy() if hasattr(array, "numpy") else array for array in arrays]
     return np.concatenate([np.asarray(array, "float64").ravel() for array in arrays])
 

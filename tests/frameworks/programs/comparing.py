@@ -86,7 +86,6 @@ def started(model_config, mode="train", precision="fp32", **options):
 
 
 def compare_all(computations):
-    """Compare each of several small models."""
     errors = {}
     for folder, name, mode, precision in computations:
         model_config = load_model_config(folder, name)
@@ -100,7 +99,6 @@ def compare_all(computations):
 
 
 def compare_rank(reference, options):
-    """Compare a rank of the adapter in a computation with these options."""
     actual = ReferenceFolder(reference)
     adapter = started(load_model_config(reference), **options)
     adapter.build(actual.prepare(adapter))

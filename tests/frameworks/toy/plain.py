@@ -115,7 +115,6 @@ class PlainToy(
         self.rate = rate
 
     def seconds(self) -> float:
-        """Return the seconds of a step."""
         return 0.0
 
     def occupy(self, seconds: float) -> None:
@@ -243,7 +242,6 @@ class PlainToy(
         return Operation(lambda: self.occupy(self.operation_seconds()), result, dtype)
 
     def operation_seconds(self) -> float:
-        """Return the seconds of a single operation."""
         return 1e-4
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
@@ -286,7 +284,6 @@ class PlainToy(
         return CollectiveOperation(reset, run, result)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        """Communicate and compute at the same time."""
         exchange = self.collective(ALL_REDUCE, message, "float32")
         made = side_by_side(self.operation(name, arrays), exchange, count)
 

@@ -19,7 +19,6 @@ from ..validity import assert_valid
 
 
 def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
-    """Return a sample at a time in seconds."""
     return {"seconds": seconds, **values}
 
 

@@ -82,7 +82,6 @@ def test_all_ranks_of_all_nodes_train_together(toy: Bench) -> None:
 
 
 def assert_nodes(record: Any) -> None:
-    """Check the fields of each node in the record."""
     assert [node["node"] for node in record["nodes"]] == ["n0", "n1"]
     for node in record["nodes"]:
         assert node["hardware"]["cores"] == len(os.sched_getaffinity(0))

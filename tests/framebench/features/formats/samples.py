@@ -67,7 +67,6 @@ def csv() -> str:
 
 
 def superbench() -> str:
-    """Return the figures of two nodes."""
     first = {
         "node": "sb-01",
         "bert_models/return_code": 0,

@@ -14,7 +14,6 @@ from . import samples
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the working directory of the commands."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

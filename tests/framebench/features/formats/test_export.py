@@ -46,8 +46,6 @@ def with_step_times(one: Run, steps: int = 4) -> Run:
 
 
 def runs_of_all_kinds() -> list[Run]:
-    """Return runs of all kinds: clean, flagged, out of memory, unsupported, and two
-    micro-benchmarks."""
     flag = (Flag("disturbed", "somebody compiled"),)
     return [
         *map(with_step_times, repeats(*CLEAN)),
@@ -60,24 +58,20 @@ def runs_of_all_kinds() -> list[Run]:
 
 
 def results(runs: list[Run] | None = None) -> Results:
-    """Return results to export, by default of runs of all kinds."""
     return Results(grouped(runs))
 
 
 def grouped(runs: list[Run] | None = None) -> CaseResults:
-    """Return the results of each case."""
     return grouping.group(runs or runs_of_all_kinds(), None)
 
 
 def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:
-    """Return the export of runs in a format, by default of runs of all kinds."""
     write = file_formats.writer(name).write
     assert write
     return write(results(runs))
 
 
 def save_export(name: str, folder: Path, runs: list[Run] | None = None) -> Path:
-    """Write the export of runs in a format to a folder; return the file."""
     path = folder / f"results{file_formats.writer(name).suffix}"
     content = exported(name, runs).content
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -298,7 +292,6 @@ def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Pa
 
 
 def points() -> list[Run]:
-    """Return runs with figures at two sizes."""
     metrics = [
         MetricValue("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)
     ]

@@ -56,7 +56,6 @@ def judge(
 
 
 def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
-    """Return the nodes that the shipped rules name."""
     nodes = judging.judge(measured(runs_of(made)), rules.read(None))
     return [node for node in nodes if node.verdict in judging.NAMED]
 
