@@ -1,5 +1,4 @@
-"""./bootstrap makes the driver's environment, here of a few files from local wheels.
-venv and pip are real, and no network is used."""
+"""./bootstrap makes the driver's environment, here of local wheels without any network."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Allowed imports: one way in the harness and in the driver, adapters by their interface alone, and
-modules without libraries."""
+"""Allowed imports: one way, adapters by their interface alone, and modules without libraries."""
 
 from __future__ import annotations
 

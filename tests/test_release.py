@@ -1,6 +1,4 @@
-"""Releases, and the catalog of Snakemake workflows: a tag becomes a release with its section of the
-changelog. The catalog's own checks, ``snakemake --lint`` and ``snakefmt --check``, are in
-test_style.py."""
+"""Releases, and the catalog of Snakemake workflows."""
 
 from __future__ import annotations
 

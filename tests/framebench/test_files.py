@@ -1,5 +1,4 @@
-"""Files are read up to a size, with any line ends; those of a command are all written, or none
-is."""
+"""Files are read up to a size; those of a command are all written, or none is."""
 
 from __future__ import annotations
 

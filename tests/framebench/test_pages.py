@@ -1,6 +1,4 @@
-"""Every command on every page is valid: its program accepts the arguments and settings.
-
-Those that need no framework, hardware or network run."""
+"""Every command on every page is accepted; what needs no framework, hardware or network runs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Convolutional networks in each framework, built from the same description. Their connections are
-compared in one made-up network, their layers in blocks, each alone; torchvision is an
-independent check of the descriptions."""
+"""Convolutional networks in each framework, compared whole, by blocks, and with torchvision."""
 
 from __future__ import annotations
 

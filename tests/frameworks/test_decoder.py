@@ -1,5 +1,4 @@
-"""Language models in each framework: one definition for all sizes agrees with the reference.
-LSTMs in each framework's own layer."""
+"""Language models, and LSTMs in each framework's own layer, agree with the reference."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""GPU branch of each adapter on a processor.
-
-Doubles in ``gpus`` replace a device's functions alone. Each benchmark runs from ``start`` to its
-entry in the record."""
+"""GPU branch of each adapter on a processor: doubles in ``gpus`` replace a device's functions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Images in a folder are learned, through the framework's own loader and the command line.
-They are squares of three colours, learned in a few epochs."""
+"""Squares of three colours are learned, through the framework's own loader and the command line."""
 
 from __future__ import annotations
 

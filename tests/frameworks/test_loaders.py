@@ -1,5 +1,4 @@
-"""Samples of each framework's loader, from files of images and tokens.
-They equal those of a loader of Pillow and numpy, in the same order."""
+"""Samples of each framework's loader equal those of a loader of Pillow and numpy, in order."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Updates of each framework: every branch of its optimizers, their refusals, and the mean of
-gradients over micro-steps, compared with the reference."""
+"""Updates of each framework, refusals, and the mean of gradients, against the reference."""
 
 from __future__ import annotations
 

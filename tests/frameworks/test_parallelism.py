@@ -1,5 +1,4 @@
-"""Sharding of a training step: gradients as of one process, and a part of the model on
-each rank."""
+"""Sharding of a training step: gradients as of one process, of which each rank has a part."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Small models, with which verification runs, have every distinct layer and connection of the full
-ones, in all frameworks: each builds them from the same config."""
+"""Small models of verifications have each distinct layer and connection of the full ones."""
 
 from __future__ import annotations
 

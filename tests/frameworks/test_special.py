@@ -1,5 +1,4 @@
-"""Features special to one framework: functions ``check_*`` of the modules in ``programs`` that are
-named like frameworks, which run and assert in its environment."""
+"""Features special to one framework: functions ``check_*`` of modules in ``programs``."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The comparison with the reference finds plausible mistakes in PyTorch's adapter, and no
-others."""
+"""The comparison with the reference finds mistakes in PyTorch's adapter, and no others."""
 
 from __future__ import annotations
 

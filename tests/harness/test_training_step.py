@@ -1,5 +1,4 @@
-"""Fields of a record about a training step: gradient messages, which are timed after the timed
-region, micro-steps, recompilations, and the work of a sample."""
+"""Fields of a record about a training step: messages, micro-steps, recompilations, and work."""
 
 from __future__ import annotations
 

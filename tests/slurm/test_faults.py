@@ -1,5 +1,4 @@
-"""Failures on a cluster: calls end, nothing hangs or runs twice, and records stay.
-The next call runs the rest, and the report says what happened."""
+"""Failures on a cluster: nothing hangs or runs twice, and the next call continues."""
 
 from __future__ import annotations
 

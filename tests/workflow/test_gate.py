@@ -1,5 +1,4 @@
-"""Gate and bisection as users call them: both sides measured in pairs, and versions of a package
-solved, built and measured."""
+"""Gate and bisection as users call them: pairs of both sides, and versions of a package."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Random kill -9 of a workflow, and another call each time: in the end all is measured once, and
-no process is left."""
+"""Random kill -9 of a workflow, and further calls: all is measured once, no process is left."""
 
 from __future__ import annotations
 

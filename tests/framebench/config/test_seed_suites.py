@@ -1,5 +1,4 @@
-"""Suites after other benchmarks have their matrix; a small machine leaves out cases that need more
-devices."""
+"""Suites after other benchmarks, and what a small machine leaves out of them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Changes of a series: simulated error rates, and single examples.
-The full size is in benchmarks/promises."""
+"""Changes of a series: error rates (all of them in benchmarks/promises), and single examples."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Intervals, tests and numbers of repeats: against tables, and simulated coverage.
-The full size is in benchmarks/promises."""
+"""Intervals against tables, and their coverage (in full size in benchmarks/promises)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Ratios of pairs: against enumeration, tables and SciPy, and simulated error rates.
-The full size is in benchmarks/promises."""
+"""Ratios of pairs: against enumeration and SciPy, and error rates (more: benchmarks/promises)."""
 
 from __future__ import annotations
 

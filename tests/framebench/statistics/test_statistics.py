@@ -1,5 +1,4 @@
-"""Statistics against hand-computed values; orders of cases whose repeats are added until they are
-settled."""
+"""Statistics against hand-computed values, and orders of cases."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Runs benchmarks on a double of a GPU as a rank does, from ``start`` to what it leaves for the
-record."""
+"""Runs benchmarks on a double of a GPU as a rank does, up to the entry in the record."""
 
 import time
 

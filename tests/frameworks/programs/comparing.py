@@ -1,5 +1,4 @@
-"""Comparisons of adapters with their references, several in one process.
-Slow frameworks can leave out the training steps of blocks, which two whole networks compare."""
+"""Comparisons of adapters with their references, several in one process."""
 
 import types
 

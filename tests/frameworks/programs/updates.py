@@ -1,5 +1,4 @@
-"""Updates of a framework, and by the reference's rule on the framework's own gradients; and
-gradients added up over micro-steps."""
+"""Updates of a framework, and by the reference's rule; gradients added up over micro-steps."""
 
 import numpy as np
 from harness.adapter import RankContext, Unsupported

@@ -1,5 +1,4 @@
-"""Errors against the reference: the worst array decides, and none is lost. Losses that were
-computed in half precision are detected by their significant bits, however close they are."""
+"""Errors against the reference: the worst array decides, and none is lost."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Benchmarks: found by folder, with their own parameters, metrics and verifications; independent
-processes as the control of a scaling series."""
+"""Benchmarks: found by folder, with their own parameters, metrics and verifications."""
 
 from __future__ import annotations
 

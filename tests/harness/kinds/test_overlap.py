@@ -1,5 +1,4 @@
-"""Matmuls and collectives together: the hidden share of an all-reduce beside matmuls, unfinished
-work, and matmuls that ranks share."""
+"""Matmuls and collectives together: the hidden share, unfinished work, and shared matmuls."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Copies to a device and back, and between two: none on a CPU; elsewhere arrivals are verified.
-Devices are doubles: tests run without a GPU."""
+"""Copies to a device and back, and between two: none on a CPU; elsewhere doubles of devices."""
 
 from __future__ import annotations
 

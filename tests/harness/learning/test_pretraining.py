@@ -1,5 +1,4 @@
-"""Pre-training of ELECTRA: masking, scores, epochs counted in updates, and start of a phase.
-Mistakes are planted in made-up records and outputs."""
+"""Pre-training of ELECTRA: masking, scores, epochs counted in updates, and start of a phase."""
 
 from __future__ import annotations
 

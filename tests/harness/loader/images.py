@@ -1,5 +1,4 @@
-"""Small folders of images in ImageNet's layout, good ones and bad ones, made by Pillow, the samples
-that a loader makes of them, and the distance of others from these."""
+"""Small folders of images in ImageNet's layout, the samples of them, and the distance of others."""
 
 from __future__ import annotations
 

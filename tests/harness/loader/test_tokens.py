@@ -1,5 +1,4 @@
-"""Tokens from files: listing, refusals, and completeness.
-They include possible mistakes of a loader."""
+"""Tokens from files: listing, refusals, completeness, and possible mistakes of a loader."""
 
 from __future__ import annotations
 

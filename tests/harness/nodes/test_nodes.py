@@ -1,5 +1,4 @@
-"""Runs over several nodes: one launcher, an agent on each node, and one record.
-The nodes are this machine; tests/slurm has real ones. SLURM's job and its time limit."""
+"""Runs over several nodes, here on this machine: one launcher, an agent on each, and one record."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""A small file of each readable format, as its tool writes it, and the records that imports
-leave."""
+"""A small file of each readable format, and the records that imports leave."""
 
 from __future__ import annotations
 

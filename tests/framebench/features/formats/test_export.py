@@ -1,5 +1,4 @@
-"""Results in formats of other tools, each read by the tool itself where installable; nothing in
-them is obeyed by a spreadsheet, LaTeX or a parser of XML."""
+"""Results in formats of other tools, each read by the tool itself where installable."""
 
 from __future__ import annotations
 

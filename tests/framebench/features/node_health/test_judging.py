@@ -1,5 +1,4 @@
-"""Judging of nodes: which are named, how seldom healthy ones are, the verdicts on others, and files
-of rules."""
+"""Judging of nodes: which are named, and how seldom healthy ones are."""
 
 from __future__ import annotations
 
