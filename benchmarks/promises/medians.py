@@ -7,15 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from framebench.statistics import intervals
 
-from tests.framebench.statistics.distributions import (
-    KEPT_ASIDE,
-    ROUND,
-    SAMPLERS,
-    Sampler,
-    machine,
-    median_of,
-)
+from tests.framebench.statistics.distributions import ROUND, Sampler, machine, median_of
 
+from .distributions import KEPT_ASIDE, SAMPLERS
 from .row import PromiseRow
 
 NAMED = {**SAMPLERS, **{f"{name} (kept aside)": entry for name, entry in KEPT_ASIDE.items()}}

@@ -7,16 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from framebench.statistics import signed_rank
 
-from tests.framebench.statistics.distributions import (
-    KEPT_ASIDE,
-    SAMPLERS,
-    UNLIKE,
-    UNLIKE_KEPT_ASIDE,
-    Sampler,
-    drifting,
-    median_of,
-)
+from tests.framebench.statistics.distributions import Sampler, drifting, median_of
 
+from .distributions import KEPT_ASIDE, SAMPLERS, UNLIKE, UNLIKE_KEPT_ASIDE
 from .medians import resembling
 from .row import PromiseRow
 

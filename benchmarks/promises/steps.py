@@ -7,20 +7,44 @@ from collections.abc import Iterator
 import numpy as np
 from framebench.statistics import steady
 
-from tests.framebench.statistics.steps import (
-    HANGING_TOGETHER,
-    KEPT_ASIDE,
-    NOT_STEADY,
-    STALLED,
-    STEADY,
-    UNSTALLED,
-    Steps,
-    called,
-)
+from tests.framebench.statistics import steps as telling
+from tests.framebench.statistics.steps import HANGING_TOGETHER, STALLED, Steps, called
 
 from .row import PromiseRow
 
 COUNTS = (20, 50, 100, 500)
+STEADY: dict[str, Steps] = {
+    **telling.STEADY,
+    "quiet": lambda random, count: random.normal(1, 0.005, count),
+    "skewed": lambda random, count: random.lognormal(0, 0.1, count),
+    "many random stalls": lambda random, count: (
+        random.normal(1, 0.01, count) + 3.0 * (random.random(count) < 0.25)
+    ),
+}
+#: Steady steps that were not used to choose a method.
+KEPT_ASIDE: dict[str, Steps] = {
+    "random stalls, the rest alike": lambda random, count: 1 + 3.0 * (random.random(count) < 0.15),
+    "a tail of Pareto's": lambda random, count: 1 + 0.05 * random.pareto(1.5, count),
+    "two noises": lambda random, count: (
+        random.normal(1, 0.005, count) + random.normal(0, 0.2, count) * (random.random(count) < 0.2)
+    ),
+}
+#: Step times without a stall, however long the longest, and promised rate of false alarms.
+UNSTALLED: dict[str, tuple[Steps, float]] = {
+    **telling.UNSTALLED,
+    "two modes": (STEADY["two modes"], 0.001),
+    "skewed": (lambda random, count: random.lognormal(0, 0.3, count), 0.001),
+    "exponential tail": (lambda random, count: 1 + random.exponential(0.2, count), 0.001),
+}
+NOT_STEADY: dict[str, Steps] = {
+    **telling.NOT_STEADY,
+    "step of 5 % in noise": lambda random, count: (
+        random.normal(1, 0.02, count) * np.where(np.arange(count) < 0.5 * count, 1, 1.05)
+    ),
+    "caches that fill": lambda random, count: (
+        random.normal(1, 0.01, count) * (1 + 0.3 * np.exp(-np.arange(count) / (0.2 * count)))
+    ),
+}
 
 
 def fading(size: float, noise: float) -> Steps:

@@ -8,16 +8,10 @@ import numpy as np
 from framebench.statistics.verdicts import FALSE_WINNERS
 
 from tests.framebench.plan.simulated_calls import EQUAL, Noise, call, normal, unlike
-from tests.framebench.statistics.distributions import (
-    exponential,
-    heavy_tailed,
-    modes,
-    skewed,
-    spread,
-    three_modes,
-)
+from tests.framebench.statistics.distributions import modes, skewed, spread
 from tests.framebench.statistics.distributions import normal as steady
 
+from .distributions import exponential, heavy_tailed, three_modes
 from .row import PromiseRow
 
 SETTINGS = 3

@@ -24,13 +24,9 @@ AXE = Path(selenium_axe_python.__file__).parent / "axe-core" / "axe.min.js"
 PACKAGES = ("chromium", "chromium-driver")
 
 
-def make(
-    source: Path,
-    target: Path,
-) -> str:
+def make(source: Path, target: Path) -> str:
     actual = record_sets.load(source)
-    grouped = group(actual.runs, None)
-    inputs = Inputs(grouped)
+    inputs = Inputs(group(actual.runs, None))
     text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
     target.write_text(text, encoding="utf-8")
     return text

@@ -16,10 +16,7 @@ from framebench.statistics import repeated_intervals
 from framebench.statistics.repeated_intervals import Order
 from framebench.statistics.verdicts import FALSE_WINNERS
 
-from ..statistics.distributions import (
-    Sampler,
-    median_of,
-)
+from ..statistics.distributions import Sampler, median_of
 
 #: Noise of repeats: factors (rounds, frameworks); the runs of a round are measured together.
 Noise = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]

@@ -9,7 +9,6 @@ import numpy as np
 from framebench.statistics import intervals
 
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
-STEPS = 20  # steps in a run of `autocorrelated`
 
 
 def normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -19,14 +18,6 @@ def normal(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 def skewed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Sample repeats that are mostly undisturbed, and sometimes much slower."""
     return 100.0 / (1.0 + random.lognormal(-4.0, 1.0, shape))
-
-
-def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample throughputs of runs with autocorrelated step times (first order, 0.9)."""
-    noise = random.normal(0.0, 0.01, (STEPS, *shape))
-    for step in range(1, STEPS):
-        noise[step] = 0.9 * noise[step - 1] + np.sqrt(1 - 0.9**2) * noise[step]
-    return 100.0 / (1.0 + noise).mean(axis=0)
 
 
 def modes(slow: float, noise: float = 0.5) -> Sampler:
@@ -42,25 +33,9 @@ def spread(deviation: float) -> Sampler:
     return lambda random, shape: random.normal(100.0, deviation, shape)
 
 
-def exponential(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample repeats that other programs delay by exponential times."""
-    return 100.0 / (1.0 + random.exponential(0.02, shape))
-
-
 def coarse(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Sample normal repeats, rounded by a clock to about five different values."""
     return random.normal(100.0, 1.0, shape).round()
-
-
-def three_modes(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample repeats of three modes of different size, one of them noisy."""
-    at = random.choice([100.0, 97.0, 90.0], size=shape, p=[0.45, 0.3, 0.25])
-    return at + random.normal(0.0, 1.0, shape) * np.where(at == 97.0, 2.0, 0.2)
-
-
-def heavy_tailed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample repeats with the noise of Student's distribution, 2 degrees of freedom."""
-    return 100.0 * np.exp(0.01 * random.standard_t(2, shape))
 
 
 ROUND = 6  # runs: three cases in two variants; only one case is used
@@ -86,33 +61,18 @@ def drifting(random: np.random.Generator, draws: int, pairs: int) -> np.ndarray:
     return random.permuted(rounds[..., :2], axis=-1)
 
 
+#: Telling ones; ``benchmarks/promises`` has more of them.
 SAMPLERS: dict[str, Sampler] = {
     "normal": normal,
     "skewed": skewed,
-    "autocorrelated": autocorrelated,
     "bimodal": modes(0.3),
     "two equal modes": modes(0.5),
-    "exponential": exponential,
     "coarse": coarse,
-}
-#: Samplers that were not used to choose a method.
-KEPT_ASIDE: dict[str, Sampler] = {
-    "three modes": three_modes,
-    "heavy-tailed": heavy_tailed,
 }
 #: Samplers of two sides that differ in spread or shape.
 UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
     "five times the spread": (normal, spread(5.0)),
-    "two equal modes, normal": (modes(0.5), normal),
     "two equal modes, bimodal": (modes(0.5), modes(0.3)),
-    "bimodal, other way round": (modes(0.3), modes(0.7)),
-    "skewed, bimodal": (skewed, modes(0.7)),
-    "exponential, normal": (exponential, normal),
-}
-#: Further pairs of sides that differ in spread or shape, not used to choose the method.
-UNLIKE_KEPT_ASIDE: dict[str, tuple[Sampler, Sampler]] = {
-    "three modes, heavy-tailed": (three_modes, heavy_tailed),
-    "coarse, three modes": (coarse, three_modes),
 }
 
 

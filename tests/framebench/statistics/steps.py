@@ -25,9 +25,7 @@ def hanging_together(coefficient: float, noise: float) -> Steps:
 
 
 STEADY: dict[str, Steps] = {
-    "quiet": lambda random, count: random.normal(1, 0.005, count),
     "noisy": lambda random, count: random.normal(1, 0.1, count),
-    "skewed": lambda random, count: random.lognormal(0, 0.1, count),
     "hanging together": hanging_together(0.5, 0.05),
     "periodic stalls": lambda random, count: (
         random.normal(1, 0.01, count) + 3.0 * (np.arange(count) % 5 == 4)
@@ -35,17 +33,6 @@ STEADY: dict[str, Steps] = {
     "two modes": lambda random, count: 1 + 0.2 * (random.random(count) < 0.3),
     "random stalls": lambda random, count: (
         random.normal(1, 0.01, count) + 3.0 * (random.random(count) < 0.1)
-    ),
-    "many random stalls": lambda random, count: (
-        random.normal(1, 0.01, count) + 3.0 * (random.random(count) < 0.25)
-    ),
-}
-#: Steady steps that were not used to choose a method.
-KEPT_ASIDE: dict[str, Steps] = {
-    "random stalls, the rest alike": lambda random, count: 1 + 3.0 * (random.random(count) < 0.15),
-    "a tail of Pareto's": lambda random, count: 1 + 0.05 * random.pareto(1.5, count),
-    "two noises": lambda random, count: (
-        random.normal(1, 0.005, count) + random.normal(0, 0.2, count) * (random.random(count) < 0.2)
     ),
 }
 #: Step times with one long step, each in different noise.
@@ -58,26 +45,15 @@ STALLED: dict[str, Steps] = {
 #: Step times without a stall, however long the longest, and promised rate of false alarms.
 UNSTALLED: dict[str, tuple[Steps, float]] = {
     "noisy": (STEADY["noisy"], 0.001),
-    "two modes": (STEADY["two modes"], 0.001),
     "periodic stalls": (STEADY["periodic stalls"], 0.0),
-    "skewed": (lambda random, count: random.lognormal(0, 0.3, count), 0.001),
     "very skewed": (lambda random, count: random.lognormal(0, 0.6, count), 0.01),
-    "exponential tail": (lambda random, count: 1 + random.exponential(0.2, count), 0.001),
 }
-
-
 NOT_STEADY: dict[str, Steps] = {
     "step of 5 %": lambda random, count: (
         random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.4 * count, 1.05, 1)
     ),
-    "step of 5 % in noise": lambda random, count: (
-        random.normal(1, 0.02, count) * np.where(np.arange(count) < 0.5 * count, 1, 1.05)
-    ),
     "ramp of 5 %": lambda random, count: (
         random.normal(1, 0.005, count) * np.linspace(1, 1.05, count)
-    ),
-    "caches that fill": lambda random, count: (
-        random.normal(1, 0.01, count) * (1 + 0.3 * np.exp(-np.arange(count) / (0.2 * count)))
     ),
     "a step of 10 % among stalls": lambda random, count: (
         random.normal(1, 0.01, count) * np.where(np.arange(count) < 0.6 * count, 1, 1.1)
