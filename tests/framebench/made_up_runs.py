@@ -15,7 +15,7 @@ from framebench.records.run import MetricValue, Run
 from framebench.tables import frames, grouping, view
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
-from framebench.tables.table import Inputs, Table
+from framebench.tables.table import Inputs
 
 _CASE = Case(
     framework="pytorch",
@@ -119,11 +119,7 @@ def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
     frames.write({frames.known_tables()[name]: rows for name, rows in tables.items()}, folder)
 
 
-def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
-    """Return the table of runs of one micro-benchmark, and its rows."""
-    (table,) = measured_tables.tables(grouping.group(list(runs), None))
-    return table, Inputs({}).frame_of(table)
-
-
 def measured_rows(*runs: Run) -> pd.DataFrame:
-    return measured_table(*runs)[1]
+    """Return the rows in the table of runs of one micro-benchmark."""
+    (table,) = measured_tables.tables(grouping.group(list(runs), None))
+    return Inputs({}).frame_of(table)

@@ -37,15 +37,11 @@ def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any
             yield entry, other
 
 
-@pytest.fixture
-def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have ``nvidia-smi`` report two GPUs, on which the toy framework computes."""
+def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = fake_gpus.gpus(2, "Example", 40960, "580.95.05", "9.0")
     monkeypatch.setenv("PATH", fake_gpus.install(tmp_path / "bin", listed), prepend=":")
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(project: Project) -> None:
     axes = {**ONE_RUN["axes"], "devices_per_node": [1, 2], "batch_per_device": [1, 2]}
     exclude = [{"devices_per_node": [2], "batch_per_device": [2]}]
     project.write_suite({**SUITE, "axes": axes, "exclude": exclude})

@@ -131,10 +131,6 @@ def planned(folder: Path, **given: Any) -> Plan:
     return make_plan(loaded, CATALOG, Machine(64, 0), None)
 
 
-def time_limit_of(arguments: list[str]) -> float:
-    return float(dict(itertools.pairwise(arguments))["--time-limit"])
-
-
 @pytest.mark.parametrize(
     ("given", "minutes", "seconds"),
     [
@@ -151,7 +147,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     assert estimates.minutes(plan.settings) == minutes
     (peak, *_) = peak_flops.wanted(plan)
     for arguments in (commands.arguments(plan, plan.pending[0]), peak_flops.arguments(plan, peak)):
-        assert time_limit_of(arguments) == seconds < 60 * minutes
+        assert float(dict(itertools.pairwise(arguments))["--time-limit"]) == seconds < 60 * minutes
 
 
 def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from framebench.cases.fitting import LeftOut
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
-from framebench.plan.job import Job, label_cases
+from framebench.plan.job import label_cases
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan, total_seconds
@@ -76,10 +76,6 @@ def plan_of(
     return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
 
 
-def jobs_of(plan: Plan) -> list[Job]:
-    return JobTable(plan, CATALOG).to_do
-
-
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path,
@@ -119,7 +115,7 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    jobs = jobs_of(plan)
+    jobs = JobTable(plan, CATALOG).to_do
     rest = [job for job in jobs if job.kind != "run"]
     kinds = {"environment", "reference", "verification", "peak_flops"}
     assert {job.kind for job in rest} == kinds, "the environment is still to be built"

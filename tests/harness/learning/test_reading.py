@@ -250,15 +250,10 @@ def write_small_squad(folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, shapes
 
 
-@pytest.fixture(scope="module")
-def pytorch() -> str:
-    return build_environment("pytorch")
-
-
 def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
-    tmp_path: Path, pytorch: str
+    tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path, pytorch)
+    bench = Bench(tmp_path, build_environment("pytorch"))
     data = tmp_path / "data"
     data.mkdir()
     folder(data, "2.0")

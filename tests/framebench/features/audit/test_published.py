@@ -35,14 +35,9 @@ def compared(results: CaseResults) -> pd.DataFrame:
     return compare_published(results, DLPERF / "published.csv")
 
 
-def cases(listed: list[dict[str, str]]) -> set[tuple[str, ...]]:
-    """Return the keys of runs.csv, built independently from the file."""
-    return {tuple(row[key] for key in KEYS) for row in listed}
-
-
 def test_every_printed_cell_with_runs_agrees_or_has_a_cause(compared: pd.DataFrame) -> None:
     printed = read_rows(DLPERF / "published.csv")
-    measured = cases(read_rows(DLPERF / "runs.csv"))
+    measured = {tuple(row[key] for key in KEYS) for row in read_rows(DLPERF / "runs.csv")}
     with_runs = [
         row for row in printed
         if tuple(row[key] for key in KEYS) in measured and half_unit(row["printed"]) is not None

@@ -184,16 +184,14 @@ def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
 
 def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
     frame = pd.read_parquet(save_export("parquet", tmp_path))
-    assert frame["value"].dropna().tolist() == [1.0 * value for value in (2.5, 1.5, *_ok())]
+    assert frame["value"].dropna().tolist() == [
+        1.0 * value for value in (2.5, 1.5, 50.0, 52.0, *CLEAN)
+    ]
     assert str(frame["nodes"].dtype) == "Int64"
     copies = [one for one in runs_of_all_kinds() if one.case.mode == "copy"]
     without = pd.read_parquet(save_export("parquet", tmp_path, copies))
     assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
     assert set(frame.loc[frame["precision"] == "amp", "flags"]) == {"disturbed"}
-
-
-def _ok() -> list[float]:
-    return [50.0, 52.0, *CLEAN]
 
 
 def test_latex_is_a_table_with_everything_escaped(tmp_path: Path) -> None:
