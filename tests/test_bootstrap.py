@@ -57,7 +57,6 @@ def project(tmp_path: Path) -> Path:
 
 
 def start(project: Path, *python: str, **more: str) -> subprocess.Popen[str]:
-    """Start ./bootstrap, by an interpreter if one is given."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PIP_", "UV_"))}
     wheels = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": (project.parent / "wheels").as_uri()}
     return subprocess.Popen(
@@ -75,7 +74,6 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
 
 
 def calls(project: Path) -> list[str]:
-    """Return the calls of uv."""
     return (project / "calls").read_text().splitlines()
 
 

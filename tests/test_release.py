@@ -37,7 +37,6 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def released(checkout: Path, tag: str) -> int:
-    """Return the status of the job's last step."""
     step = job("release.yml", "release")["steps"][-1]
     path = f"{checkout / 'bin'}:{os.environ['PATH']}"
     environment = {"PATH": path, "GITHUB_REF_NAME": tag}

@@ -120,6 +120,5 @@ def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
 
 
 def measured_rows(*runs: Run) -> pd.DataFrame:
-    """Return the rows in the table of runs of one micro-benchmark."""
     (table,) = measured_tables.tables(grouping.group(list(runs), None))
     return Inputs({}).frame_of(table)

@@ -20,7 +20,6 @@ DIVIDED = fake_gpus.gpus(
 
 @pytest.fixture(autouse=True)
 def _ask_anew() -> None:
-    """Forget the GPUs that a test before has listed in this process."""
     hardware.listed.cache_clear()
 
 

@@ -71,7 +71,6 @@ BLOCKS = {
 
 
 def block_config(name: str) -> dict[str, Any]:
-    """Return the config of a network of this block alone."""
     block = BLOCKS[name]
     model_config = compute.reduced(CNNS[block.model])
     model_config["hyperparameters"].update(block.hyperparameters)

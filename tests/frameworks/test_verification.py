@@ -120,7 +120,6 @@ every = served(*OWN)
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], Path]:
-    """Return the folders of the references in which mistakes are made."""
     folders = {}
     for case in [*COMMON.values(), *(case for own in OWN.values() for case in own.values())]:
         key = case[:4]
@@ -134,7 +133,6 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], P
 def compared_with(
     run: ForkServer, mistakes: Mapping[str, Small], written: dict[tuple[Any, ...], Path]
 ) -> list[dict[str, Any]]:
-    """Return the errors of each mistake, by rank."""
     cases = []
     for name, case in mistakes.items():
         options = dict(case.options)

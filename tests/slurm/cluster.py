@@ -174,8 +174,6 @@ class Cluster:
         self._wait(lambda: self._registered([name], began), f"{name} to register")
 
     def cancel_all(self) -> None:
-        """Cancel every job, and wait until none is left on a node."""
-
         def none_left() -> bool:
             active = self._output_of("squeue", "--noheader", "--format=%A").split()
             if active:
@@ -275,7 +273,6 @@ class Cluster:
         wait_for(met, what)
 
     def _log(self) -> str:
-        """Return the daemons' last lines of output."""
         files = sorted((self.place.folder / "log").iterdir(), key=lambda file: file.stat().st_mtime)
         return "\n".join(f"{file.name}: {_end(file)}" for file in files if file.stat().st_size)
 

@@ -93,7 +93,6 @@ class Project:
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **values}))
 
     def records(self) -> dict[str, str]:
-        """Return the text of every record, by path below results/runs."""
         runs = self.folder / "results" / "runs"
         return {str(p.relative_to(runs)): p.read_text() for p in sorted(runs.rglob("*.json"))}
 
@@ -189,7 +188,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def measured(finished: Project, tmp_path: Path) -> Iterator[Project]:
-    """Yield a copy of the measured project."""
     folder = tmp_path / "a project"
     shutil.copytree(finished.folder, folder)
     made = Project(folder, finished.first)

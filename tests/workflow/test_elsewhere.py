@@ -28,7 +28,6 @@ rule all:
 
 @pytest.fixture
 def elsewhere(project: Project, tmp_path: Path) -> Project:
-    """Return a folder with only a configuration."""
     folder = tmp_path / "another folder"
     folder.mkdir()
     project.write_suite(ONE_RUN)

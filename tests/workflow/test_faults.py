@@ -35,7 +35,6 @@ def started_after_first_record(project: Project, *arguments: str, **more: str) -
 
 
 def held(project: Project) -> Path:
-    """Return the file that holds the second run."""
     return project.folder / "hold"
 
 

@@ -23,7 +23,6 @@ SIDES = {
 def gate(
     project: Project, *given: str, arguments: tuple[str, ...] = ("--until", "benchmark")
 ) -> tuple[int, str]:
-    """Run the gate; ``arguments``: arguments of Snakemake."""
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
     ended = project.run("gate", "--base", "fast", *given, "--", *arguments)
     return ended.returncode, ended.stdout

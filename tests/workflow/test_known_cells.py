@@ -179,7 +179,6 @@ def test_the_csv_has_each_figure_in_the_row_of_its_case(report: Report, name: st
 
 
 def number(text: str) -> float | None:
-    """Return the first number of a cell; None without any."""
     match = re.match(r"\d+(\.\d+)?", text.replace("*", ""))
     return float(match[0]) if match else None
 

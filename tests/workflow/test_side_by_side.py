@@ -20,7 +20,6 @@ ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
 
 
 def measured(*projects: Project) -> list[dict[str, Any]]:
-    """Return all records, in the order in which they started."""
     actual = [json.loads(text) for project in projects for text in project.records().values()]
     assert {record["status"] for record in actual} == {"ok"}
     return sorted(actual, key=lambda record: record["started"])

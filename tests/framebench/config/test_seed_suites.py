@@ -26,7 +26,6 @@ def cases_of(name: str) -> list[Case]:
 
 
 def published(source: str, table: str) -> set[tuple[Any, ...]]:
-    """Return the settings of a table's figures."""
     with (ROOT / "results/published" / source / "published.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["table"].startswith(table)]
     return {

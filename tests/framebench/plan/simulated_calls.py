@@ -107,7 +107,6 @@ def call(
 
 
 def winner(figures: list[list[float]], settings: int) -> int | None:
-    """Return the framework that is named as winner; None without one."""
     if not all(figures):
         return None
     leader, orders = repeated_intervals.orders(figures, FALSE_WINNERS / settings)

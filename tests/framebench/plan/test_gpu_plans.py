@@ -245,7 +245,6 @@ def test_an_environment_is_chosen_by_driver_and_compute_capability(
 
 
 def made_on(cluster: dict[str, Any], **config: Any) -> Plan:
-    """Return the plan for a node of a cluster."""
     settings = load_settings({**CONFIG, "cluster": cluster, **config}, CATALOG)
     assert settings.cluster is not None
     return make_plan(settings, CATALOG, settings.cluster.machine, None)

@@ -28,7 +28,6 @@ def plan_of(tmp_path: Path, suite: object = SUITE, **config: object) -> Plan:
 
 
 def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
-    """Write a result for each search of the plan that has none."""
     for search in plan.unsearched:
         path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,6 @@ FRAMEWORKS = ("jax", "tensorflow")
 
 
 def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
-    """Return the cases of all records in a folder."""
     runs = {Path(run.origin).parent: run for run in record_sets.load(records).runs}
     return [
         ExpectedCase(
@@ -40,7 +39,6 @@ def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder with all cases of its suite."""
     results = tmp_path_factory.mktemp("whole")
     write_records(results / "runs", repeats=1, frameworks=FRAMEWORKS)
     for record in (results / "runs").glob("*/*/r1.json"):

@@ -32,7 +32,6 @@ def flat(arrays):
 
 
 def read_nan(model_config, compiler="none"):
-    """Train a step with a NaN in the images."""
     adapter = started(model_config, compiler=compiler)
     batch = batch_of(model_config)
     batch["images"][0, 0, 0, 0] = float("nan")

@@ -40,7 +40,6 @@ def leave_out_steps():
 
 
 def compare_modes(folder, precision, compiler):
-    """Return the errors of both modes, or the reasons of refusals."""
     reference = ReferenceFolder(folder)
     errors, refused = {}, {}
     for mode in ("train", "inference"):

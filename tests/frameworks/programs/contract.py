@@ -313,7 +313,6 @@ def train(model_config, precision, compiler, steps):
 
 
 def find_peak(precision):
-    """Run the peak-FLOPS benchmark with short blocks."""
     # by sizes, not by a time that a busy machine has used up before the second
     peak_flops.SECONDS, peak_flops.BLOCK_SECONDS, peak_flops.SIZES = 600, 0.02, peak_flops.SIZES[:2]
     products = set()

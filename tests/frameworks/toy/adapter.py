@@ -32,7 +32,6 @@ _IMPORTED = os.getpid()
 
 
 def behaviour() -> dict[str, float]:
-    """Return the settings in FRAMEBENCH_TOY."""
     parts = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
     pairs = [word.partition("=") for word in parts]
     return {name: float(value or 1) for name, _, value in pairs}

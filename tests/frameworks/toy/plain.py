@@ -67,7 +67,6 @@ class DeviceClock:
 
 
 def wait_until(moment: float) -> None:
-    """Wait until ``time.perf_counter()`` has reached ``moment``."""
     clock = time.perf_counter
     if isinstance(clock, DeviceClock):
         clock.seconds = max(clock.seconds, moment)
@@ -132,7 +131,6 @@ class PlainToy(
         return loss
 
     def loss_and_gradients(self) -> tuple[float, list[float]]:
-        """Return the means over the micro-steps."""
         size, count = self.case.batch_per_device, self.case.accumulation
         firsts = [number * size for number in range(count)]
         steps = [self.line.loss_and_gradients(first, first + size) for first in firsts]
@@ -252,7 +250,6 @@ class PlainToy(
         part = slice(rank * len(array) // ranks, (rank + 1) * len(array) // ranks)
 
         def each() -> Any:
-            """Return the arrays of all ranks."""
             placed = np.zeros((ranks, len(held[0])), np.float32)
             placed[rank] = held[0]
             return self.ring.sum(placed).reshape(placed.shape)

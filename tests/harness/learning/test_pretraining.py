@@ -123,7 +123,6 @@ def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
 
 
 def numbered(epoch: int) -> Iterator[Any]:
-    """Return three batches per pass."""
     return iter([(epoch, number) for number in range(3)])
 
 

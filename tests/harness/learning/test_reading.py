@@ -91,7 +91,6 @@ VOCABULARY = [
 
 
 def pieces(text: str, *more: str) -> list[tuple[str, str]]:
-    """Return each piece with its source text."""
     known = [*VOCABULARY, *more]
     actual = wordpiece.WordPiece({token: n for n, token in enumerate(known)}).pieces(text)
     return [(known[entry.number], text[entry.begin : entry.end]) for entry in actual]

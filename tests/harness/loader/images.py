@@ -36,7 +36,6 @@ def apart(first: Any, second: Any) -> tuple[float, float]:
 
 
 def picture(seed: int, width: int, height: int, mode: str = "RGB") -> Image.Image:
-    """Return an image of coarse random patches."""
     channels = {"L": (), "RGB": (3,), "CMYK": (4,)}[mode]
     grid = np.random.RandomState(seed).randint(0, 256, (4, 5, *channels)).astype(np.uint8)
     return Image.fromarray(grid, mode).resize((width, height))
@@ -53,7 +52,6 @@ def encoded(image: Image.Image, form: str, orientation: int = 0) -> bytes:
 
 
 def jpeg(seed: int, width: int = 40, height: int = 30, mode: str = "RGB") -> bytes:
-    """Return a :func:`picture` as a JPEG file."""
     return encoded(picture(seed, width, height, mode), "JPEG")
 
 
@@ -66,7 +64,6 @@ STRANGE = {
 
 
 def folder(root: Path, train: int = 6, val: int = 4, classes: int = 2) -> Path:
-    """Write good images into each split."""
     for split, count in (("train", train), ("val", val)):
         for number in range(count):
             path = root / split / f"c{number % classes}" / f"i{number:02d}.JPEG"

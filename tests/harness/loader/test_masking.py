@@ -31,7 +31,6 @@ def found(tmp_path: Path) -> tokens.Tokens:
 
 
 def rows_of(found: tokens.Tokens) -> Any:
-    """Return all sequences of an epoch, without marks."""
     loads = tokens.loads(found, VALIDATION, 0, 5, 0, 1, LENGTH - masking.MARKS, 4, 0, beyond=0)
     tokens.checked(NumpyTokenLoader(), loads)  # type: ignore[arg-type]
     return np.concatenate([batch["tokens"] for batch in NumpyTokenLoader().load(loads)])

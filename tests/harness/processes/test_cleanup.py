@@ -113,7 +113,6 @@ def test_compiler_workers_end_with_a_good_run(toy: Bench) -> None:
 
 @pytest.fixture
 def small_memory(toy: Bench) -> Iterator[Path]:
-    """Make a control group of 128 MiB."""
     root = Path("/sys/fs/cgroup")
     version_1 = (root / "memory").is_dir()
     group = (root / "memory" if version_1 else root) / f"framebench-{toy.marker}"

@@ -28,7 +28,6 @@ class Neighbour(Bench):
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Bench]:
-    """Return the bench of a second run on the same machine."""
     bench = Neighbour(tmp_path / "other")
     bench.folder.mkdir()
     try:

@@ -63,7 +63,6 @@ def results(tmp_path: Path) -> Path:
 
 
 def packed(results: Path, into: Path, **options: bool) -> Path:
-    """Return the archive of the results, unpacked."""
     before = {*results.glob("archives/*")}
     make_archive(results, **options)
     (archive,) = {*results.glob("archives/*")} - before

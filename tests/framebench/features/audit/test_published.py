@@ -60,7 +60,6 @@ def test_near_matches_are_not_taken_for_matches(compared: pd.DataFrame) -> None:
 
 
 def publish(folder: Path, **changes: Any) -> Path:
-    """Write published.csv with MXNet's first cell, changed."""
     cell = {**read_rows(DLPERF / "published.csv")[8], **changes}
     assert cell["framework"] == "mxnet"
     path = folder / "published.csv"

@@ -56,10 +56,6 @@ def runs_of_all_kinds() -> list[Run]:
     ]
 
 
-def results(runs: list[Run] | None = None) -> Results:
-    return Results(grouped(runs))
-
-
 def grouped(runs: list[Run] | None = None) -> CaseResults:
     return grouping.group(runs or runs_of_all_kinds(), None)
 
@@ -67,7 +63,7 @@ def grouped(runs: list[Run] | None = None) -> CaseResults:
 def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:
     write = file_formats.writer(name).write
     assert write
-    return write(results(runs))
+    return write(Results(grouped(runs)))
 
 
 def save_export(name: str, folder: Path, runs: list[Run] | None = None) -> Path:
