@@ -162,8 +162,7 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
 
 @pytest.mark.parametrize("module", ALONE)
 def test_what_runs_next_to_a_benchmark_needs_no_library(module: str) -> None:
-    """Fail if such a module imports a library (-S hides site-packages).
-    In a container it is run by any Python that the harness supports."""
+    """In a container it is run by any Python that the harness supports (-S hides site-packages)."""
     code = (
         f"import sys; sys.path.insert(0, {str(WORKFLOW)!r}); import framebench.{module}\n"
         "ours = [one for name, one in sys.modules.items() if name.split('.')[0] == 'framebench']\n"

@@ -261,8 +261,7 @@ def test_all_frameworks_run_ahead_alike(runs: Runs) -> None:
 
 
 def test_a_seed_settles_a_run(runs: Runs) -> None:
-    """Fail if seed and rank do not determine weights, batch and masks of a process.
-    Later steps repeat themselves bit by bit in ``test_learning.py``."""
+    """Later steps repeat themselves bit by bit in ``test_learning.py``."""
     assert runs.pair()[0]["values"][0] == pytest.approx(runs.alone()["first"], rel=1e-5)
 
 
@@ -291,8 +290,7 @@ def test_amp_runs_in_a_half_precision_or_is_refused(runs: Runs) -> None:
 
 
 def test_the_native_compiler_compiles_or_is_refused(runs: Runs) -> None:
-    """Fail if a compiled training shows no evidence of its compiler.
-    Outputs and evidence of compiled inference are in its verification."""
+    """Outputs and evidence of compiled inference are in its verification."""
     if runs.declared["native_compiler"] is None:
         pytest.skip("it has no compiler")
     actual = runs.natively
@@ -324,8 +322,7 @@ def test_what_a_device_computes_is_that_of_the_reference(
 def test_a_training_step_of_two_devices_is_that_of_the_reference(
     runs: Runs, compiled: bool
 ) -> None:
-    """Fail if two devices compute another mean of their gradients than the reference.
-    The mean is taken in the same way for all models; BERT has sparse gradients, too."""
+    """The mean is taken in the same way for all models; BERT has sparse gradients, too."""
     runs.require("Collectives")
     native = runs.declared["native_compiler"]
     if compiled and native in (None, runs.compiler):
@@ -351,8 +348,7 @@ def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
 
 
 def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
-    """Fail if the messages of two devices are not all gradients.
-    Padding is allowed: OneFlow aligns each array in a bucket."""
+    """Padding is allowed: OneFlow aligns each array in a bucket."""
     for rank in runs.pair():
         actual, gradients = rank["messages"], 4 * rank["trained"]
         assert gradients <= sum(actual["bytes"]) < 1.1 * gradients
@@ -398,8 +394,7 @@ def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> No
 
 
 def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) -> None:
-    """Fail if ranks of several nodes listen elsewhere than documented.
-    Two interfaces of this machine stand for two nodes."""
+    """Two interfaces of this machine stand for two nodes."""
     listed = subprocess.run(["hostname", "-I"], check=True, capture_output=True, text=True)
     others = [address for address in listed.stdout.split() if "." in address]
     if not others:
@@ -436,8 +431,7 @@ def test_a_peak_is_measured_in_its_precision_or_refused(runs: Runs, precision: s
 
 
 def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
-    """Fail if a single operation or collective is wrong, or lacks both result and reason.
-    They run in the processes of two devices that train together."""
+    """They run in the processes of two devices that train together."""
     for rank in runs.pair():
         actual = rank["operations"]
         own = {"batched", "matmul", "add", "multiply", "exp", "scale", "triad", "shared sums"}

@@ -37,8 +37,7 @@ def test_no_rounding_decides_what_is_sampled(batches: Any) -> None:
 
 
 def test_noise_is_that_of_gumbel_and_of_no_two_words_alike() -> None:
-    """Fail if the noise is not Gumbel's, or correlated between words or consecutive draws.
-    Consecutive draws would be the most similar. Bounds allow for chance."""
+    """Consecutive draws would be the most similar. Bounds allow for chance."""
     words = 50
     actual = electra.noise(np.arange(40_000), words)
     count = actual.size
@@ -60,7 +59,6 @@ run = served("pytorch")
 def test_a_half_precision_samples_the_same(
     run: ForkServer, decoder_references: Path, precision: str
 ) -> None:
-    """Fail if half precision samples other tokens.
-    One more or less replaced token would change at least a tenth of the outputs."""
+    """One more or less replaced token would change at least a tenth of the outputs."""
     reference = decoder_references / "electra_base"
     assert not beyond(compared_by_rank(run, reference, precision=precision))

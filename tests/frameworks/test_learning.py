@@ -89,8 +89,7 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
-    """Fail if another framework scores differently with the teacher's weights and statistics.
-    They come from the file of a training, by shared names."""
+    """The weights come from the file of a training, by shared names."""
     actual, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert actual["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
     assert actual["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
@@ -105,8 +104,7 @@ def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Answers) -> None:
-    """Fail if label smoothing or mixup give another loss than in float64 or in another framework.
-    Weights and batch are the same."""
+    """Label smoothing and mixup, also in float64; weights and batch are the same."""
     actual, teacher = learned[framework], learned[TEACHER]
     assert actual["soft"] == pytest.approx(actual["soft by its outputs"], rel=1e-5)
     assert actual["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
@@ -116,8 +114,7 @@ def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Ans
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_training_is_taken_up_bit_by_bit(framework: str, learned: Answers) -> None:
-    """Fail if a resumed training differs in any bit: weights, statistics, momentum, rate.
-    The resuming model has made no step."""
+    """Weights, statistics, momentum and rate; the resuming model has made no step."""
     assert learned[framework]["taken up"] == 0
     # planted mistake: one more step
     assert learned[framework]["went on"] > 0

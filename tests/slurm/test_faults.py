@@ -95,8 +95,6 @@ def assert_continues(project: OnCluster, before: dict[str, str], runs: int) -> N
 
 
 def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCluster) -> None:
-    """Fail if runs of a group, by options of Snakemake, do not follow each other in one job, or the
-    runs of a cancelled one are lost."""
     groups = ("--groups", "benchmark=runs", "--group-components", "runs=2", "--cores", "2")
     slurm_project.suite(2, nodes=[2], mode=["train", "inference"])
     hold = slurm_project.folder / "hold"

@@ -54,8 +54,7 @@ def runs_of(project: Project, variables: dict[str, str]) -> subprocess.Completed
 
 
 def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:
-    """Fail if an environment in use is built again.
-    Two results share a folder of environments; one call planned before the other built."""
+    """Two results share a folder of environments; one call planned before the other built."""
     hold = project.folder / "first.hold"
     hold.touch()
     first = held_call(project, "first", "results1", **offline)

@@ -65,8 +65,7 @@ def repeats_in_the_summary(project: Project) -> list[str]:
 def test_a_signal_ends_the_call(
     project: Project, number: signal.Signals, times: int, to_all: bool, words: tuple[str, ...]
 ) -> None:
-    """Fail if a signal does not end the call in order, with a report where the call makes one;
-    ``to_all``: to the whole process group."""
+    """``to_all``: to the whole process group."""
     workflow = started_after_first_record(project, *words)
     for _ in range(times):
         with contextlib.suppress(ProcessLookupError):  # the process may have ended

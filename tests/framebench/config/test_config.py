@@ -151,8 +151,7 @@ def test_cuda_without_gpu_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("machine", [Machine(2, 0), Machine(16, 2)], ids=["cpu", "cuda"])
 def test_the_suite_quick_plans_every_framework_everywhere(machine: Machine) -> None:
-    """Fail if the suite quick leaves out a framework that has an environment for a machine, but for
-    cases that take too much of its time."""
+    """Fail if it leaves one out, but for cases that take too much of its time."""
     actual = make_plan(load_settings({**CONFIG, "suite": "quick"}, CATALOG), CATALOG, machine, None)
     everywhere = {
         name for name in CATALOG.frameworks if [*(ROOT / "envs").glob(f"{name}-cuda*.yaml")]
@@ -217,8 +216,7 @@ def test_a_key_from_the_command_line(entry: str, tmp_path: Path) -> None:
 
 
 def test_a_parameter_may_lie_below_the_results(tmp_path: Path) -> None:
-    """Fail if a parameter cannot be a path below the results folder.
-    A suite finds the weights that another one saved there."""
+    """A suite finds the weights that another one saved there."""
     converge = {
         "framework": ["pytorch"], "model": ["digits_resnet"], "batch_per_device": [2],
         "precision": ["fp32"], "compiler": ["none"], "weights": "{results}/weights/mine",

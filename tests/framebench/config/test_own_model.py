@@ -228,8 +228,6 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 
 
 def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
-    """Fail if the model is also verified in fp32 for another precision, which would cost time and
-    find nothing: a mistake in code shared with its float64 run shows in no precision."""
     seconds = []
     for precision in ("fp32", "bf16"):
         axes = {**SUITE["axes"], "precision": [precision]}

@@ -55,8 +55,7 @@ def squad(folder: Path) -> Path:
 
 
 def test_a_training_takes_what_its_samples_take(tmp_path: Path) -> None:
-    """Fail if a training's estimate is not based on its operations.
-    Two epochs of 300 questions, with 20 scored before and after each."""
+    """Two epochs of 300 questions, with 20 scored before and after each."""
     options = {"model": ["bert_base_squad"], "sequence_length": [384], "epochs": 2}
     plan = plan_of(tmp_path, {"data": str(squad(tmp_path / "squad"))}, **options)
     (case,) = plan.folders

@@ -73,8 +73,6 @@ def test_first_come_all_frameworks_of_the_cheapest_setting_and_its_cheapest_case
 
 
 def test_the_longest_first_runs_come_first_where_all_probably_fit() -> None:
-    """Fail if a slow framework is left out for want of certainty, while quick ones get the time
-    that would be left for them at the end."""
     cases = {FIRST: 36.0, **{case_of(0, number): 10.0 for number in range(1, 6)}}
     first = asked({}, cases, 140)
     assert FIRST in first

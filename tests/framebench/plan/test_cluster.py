@@ -192,8 +192,7 @@ def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
 
 
 def test_what_the_profile_must_say() -> None:
-    """Fail if the SLURM profile lacks a needed line.
-    Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
+    """Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
     assert profile["slurm-init-seconds-before-status-checks"] <= 5
     assert profile["slurm-delete-logfiles-older-than"] == 0

@@ -182,8 +182,6 @@ def test_little_shared_memory_for_several_gpus_is_said(
 def test_after_a_hang_no_other_case_of_several_gpus_waits_as_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if every other case of several GPUs costs two minutes, if cases of one GPU are skipped
-    too, or if the configuration cannot request the skipped ones."""
     asked = {"suite": "quick_gpu", "frameworks": "pytorch,jax"}
     before = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], **asked)
     hung = next(case for case in before.folders if case.devices == 8)

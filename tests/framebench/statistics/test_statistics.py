@@ -69,8 +69,7 @@ def test_what_the_machine_does_to_a_round_cancels(ratio: float, wanted: Order) -
 
 
 def test_the_first_look_compares_all_repeats_of_both_sides() -> None:
-    """Fail if a lead that seven repeats show needs more: the signs of seven pairs cannot show
-    it."""
+    """The signs of seven pairs cannot show what seven repeats show."""
     one, other = sides(7, 1.3)
     assert order(one, other) is Order.SLOWER
     assert order(one[:6], other[:6]) is Order.OPEN

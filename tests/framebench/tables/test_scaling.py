@@ -89,8 +89,7 @@ def test_a_series_without_1n1g_is_none() -> None:
 
 
 def test_equal_total_batches_of_a_weak_grid_are_no_series() -> None:
-    """Fail if equal total batches of a weak-scaling grid count as strong scaling.
-    DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
+    """DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
     grid = [
         run(100.0 + nodes * devices, nodes=nodes, devices_per_node=devices, batch_per_device=batch)
         for nodes, devices in ((1, 1), (1, 8), (2, 8), (4, 8))

@@ -115,8 +115,7 @@ def test_another_operation_than_stream_s_is_found(toy: Bench) -> None:
 
 
 def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench) -> None:
-    """Fail if bandwidths are not counted as in nccl-tests' doc/PERFORMANCE.md.
-    ``test_contract.py`` runs all collectives in real frameworks."""
+    """``test_contract.py`` runs all collectives in real frameworks."""
     factor = 0.5  # bus bandwidth over algorithm bandwidth, for two ranks
     record = collective(toy, operation="all_gather", largest_bytes=32).record
     assert_valid(record)

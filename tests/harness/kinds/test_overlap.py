@@ -111,8 +111,7 @@ def test_the_share_is_of_the_shorter(seconds: tuple[float, float, float], share:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
-    """Fail if the share does not follow from the times shown.
-    Either rank alone gives -100 % or 50 %."""
+    """Either rank alone gives -100 % or 50 %."""
     ranks = [rank_of(1, 2, 4), rank_of(4, 1, 4.5)][::order]
     actual = metrics_of(*ranks)
     times = [actual[f"{part}_time"] for part in overlap.PARTS]
@@ -121,8 +120,7 @@ def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
 
 
 def test_an_element_wise_product_runs_next_to_the_all_reduce(toy: Bench) -> None:
-    """Fail if an element-wise product does not run next to the all-reduce.
-    It is the first operation of SuperBench's computation-communication-overlap."""
+    """It is the first operation of SuperBench's computation-communication-overlap."""
     figures(overlapped(toy, operation="multiply", shape="8x4x16").record)
 
 
@@ -138,8 +136,7 @@ def test_both_together_take_no_less_than_each_alone() -> None:
 
 
 def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
-    """Fail if a message is not reset before its sums overflow.
-    SuperBench's is added to itself 204,800 times."""
+    """SuperBench's is added to itself 204,800 times."""
     record = overlapped(toy, "exact,operation=0.00001", block_seconds=1, matmuls=1).record
     figures(record)
     most = collectives.most_in_a_row("all_reduce", "float32", 2)

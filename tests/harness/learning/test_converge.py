@@ -68,8 +68,7 @@ def test_a_rate_rises_to_its_peak_and_falls_from_it(schedule: str, warmup: float
 
 
 def test_the_schedules_are_those_that_they_are_named_after() -> None:
-    """Fail if a schedule differs from its namesake; one cycle: PyTorch's 10 steps, of
-    which 3 rise."""
+    """One cycle: PyTorch's 10 steps, of which 3 rise."""
     assert rate_at("one_cycle", 1.0, 0.3, 0, 10) == pytest.approx(
         1 + (FIRST - 1) * (1 + math.cos(math.pi / 3)) / 2
     )
@@ -249,8 +248,7 @@ def assert_same_training(record: Any, whole: Any) -> None:
 
 
 def test_a_killed_pre_training_resumes_and_a_second_phase_goes_on_from_it(tmp_path: Path) -> None:
-    """Fail if a resumed second phase differs: masked words and replacements continue the
-    drawing; or if it begins with other weights or moments than the first has left."""
+    """Masked words and replacements continue the drawing."""
     python, weights = build_environment("pytorch"), tmp_path / "weights"
     run = {
         **RUN,

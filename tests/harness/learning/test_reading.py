@@ -103,8 +103,7 @@ def test_words_are_cut_into_the_longest_pieces() -> None:
 
 
 def test_pieces_lead_back_to_the_characters_of_the_text() -> None:
-    """Fail if pieces lose their positions in the text.
-    Covers accents, capitals, Chinese, marks, all kinds of blanks, and dropped characters."""
+    """Covers accents, capitals, Chinese, marks, all kinds of blanks, and dropped characters."""
     assert pieces("  Caf\u00e9\u00a0is\t\u4e2d\u4e2d") == [
         *(("cafe", "Caf\u00e9"), ("is", "is"), ("\u4e2d", "\u4e2d"), ("\u4e2d", "\u4e2d")),
     ]
@@ -151,8 +150,7 @@ def folder(folder: Path, version: str = "1.1") -> Path:
 
 
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
-    """Fail if an answer's span in any window is not its text.
-    In windows without the answer it must point to the first token."""
+    """In windows without the answer it must point to the first token."""
     actual = questions.read(str(folder(tmp_path) / "train-v1.1.json"))
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [entry._replace(context=entry.context + " the" * 300) for entry in actual]
@@ -209,8 +207,7 @@ def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
 
 
 def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
-    """Fail if the best window of a question does not decide.
-    In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
+    """In 2.0 the smallest no-answer score of all windows, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
     actual = questions.read(str(path))[:1]
     parts = [questions.TokenWindow(0, 3, [(4, 10)]), questions.TokenWindow(0, 3, [(0, 3)])]

@@ -271,8 +271,7 @@ def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bou
 
 
 def test_verification_and_timing_use_the_same_model_config() -> None:
-    """Fail if verification and timing use different configs, except for intended
-    hyper-parameters."""
+    """Except for intended hyper-parameters."""
     from reference.compute import reduced, verification_model_config
 
     model_config = model_config_of(BERT)

@@ -78,8 +78,6 @@ def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None
 
 
 def test_a_launcher_whose_parent_is_gone_measures_nothing(toy: Bench) -> None:
-    """Fail if a launcher measures although its parent was killed before the launcher could ask for
-    a signal."""
     done = toy.run("", variables={"FRAMEBENCH_DIE_WITH_PARENT": "1"})
     assert done.status == 128 + signal.SIGTERM
     assert done.record is None
@@ -191,8 +189,6 @@ runpy.run_path(sys.argv[0] + "/harness", run_name="__main__")
 def test_ranks_that_never_meet_end_long_before_the_time_limit(
     toy: Bench, accelerator: str, moment: str, phase: str
 ) -> None:
-    """Fail if a hang in the first communication costs the whole time limit of a run, or if that of
-    GPUs comes without what helps."""
     python, _, *arguments = toy.command(devices_per_node=2, accelerator=accelerator)
     command = [python, "-c", IMPATIENT, str(ROOT / "scripts"), *arguments]
     subprocess.run(command, env=toy.environment(f"hang_{moment}"), check=False, timeout=PATIENCE)

@@ -217,8 +217,7 @@ def test_a_healthy_node_is_called_slower_as_seldom_as_is_promised(
 
 @pytest.mark.parametrize("nodes", [3, 8])
 def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> None:
-    """Fail if p-values are not adjusted for all figures of all nodes.
-    Without a margin, nothing else prevents false alarms."""
+    """Without a margin, nothing else prevents false alarms."""
     assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
 
 
