@@ -66,8 +66,7 @@ ALONE = ("runs.ensure_environment", "environments.uv")
 
 
 def imported(path: Path) -> set[str]:
-    """Return what a module imports at any level, also for types alone, as ``PACKAGE.MODULE`` or
-    ``PACKAGE.MODULE.NAME``."""
+    """Return what a module imports, also for types alone: ``PACKAGE.MODULE`` or ``.NAME`` in it."""
     above = (SCRIPTS if path.is_relative_to(SCRIPTS) else WORKFLOW).parts
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):

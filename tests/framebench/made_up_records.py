@@ -129,8 +129,7 @@ def cases_of(frameworks: tuple[str, ...], batches: tuple[int, ...]) -> Iterator[
 
 
 def fate_of(case: dict[str, Any], repeat: int) -> dict[str, Any]:
-    """Return the failures of the made-up set: every status, a failed baseline and a single
-    repeat."""
+    """Return the failures of the set: every status, a failed baseline and a single repeat."""
     framework, precision, compiler = case["framework"], case["precision"], case["compiler"]
     if framework == "jax" and precision == "amp":
         return {"status": "unsupported", "reason": "jax has no automatic mixed precision"}

@@ -43,9 +43,7 @@ def has_reference(definition: str) -> bool:
 
 
 def compared(definitions: Mapping[str, str]) -> list[str]:
-    """Return one model per definition that has a reference and no separate tests.
-    One network that every framework has is added. A model without a reference thus fails one test,
-    not all comparisons."""
+    """Return a model of each definition with a reference and no separate tests, and ResNet-50."""
     first = {definition: name for name, definition in reversed(definitions.items())}
     actual = {name for entry, name in first.items() if entry not in SHARED and has_reference(entry)}
     return sorted({RESNET, *actual})

@@ -1,9 +1,7 @@
 """Contract of every adapter under ``scripts/frameworks`` with every model it defines.
 
-New frameworks or models need no change here. A test of a missing capability is skipped, and names
-it. Each framework trains once through the command line, in its own environment. An import costs
-seconds, so all else is asked of processes forked from one that has imported the framework. Tests
-share their answers.
+New frameworks or models need no change here; a test of a missing capability is skipped. Each
+framework trains once by command line; all else is asked of processes that have imported it.
 """
 
 from __future__ import annotations
@@ -371,8 +369,7 @@ def address_towards(host: str) -> str:
 
 
 def documented(framework: Path, column: int) -> str:
-    """Return a cell of a framework's row in docs/cluster.md, from which operators set
-    access rules."""
+    """Return a cell of a framework's row in docs/cluster.md."""
     title = json.loads((framework / "framework.json").read_text())["title"]
     rows = [line.split(" | ") for line in (ROOT / "docs/cluster.md").read_text().splitlines()]
     stated = [row[column] for row in rows if row[0] == f"| {title}"]

@@ -33,8 +33,7 @@ LEARNERS = (TEACHER,)
 
 
 class Answers:
-    """Answers of each framework, computed for the first test that needs them; the teacher is
-    first."""
+    """Answers of each framework, computed when first needed; the teacher is first."""
 
     def __init__(self, servers: ForkServers, folder: Path) -> None:
         self._servers, self._folder = servers, folder

@@ -17,7 +17,6 @@ NETWORKS = sorted(CNNS)
 
 def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     """Return the kinds of layers, with their stage and the operations that they read.
-
     Stages end where an image gets smaller. Of an operation that is read, whether others read it,
     too; of a concatenation, the kinds that it reads, without their number."""
     stages, operations = {networks.IMAGES: 0}, {networks.IMAGES: networks.IMAGES}

@@ -130,8 +130,7 @@ class Cluster:
         )
 
     def submit(self, script: str, *options: str) -> int:
-        """Submit a job that runs ``script`` with sh, with sbatch's ``options``; return its
-        number."""
+        """Submit a job that runs ``script``, with sbatch's ``options``; return its number."""
         output = self._output_of("sbatch", "--parsable", *options, f"--wrap={script}")
         return int(output.split(";")[0])
 
@@ -242,8 +241,7 @@ class Cluster:
         return daemon
 
     def _registered(self, names: Iterable[str], since: float) -> bool:
-        """Return whether these nodes serve, with daemons started after ``since`` (epoch
-        seconds)."""
+        """Return whether these nodes serve, with daemons started after ``since`` (epoch)."""
         for name in names:
             output = self._output_of("scontrol", "--oneliner", "show", "node", name)
             fields = dict(word.split("=", 1) for word in output.split() if "=" in word)

@@ -59,9 +59,7 @@ def assert_cancelled(project: OnCluster) -> None:
 
 def slow_to_answer(project: OnCluster, command: str, answering: Path) -> dict[str, str]:
     """Return variables with which a command of SLURM acts at once and answers after five seconds.
-
-    Meanwhile the file ``answering`` exists.
-    """
+    Meanwhile the file ``answering`` exists."""
     path = project.cluster.environment.get("PATH", isolation.SEARCHED)
     real = shutil.which(command, path=path)
     slow = project.folder / "slow" / command

@@ -78,8 +78,7 @@ class Project:
         return self._make(("medians",), config, toy)
 
     def report(self, *config: str) -> subprocess.CompletedProcess[str]:
-        """Make all tables and the report of the records in one process, for tests of several
-        tables that need no rules for them."""
+        """Make all tables and the report in one process, for tests that need no rules for them."""
         return self._make(("report",), config, "")
 
     def _make(

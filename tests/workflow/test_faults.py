@@ -39,8 +39,7 @@ def held(project: Project) -> Path:
 
 
 def assert_continues(project: Project, before: dict[str, str], tables: bool = False) -> None:
-    """Check that the next call, with or without ``tables``, runs only missing runs, and changes no
-    earlier record."""
+    """Check that the next call runs only missing runs, and changes no earlier record."""
     again = project.medians() if tables else project.measure()
     assert again.returncode == 0, again.stdout
     after = project.records()

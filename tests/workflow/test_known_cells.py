@@ -124,8 +124,7 @@ def ratio(axes: Of, base: Of) -> float | None:
 
 
 def setting_of(axes: Of) -> Of:
-    """Return a case's setting in comparisons of frameworks; JAX is never trained without its
-    compiler."""
+    """Return a case's setting in comparisons; JAX is never trained without its compiler."""
     usual = not axes.compiled or (axes.framework, axes.mode) == ("jax", "train")
     return axes.but(framework="", compiled=not usual)
 
@@ -192,8 +191,7 @@ def close(text: str, value: float | None) -> bool:
 
 
 def on_page(name: str, axes: Of) -> bool:
-    """Return whether the page has a row of a case: tables of ratios leave out cases without a
-    ratio. JAX without its compiler is not the baseline of any case."""
+    """Return whether the page has a row of a case; tables of ratios leave out those without."""
     if name == "compiler_speedup":
         return axes.framework != "jax" and ratio(axes, axes.but(compiled=False)) is not None
     return wanted(name)[axes].get("speedup", 0.0) is not None

@@ -25,8 +25,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @dataclass(frozen=True)
 class Place:
-    """A package index: ``envs/toy.yaml`` requires the toy and its dependency, both in
-    ``wheels``."""
+    """A package index with the toy and its dependency, which ``envs/toy.yaml`` requires."""
 
     envs: Path
     wheels: Path
@@ -68,8 +67,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable uv's cache: it installs cached files of the right hash, whatever the index
-    has now."""
+    """Disable uv's cache: it has files of the right hash, whatever the index has now."""
     monkeypatch.setenv("UV_NO_CACHE", "1")
 
 

@@ -42,8 +42,7 @@ def unlike(first: Sampler, second: Sampler) -> Noise:
 
 
 class Outcome(NamedTuple):
-    """Result of calls: the framework that each setting names as winner (None: none), and the
-    seconds of the longest call."""
+    """The winner of each setting (None: none), and the seconds of the longest call."""
 
     winners: list[int | None]
     spent: float
@@ -58,9 +57,7 @@ def call(
     slower: float = 1.0,
 ) -> Outcome:
     """Simulate ``calls`` successive calls on a suite with one setting for each row of ``speeds``.
-
-    ``slower``: actual over expected seconds of runs and checks.
-    """
+    ``slower``: actual over expected seconds of runs and checks."""
     factors = [noise(random, (ROUNDS, len(row))) * np.asarray(row) for row in speeds]
     cases = {
         case_of(setting, framework): (setting, framework)

@@ -123,8 +123,7 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
 
 
 def planned(folder: Path, **given: Any) -> Plan:
-    """Return the plan of nodes without GPUs. ``given``: keys of the cluster, and the run's time
-    limit."""
+    """Return the plan of nodes without GPUs; ``given``: keys of the cluster, ``run_seconds``."""
     limit = given.pop("run_seconds", 1800)
     described = {**GIVEN, "gpus_per_node": 0, **given}
     loaded = settings(folder, cluster=described, time_limit=limit, results=str(folder))

@@ -87,8 +87,7 @@ def said(plan: Plan) -> str:
 
 
 def essence(plan: Plan) -> str:
-    """Return the cases of ``quick`` by stage, its environments, and why cases are left out, as
-    text."""
+    """Return cases of ``quick`` by stage, environments, and why cases are left out, as text."""
     lines = [f"suite {plan.settings.suite.name}", ""]
     for stage in sorted({*plan.stages.values()}):
         rows: dict[str, list[str]] = {}

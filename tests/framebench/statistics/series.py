@@ -29,8 +29,7 @@ def jumping(random: np.random.Generator, points: int, related: float) -> np.ndar
 
 
 def changing_noise(size: float, first: float, last: float) -> Draw:
-    """Return a sampler of series without a change whose noise has another ``size`` from the
-    fraction ``first`` of the points to ``last``."""
+    """Return a sampler of series whose noise has another ``size`` from ``first`` to ``last``."""
 
     def draw(random: np.random.Generator, points: int, related: float) -> np.ndarray:
         position = (np.arange(points) + 0.5) / points

@@ -14,8 +14,7 @@ from ..programs.small import SCRIPTS
 
 
 class Queue:
-    """Work that the double of a device has enqueued and not completed. ``done``: when it will have,
-    by time.monotonic()."""
+    """Work that the double of a device has not completed; ``done``: time.monotonic() of it."""
 
     done = 0.0
 

@@ -136,8 +136,7 @@ def accumulate(model_config):
 
 
 def refuse(model_config, chain):
-    """Ask PyTorch for shardings that it does not have. ``chain``: config of a model that cannot be
-    cut into stages."""
+    """Ask PyTorch for shardings that it lacks; the model ``chain`` cannot be cut into stages."""
     reasons, modules = [], []
 
     def attempt(model_config, parallelism, hyper=(), **options):

@@ -63,8 +63,7 @@ LOSSES = [3.0871234, 2.9012345, 2.7123456, 2.5234567, 2.3345678, 2.1456789]
 
 
 def in_half_precision(found: Sequence[float]) -> float:
-    """Return whether a training in mixed precision with these losses is said to compute them in
-    half precision."""
+    """Return whether these losses are said to be computed in half precision."""
     losses = iter(found)
     adapter: Any = SimpleNamespace(
         case=Case("pytorch", "toy", "train", 1, 1, 5, "amp", "none"),

@@ -56,9 +56,7 @@ def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
     ],
 )
 def test_a_mistake_of_a_loader_is_found(
-    tmp_path: Path,
-    mistake: Callable[[Iterator[Batch]], Iterator[Batch]],
-    expected: str,
+    tmp_path: Path, mistake: Callable[[Iterator[Batch]], Iterator[Batch]], expected: str
 ) -> None:
     loads = asked_of(token_folder.tokens(tmp_path))
     with pytest.raises(Mismatch, match=expected):

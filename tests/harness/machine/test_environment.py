@@ -156,13 +156,6 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
     assert processor("/nowhere") == {}
 
 
-def copied(folder: Path) -> Path:
-    ours = shutil.ignore_patterns("__pycache__")
-    for name in ("core", "harness"):
-        shutil.copytree(ROOT / "scripts" / name, folder / "scripts" / name, ignore=ours)
-    return folder
-
-
 def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
     """Return the commit, and whether the project was modified, as in a record."""
     ask = "import json; from harness.provenance import code; print(json.dumps(code.code()))"
@@ -185,7 +178,9 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     (outer / "theirs").write_text("theirs")
     git(outer, "add", ".")
     git(outer, "commit", "--quiet", "--message", "theirs")
-    inner = copied(outer / "framebench")
+    inner = outer / "framebench"
+    for name in ("core", "harness"):
+        shutil.copytree(ROOT / "scripts" / name, inner / "scripts" / name)
     assert commit_of(inner) == (None, None), "another repository's commit is recorded"
 
     git(inner, "init", "--quiet")

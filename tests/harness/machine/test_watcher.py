@@ -23,8 +23,7 @@ def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
 
 
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
-    """Return the valid summary of samples for a timed region from ``start`` to ``end``, of a run on
-    two cores and so many GPUs."""
+    """Return the valid summary of samples from ``start`` to ``end``, of a run on two cores."""
     watching = watcher.Watcher([0, 1], {}, gpus)
     watching.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
     watching.samples = samples

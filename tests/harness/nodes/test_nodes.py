@@ -38,8 +38,7 @@ def srun_on_path(folder: Path) -> str:
 
 
 def run_on_two_nodes(toy: Bench, behaviour: str = "", start: str = "", **options: Any) -> Finished:
-    """Run on two nodes, and wait for the end.
-    ``behaviour``: behaviour of the toy framework; ``start``: faults of the double."""
+    """Run on two nodes, and wait; ``behaviour``: of the toy; ``start``: faults of the double."""
     launcher = start_on_two_nodes(toy, behaviour, start, **options)
     return toy.finish(launcher)
 
@@ -47,8 +46,7 @@ def run_on_two_nodes(toy: Bench, behaviour: str = "", start: str = "", **options
 def start_on_two_nodes(
     toy: Bench, behaviour: str = "", start: str = "", **options: Any
 ) -> subprocess.Popen[str]:
-    """Start a run on two nodes, and return its launcher.
-    ``behaviour``: behaviour of the toy framework; ``start``: faults of the double."""
+    """Start a run on two nodes; ``behaviour``: of the toy; ``start``: faults of the double."""
     variables = (f"PATH={srun_on_path(toy.folder)}", f"FRAMEBENCH_START={start}")
     return toy.start(behaviour, prefix=("env", *variables), **{**TWO_NODES, **options})
 

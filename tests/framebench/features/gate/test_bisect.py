@@ -40,8 +40,7 @@ LETTERS = {"C": CHANGED, "U": UNCHANGED, "S": SKIPPED, "?": OPEN}
 
 
 def looked(states: str) -> tuple[int, list[int]]:
-    """Return the exit status of a bisection of versions 0, 1, .. with these states, and the
-    versions that were measured, in order."""
+    """Return the exit status of a bisection of versions with these states, and what it measured."""
     path = []
 
     def measured(version: str) -> BisectStep:
