@@ -126,6 +126,19 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     TopologicalSorter(graph).prepare()
 
 
+def test_a_run_loads_few_modules() -> None:
+    """Fail if launcher and rank of a training of ResNet-50 in PyTorch import more than 120."""
+    modules = imports("core", "harness", "networks", "frameworks", "tasks")
+    begun = ["harness.launcher", "harness.rank", "harness.kinds.train"]
+    begun += ["frameworks.pytorch.adapter", "frameworks.pytorch.models.cnn"]
+    loaded = set[str]()
+    while begun:
+        loaded.add(module := begun.pop())
+        named = {part for name in modules[module] for part in (name, name.rpartition(".")[0])}
+        begun += (named & {*modules}) - loaded
+    assert 50 < len(loaded) <= 120
+
+
 @pytest.mark.parametrize(
     ("room", "allowed"), [("frameworks", OF_ADAPTERS), ("framebench", OF_DRIVER)]
 )

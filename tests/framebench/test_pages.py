@@ -127,6 +127,34 @@ def accepted_by_framebench(words: list[str], monkeypatch: pytest.MonkeyPatch) ->
     assert cli.main(words) == 0
 
 
+#: Folders that paths on the pages for developers are relative to, and names of which each stands
+#: for any.
+BASES = (ROOT, ROOT / "scripts", ROOT / "scripts" / "harness", ROOT / "workflow" / "framebench")
+ANY = {"NAME": "*", "FRAMEWORK": "*"}
+#: Most modules that a value passes from a suite to a cell of a table.
+MOST_STEPS = 28
+
+
+@pytest.mark.parametrize("page", ["architecture.md", "adding.md"])
+def test_pages_for_developers_name_files_that_exist(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    quoted = re.findall(r"`([\w./-]+/[\w.-]+\.(?:py|smk|json|yaml))`", text)
+    assert quoted, "no path was found"
+    missing = []
+    for path in quoted:
+        pattern = re.sub(r"NAME|FRAMEWORK", lambda match: ANY[match[0]], path)
+        if not path.startswith("results/") and not any(any(base.glob(pattern)) for base in BASES):
+            missing.append(path)
+    assert not missing
+
+
+def test_a_batch_size_passes_few_modules_to_its_cell() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    section = text.partition("## How a batch size becomes a table cell")[2].partition("\n## ")[0]
+    named = re.findall(r"`([\w./-]+\.py)`", section)
+    assert 10 <= len(named) <= MOST_STEPS, named
+
+
 def test_the_page_is_the_one_that_is_made(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["columns"]) == 0
     page = (ROOT / "docs" / "columns.md").read_text(encoding="utf-8")

@@ -58,6 +58,25 @@ def test_different_leaders_are_told_apart_by_what_differs() -> None:
     assert "PyTorch is fastest in inference, 3 times the next" in of_mode.sentence
 
 
+def test_words_claim_no_lead_at_a_setting_that_is_open() -> None:
+    open_setting = by("pytorch", model="bert_base")
+    screen = screen_of(
+        by("jax", 1.2), by("pytorch"), by("pytorch", 3, mode="inference"),
+        by("jax", mode="inference"), open_setting,
+        expected=[expected(open_setting[0], framework="jax")],
+    )  # fmt: skip
+    assert "JAX is fastest in training, 20 % ahead" not in screen.sentence
+    assert "JAX is fastest in ResNet-50 v1.5 training, 20 % ahead" in screen.sentence
+
+
+def test_the_setting_of_a_micro_benchmark_is_named_in_words() -> None:
+    sides = [by(name, mode="memory_latency", model="", devices_per_node=2)
+             for name in ("jax", "pytorch")]  # fmt: skip
+    (setting,) = screen_of(*sides).settings
+    assert setting.name.startswith("Memory latency, fp32, 2 devices")
+    assert "2g" not in setting.name
+
+
 def test_a_lead_that_may_be_chance_is_no_fastest() -> None:
     screen = screen_of(by("jax", 1.2, count=2), by("pytorch", count=2))
     (setting,) = screen.settings

@@ -127,7 +127,8 @@ def _fitting(
     """Return the part of a round that ends in time even if the estimates are too low.
 
     Repeats are taken in turn, the shortest first, up to the first that does not fit. If all first
-    repeats probably fit, the longest come first, because the shortest still fit at the end.
+    repeats fit even if estimates are too low by one standard deviation, the longest come first,
+    because the shortest still fit at the end.
     """
     further = sorted(
         (
@@ -137,10 +138,12 @@ def _fitting(
         ),
         key=lambda some: (some[0], some[1].seconds_to(1)),
     )
-    if sum(case.seconds_to(1) for _, case in further if not case.runs) <= left:
+    measured = sum(bool(case.runs) for case in cases)
+    first = sum(case.seconds_to(1) for _, case in further if not case.runs)
+    if first * math.exp(_shared_deviation(measured)) <= left:
         further.sort(key=lambda some: (some[0], -some[1].seconds_to(1)))
     results: dict[Case, int] = {}
-    ends = _at_most([case for _, case in further], sum(bool(case.runs) for case in cases))
+    ends = _at_most([case for _, case in further], measured)
     for (repeat, case), seconds in zip(further, ends, strict=True):
         if seconds > left:
             break
@@ -151,10 +154,9 @@ def _fitting(
 def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
     """Yield, for each repeat, the most seconds of all repeats up to it (exceeded in rare cases).
 
-    ``measured``: number of cases whose runs corrected the estimates. The correction is shared by
-    all cases without a run; each case also has its own deviation.
+    ``measured``: number of cases whose runs corrected the estimates.
     """
-    shared = GUESSED / math.sqrt(1 + measured / WEIGHT) + LEAST
+    shared = _shared_deviation(measured)
     most, squares, begun = 0.0, 0.0, set()
     for repeat in repeats:
         is_first = not repeat.runs and repeat.case not in begun
@@ -163,6 +165,12 @@ def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
         most += seconds * math.exp(MARGIN * (_DRIFT if repeat.runs else shared))
         squares += (seconds * (MEASURED if repeat.runs else GUESSED)) ** 2
         yield most + MARGIN * math.sqrt(squares)
+
+
+def _shared_deviation(measured: int) -> float:
+    """Return the relative deviation that the estimates of all cases without a run share, after runs
+    of ``measured`` cases corrected them; each case also has its own."""
+    return GUESSED / math.sqrt(1 + measured / WEIGHT) + LEAST
 
 
 class Answer(NamedTuple):

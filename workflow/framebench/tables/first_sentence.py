@@ -31,7 +31,10 @@ def answer_sentence(settings: Sequence[SettingAnswer], machines: Sequence[str]) 
             several = f"all {len(some)} settings"
         where = some[0].name if len(settings) == 1 else several
         return f"{here}{_leads(leader, some)} in {where}, {_sizes(some)} ({_certainty(some)})."
+    open_settings = [setting for setting in settings if not setting.leader]
     for words in (_precision_kind, _mode, _model, lambda setting: setting.title):
+        if {*map(words, compared)} & {*map(words, open_settings)}:
+            continue  # the words would also claim a lead where there is none
         places = {leader: [*dict.fromkeys(map(words, some))] for leader, some in leaders.items()}
         named = [place for some in places.values() for place in some]
         if len(named) == len({*named}) and all(named) and len(leaders) <= _MOST_CLAUSES:
@@ -42,7 +45,7 @@ def answer_sentence(settings: Sequence[SettingAnswer], machines: Sequence[str]) 
             ]
             return f"{here}{'; '.join(clauses)}."
     counts = [f"{_leads(leader, some)} in {len(some)}" for leader, some in leaders.items()]
-    counts[0] += f" of {len(compared)} settings"
+    counts[0] += f" of {len(settings)} settings"
     return f"{here}{listed(counts)} ({_certainty(compared)})."
 
 

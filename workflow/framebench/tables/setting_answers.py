@@ -10,7 +10,7 @@ from functools import cache
 
 from .. import PROJECT
 from ..cases.conditions import MODES, THROUGHPUT
-from ..cases.names import in_words, topology
+from ..cases.names import in_words
 from ..config import catalog
 from ..config.catalog import model_title
 from . import contests, formatting
@@ -135,12 +135,11 @@ def setting_name(row: Row, parameters: str = "") -> tuple[str, str]:
     each = " per device" if (row["nodes"] or 1) * (row["devices_per_node"] or 1) > 1 else ""
     size = f"batch {batch}{each}" if batch else ""
     if row["mode"] in MODES:
-        title, devices = f"{model_title(row['model'])} {in_words(row['mode'])}", _devices(row)
+        title = f"{model_title(row['model'])} {in_words(row['mode'])}"
     else:
-        title = " ".join(filter(None, [row["mode"].replace("_", " "), row["model"]]))
+        title = " ".join(filter(None, [in_words(row["mode"]), row["model"]]))
         title = title[:1].upper() + title[1:]
-        devices = topology(row["nodes"], row["devices_per_node"])
-    parts = [precision_words(row["precision"]), devices, size, parameters, metric]
+    parts = [precision_words(row["precision"]), _devices(row), size, parameters, metric]
     return title, ", ".join(filter(None, parts))
 
 
