@@ -154,8 +154,6 @@ class Bench:
         return actual
 
     def wait_for_phase(self, phase: str, ranks: int) -> None:
-        """Wait until `ranks` ranks are in `phase`."""
-
         def there() -> bool:
             reports = self.temporary.glob("framebench-*/rank*.json")
             return sum(f'"phase": "{phase}"' in path.read_text() for path in reports) == ranks

@@ -34,7 +34,6 @@ SHARED = {"browser": "pages", "page": "pages", "quick": "pages", "finished": "fi
 
 
 def folder_of(item: pytest.Item) -> str:
-    """Return the folder of ``tests`` in which a test lies."""
     return item.path.relative_to(ROOT / "tests").parts[0]
 
 

@@ -46,7 +46,6 @@ def install(folder: Path, listed: list[dict[str, Any]]) -> str:
 
 
 def write(folder: Path, text: str) -> str:
-    """Write a command ``nvidia-smi`` of this text to a folder and return its path."""
     script = folder / "nvidia-smi"
     script.write_text(text)
     script.chmod(0o755)

@@ -42,7 +42,6 @@ def take_own_core() -> None:
 
 @contextmanager
 def hog(core: int) -> Iterator[subprocess.Popen[bytes]]:
-    """Keep ``core`` busy until the end of the context."""
     spin = "print(flush=True)\nwhile True: pass"
     process = subprocess.Popen(
         [sys.executable, "-S", "-c", spin],

@@ -1,5 +1,4 @@
-"""Allowed imports: one way in the harness and in the driver, adapters by their interface alone, and
-modules without libraries."""
+"""Allowed imports: one way, adapters by their interface alone, and modules without libraries."""
 
 from __future__ import annotations
 
@@ -69,8 +68,7 @@ ALONE = ("environments.building", "environments.uv")
 
 
 def imported(path: Path) -> set[str]:
-    """Return what a module imports at any level, also for types alone, as ``PACKAGE.MODULE`` or
-    ``PACKAGE.MODULE.NAME``."""
+    """Return what a module imports, also for types alone: ``PACKAGE.MODULE`` or ``.NAME`` in it."""
     above = (SCRIPTS if path.is_relative_to(SCRIPTS) else WORKFLOW).parts
     names = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -179,8 +177,7 @@ def test_rooms_import_only_what_they_may(room: str) -> None:
 
 @pytest.mark.parametrize("module", ALONE)
 def test_what_runs_next_to_a_benchmark_needs_no_library(module: str) -> None:
-    """Fail if such a module imports a library (-S hides site-packages).
-    In a container it is run by any Python that the harness supports."""
+    """In a container it is run by any Python that the harness supports (-S hides site-packages)."""
     code = (
         f"import sys; sys.path.insert(0, {str(WORKFLOW)!r}); import framebench.{module}\n"
         "ours = [one for name, one in sys.modules.items() if name.split('.')[0] == 'framebench']\n"

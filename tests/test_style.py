@@ -12,8 +12,6 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
-#: Modules whose ``open`` opens no text file.
-NOT_TEXT = ("os", "Image", "gzip", "lzma", "tarfile", "zipfile")
 
 
 @pytest.mark.parametrize(
@@ -47,40 +45,6 @@ def test_no_package_registry_or_home_in_tracked_files() -> None:
         env={**os.environ, "GIT_OPTIONAL_LOCKS": "0"},
     )
     assert listed.returncode == 1, f"found: {listed.stdout}{listed.stderr}"
-
-
-def test_text_has_an_encoding() -> None:
-    """Fail if text is read or written in the caller's locale instead of UTF-8."""
-    sources = [ROOT / "bootstrap", *(ROOT / "scripts").rglob("*.py")]
-    sources += (ROOT / "workflow").rglob("*.py")
-    actual = [
-        f"{path.relative_to(ROOT)}:{call.lineno}"
-        for path in sources
-        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(call, ast.Call) and lacks_encoding(call)
-    ]
-    assert not actual, 'these need encoding="utf-8": ' + ", ".join(actual)
-
-
-def lacks_encoding(call: ast.Call) -> bool:
-    """Return whether a call reads or writes text in the encoding of the locale."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if "encoding" in given or None in given:
-        return False
-    if isinstance(text := given.get("text"), ast.Constant) and text.value:
-        return True  # open of subprocess
-    function = call.func
-    owner = function.value if isinstance(function, ast.Attribute) else None
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    if name in ("read_text", "write_text"):
-        return len(call.args) < (2 if name == "write_text" else 1)
-    place = {"open": 0 if owner else 1, "fdopen": 1, "NamedTemporaryFile": 0}.get(name)
-    if place is None or getattr(owner, "id", "") in NOT_TEXT or isinstance(owner, ast.Attribute):
-        return False
-    mode = given.get("mode") or (call.args[place] if len(call.args) > place else None)
-    if mode is None and (name == "NamedTemporaryFile" or not (call.args or call.keywords)):
-        return False  # binary, or from an object that may not be a path
-    return "b" not in mode.value if isinstance(mode, ast.Constant) else mode is None
 
 
 def test_a_class_name_is_used_once() -> None:

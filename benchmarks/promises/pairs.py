@@ -7,17 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from framebench.statistics import intervals
 
-from tests.framebench.statistics.distributions import (
-    KEPT_ASIDE,
-    SAMPLERS,
-    UNLIKE,
-    UNLIKE_KEPT_ASIDE,
-    Sampler,
-    drifting,
-    median_of,
-    resembling,
-)
+from tests.framebench.statistics.distributions import Sampler, drifting, median_of
 
+from .distributions import KEPT_ASIDE, SAMPLERS, UNLIKE, UNLIKE_KEPT_ASIDE
+from .medians import resembling
 from .row import PromiseRow
 
 PAIRS, CHANGE = 12, 0.05

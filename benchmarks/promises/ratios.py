@@ -8,16 +8,9 @@ import numpy as np
 from framebench.statistics import intervals
 from framebench.statistics.verdicts import FASTER, SLOWER, verdict
 
-from tests.framebench.statistics.distributions import (
-    KEPT_ASIDE,
-    SAMPLERS,
-    UNLIKE,
-    UNLIKE_KEPT_ASIDE,
-    Sampler,
-    median_of,
-    ratio_held,
-)
+from tests.framebench.statistics.distributions import Sampler, median_of, ratio_held
 
+from .distributions import KEPT_ASIDE, SAMPLERS, UNLIKE, UNLIKE_KEPT_ASIDE
 from .row import PromiseRow
 
 Sides = tuple[Sampler, Sampler]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 import selenium_axe_python
 from framebench.records import record_sets
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.results import group
-from framebench.tables.table import Inputs, Table
+from framebench.tables.table import Inputs
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
@@ -26,18 +24,10 @@ AXE = Path(selenium_axe_python.__file__).parent / "axe-core" / "axe.min.js"
 PACKAGES = ("chromium", "chromium-driver")
 
 
-def make(
-    source: Path,
-    target: Path,
-    further: Mapping[Table, pd.DataFrame] | None = None,
-) -> str:
-    """Write the report of ``source`` to ``target`` and return its text."""
+def make(source: Path, target: Path) -> str:
     actual = record_sets.load(source)
-    grouped = group(actual.runs, None)
-    inputs = Inputs(grouped)
-    text = html_report.render(
-        actual, inputs, frames.build(inputs), target.parent, "A report", further
-    )
+    inputs = Inputs(group(actual.runs, None))
+    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
     target.write_text(text, encoding="utf-8")
     return text
 
@@ -96,7 +86,6 @@ class Browser:
         return self.driver.execute_script(f"return {script}", *arguments)
 
     def column(self, table: str, title: str) -> list[str]:
-        """Return the texts of a column, in the order shown."""
         heads = self.evaluate(
             "[...document.querySelectorAll(arguments[0])].map(head => head.textContent.trim())",
             f"#table-{table} thead th",
@@ -110,7 +99,6 @@ class Browser:
         return texts
 
     def all_rows(self, table: str) -> None:
-        """Show every row of a table."""
         more = f"#table-{table} .further:not([hidden]) button"
         while self.evaluate("document.querySelector(arguments[0]) !== null", more):
             self.evaluate("document.querySelector(arguments[0]).click()", more)

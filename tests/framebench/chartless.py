@@ -11,6 +11,5 @@ from framebench.report import html_report
 
 @contextmanager
 def without_charts() -> Iterator[None]:
-    """Draw no chart until the end of the context."""
     with patch.object(html_report, "draw_table", return_value=[]):
         yield

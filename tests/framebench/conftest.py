@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from framebench.tables import declared, frames
 
 from .browser import Browser, make
 from .figures import unpacked
@@ -33,13 +32,3 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     opened = Browser(tmp_path_factory.mktemp("profile"))
     yield opened
     opened.driver.quit()
-
-
-@pytest.fixture
-def weather(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Add a module with the table ``weather``."""
-    folder = str(Path(__file__).parent / "own_tables")
-    monkeypatch.setattr(declared, "__path__", [*declared.__path__, folder])
-    frames.known_tables.cache_clear()
-    yield
-    frames.known_tables.cache_clear()

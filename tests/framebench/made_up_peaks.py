@@ -46,7 +46,6 @@ ROOFLINE_MODELS: dict[str, dict[str, Any]] = {
 
 
 def peak_flops(tflops: float, **changes: Any) -> PeakFlops:
-    """Return a peak of CPU in fp32; ``changes``: other fields."""
     options: dict[str, Any] = {
         "framework": "jax",
         "hardware": "Example CPU",

@@ -12,6 +12,12 @@ from typing import Any
 
 EVIL = "<script>document.title = 'owned'</script> & \"quotes\""
 COMPILERS = {"pytorch": "inductor", "tensorflow": "xla", "jax": "jit", "mxnet": "hybridize"}
+#: Case of a record, with its mode.
+CASE: dict[str, Any] = {
+    "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
+    "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
+    "sequence_length": None,
+}  # fmt: skip
 SPEED = {"pytorch": 1.0, "tensorflow": 0.83, "jax": 1.12, "mxnet": 0.7}
 VERSIONS = {"pytorch": "2.9.1", "tensorflow": "2.20.0", "jax": "0.8.1", "mxnet": "1.9.1"}
 #: All-reduce at 1.6 GB/s, with 50 microseconds of latency.
@@ -21,7 +27,6 @@ PREFLIGHT = [
 
 
 def steps_of(rng: random.Random, mean: float, timed: int) -> list[float]:
-    """Return step times with a little noise and a few stalls."""
     return [mean * rng.gauss(1, 0.01) * (2.4 if rng.random() < 0.02 else 1.0) for _ in range(timed)]
 
 
@@ -111,10 +116,10 @@ def cases_of(frameworks: tuple[str, ...], batches: tuple[int, ...]) -> Iterator[
                     for compiler in ("none", COMPILERS[framework]):
                         for batch in batches:
                             yield {
+                                **CASE,
                                 "framework": framework,
                                 "model": model,
                                 "mode": mode,
-                                "nodes": 1,
                                 "devices_per_node": devices,
                                 "batch_per_device": batch,
                                 "precision": precision,
@@ -124,8 +129,7 @@ def cases_of(frameworks: tuple[str, ...], batches: tuple[int, ...]) -> Iterator[
 
 
 def fate_of(case: dict[str, Any], repeat: int) -> dict[str, Any]:
-    """Return the failures of the made-up set: every status, a failed baseline and a single
-    repeat."""
+    """Return the failures of the set: every status, a failed baseline and a single repeat."""
     framework, precision, compiler = case["framework"], case["precision"], case["compiler"]
     if framework == "jax" and precision == "amp":
         return {"status": "unsupported", "reason": "jax has no automatic mixed precision"}

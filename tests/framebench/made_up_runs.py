@@ -17,7 +17,7 @@ from framebench.tables import frames
 from framebench.tables import measured as measured_tables
 from framebench.tables.columns import Row
 from framebench.tables.results import group
-from framebench.tables.table import Inputs, Table, frame_rows
+from framebench.tables.table import Inputs, frame_rows
 
 _CASE = Case(
     framework="pytorch",
@@ -105,7 +105,6 @@ def build(runs: Iterable[Run], **more: Any) -> dict[str, pd.DataFrame]:
 
 
 def table_of(name: str, runs: Iterable[Run], **more: Any) -> pd.DataFrame:
-    """Return one table of runs."""
     return inputs_of(runs, **more).frame_of(frames.known_tables()[name])
 
 
@@ -115,22 +114,14 @@ def rows_of(name: str, runs: Iterable[Run], **more: Any) -> list[Row]:
 
 
 def in_markdown(name: str, rows: pd.DataFrame) -> str:
-    """Return the Markdown file of a table of records."""
     return frames.markdown(frames.known_tables()[name], rows)
 
 
 def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> None:
-    """Write the files of tables of records, by name."""
     made = {frames.known_tables()[name]: rows for name, rows in tables.items()}
     write_together(frames.files(made, folder))
 
 
-def measured_table(*runs: Run) -> tuple[Table, pd.DataFrame]:
-    """Return the table of runs of one micro-benchmark, and its rows."""
-    (table,) = measured_tables.tables(group(list(runs), None))
-    return table, Inputs({}).frame_of(table)
-
-
 def measured_rows(*runs: Run) -> pd.DataFrame:
-    """Return the rows in the table of runs of one micro-benchmark."""
-    return measured_table(*runs)[1]
+    (table,) = measured_tables.tables(group(list(runs), None))
+    return Inputs({}).frame_of(table)

@@ -26,8 +26,7 @@ def trained(
     recipe: dict[str, Any] | None = None,
     **case: Any,
 ) -> Run:
-    """Return a training with these scores by epoch, without metrics if it missed its target.
-    ``recipe``: changed parameters."""
+    """Return a training with these scores by epoch; ``recipe``: changed parameters."""
     missed = target is not None and max(scores) < target
     curve = LearningCurve(
         task="digits",

@@ -13,21 +13,12 @@ from framebench.records import record_sets, verifications, verified
 from framebench.records.run import Run
 
 from ..conftest import ROOT
+from .made_up_records import CASE as TRAINED
 from .made_up_records import record_of
 
 MODELS = catalog.load_catalog(ROOT).models
 CODE, PACKAGES = {"version": "1", "computation": "c" * 64}, {"numpy": "2.3.4", "pytorch": "1"}
-CASE = {
-    "framework": "pytorch",
-    "model": "bert_base",
-    "mode": "inference",
-    "nodes": 1,
-    "devices_per_node": 1,
-    "batch_per_device": 4,
-    "precision": "fp32",
-    "compiler": "none",
-    "sequence_length": 128,
-}
+CASE = {**TRAINED, "model": "bert_base", "mode": "inference", "sequence_length": 128}
 
 
 def changed(record: dict[str, Any], **other: Any) -> dict[str, Any]:
@@ -52,7 +43,6 @@ def compared(case: dict[str, Any], scale: str = verifications.FULL) -> dict[str,
 
 
 def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
-    """Return a run with a record."""
     path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))

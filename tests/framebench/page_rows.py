@@ -21,8 +21,6 @@ def page_rows(html: str) -> dict[str, list[PageRow]]:
 
 
 def rows_of(data: Any) -> dict[str, list[PageRow]]:
-    """Return the rows of each table in the page's data."""
-
     def values(at: int, count: int) -> list[Any]:
         some = data["lists"][at]
         if isinstance(some, list):

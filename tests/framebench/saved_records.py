@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from core import RECORD_FORMAT
 from framebench.records import device_peaks
 from framebench.records.record_sets import RecordSet
 
@@ -124,61 +123,21 @@ def messages(record_set: RecordSet) -> str:
 def peak_flops_record(**changes: Any) -> dict[str, Any]:
     """Return a peak-FLOPS record: 100 matmuls with 1000 rows in 4 s are 0.05 TFLOP/s.
     ``changes`` replace entries; mappings are merged."""
-    made: dict[str, Any] = {
-        "format": RECORD_FORMAT,
-        "source": "framebench",
-        "kind": device_peaks.KIND,
-        "case": {
-            "framework": "pytorch",
-            "model": "bert_base",
-            "nodes": 1,
-            "devices_per_node": 1,
-            "batch_per_device": None,
-            "precision": "fp32",
-            "compiler": None,
-            "sequence_length": 128,
-        },
-        "parameters": {},
-        "repeat": 1,
-        "status": "ok",
-        "reason": "",
-        "metrics": {"peak": {"value": 0.05, "unit": "TFLOP/s", "better": "higher"}},
-        "framework_version": "2.8.0",
-        "settings": {
-            "accelerator": "cpu",
-            "cores_per_device": 2,
-            "time_limit": 60,
-            "seed": 0,
-        },
-        "samples": None,
-        "window_seconds": None,
-        "wall_seconds": 5.0,
-        "started": "2030-01-01T00:00:00.000Z",
-        "command": ["python"],
-        "ranks": [
-            {
-                "rank": 0,
-                "host": "node-1",
-                "status": "ok",
-                "reason": "",
-                "matmul_dtypes": {"float32": 1},
-                "matmuls": [
-                    {"size": 500, "count": 1, "seconds": [1.0]},
-                    {"size": 1000, "count": 100, "seconds": [5.0, 4.0, 4.5]},
-                ],
-            }
-        ],
-        "environment": {
-            "install_method": "venv",
-            "python": "3.11.7",
-            "prefix": "/venv",
-            "packages": {},
-            "hardware": {"cpu": "Example CPU", "gpus": []},
-            "system": {},
-            "variables": {},
-            "code": {},
-        },
-    }
+    matmuls = [
+        {"size": 500, "count": 1, "seconds": [1.0]},
+        {"size": 1000, "count": 100, "seconds": [5.0, 4.0, 4.5]},
+    ]
+    rank = {"rank": 0, "host": "a", "status": "ok", "reason": "", "matmuls": matmuls}
+    made = record(
+        kind=device_peaks.KIND,
+        case={"devices_per_node": 1, "batch_per_device": None, "compiler": None},
+        metrics={"peak": {"value": 0.05, "unit": "TFLOP/s", "better": "higher"}},
+        samples=None,
+        window_seconds=None,
+        ranks=[{**rank, "matmul_dtypes": {"float32": 1}}],
+    )
+    made["settings"] |= {"cores_per_device": 2}
+    made["environment"]["hardware"] |= {"cpu": "Example CPU"}
     for key, value in changes.items():
         held = made[key]
         made[key] = {**held, **value} if isinstance(held, dict) else value

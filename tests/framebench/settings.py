@@ -30,8 +30,7 @@ AXES_WITHOUT_BATCH = {
 def settings(
     tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
 ) -> Settings:
-    """Return settings for a suite given as data, or as literal text. ``methods``: methods of
-    ``--sdm``."""
+    """Return settings for a suite as data or literal text; ``methods``: of ``--sdm``."""
     path = tmp_path / "my.yaml"
     path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
     return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)

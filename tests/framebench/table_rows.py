@@ -11,7 +11,6 @@ import pandas as pd
 
 
 def only(table: pd.DataFrame) -> dict[str, Any]:
-    """Return the only row of a table."""
     assert len(table) == 1, table
     return {str(name): value for name, value in table.iloc[0].items()}
 

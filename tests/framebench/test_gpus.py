@@ -20,7 +20,6 @@ DIVIDED = fake_gpus.gpus(
 
 @pytest.fixture(autouse=True)
 def _ask_anew() -> None:
-    """Forget the GPUs that a test before has listed in this process."""
     hardware.listed.cache_clear()
 
 
@@ -133,8 +132,6 @@ def test_jobs_of_slurm_have_the_gpus_that_slurm_gave_them(
 def test_a_lowered_power_limit_makes_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if figures of a GPU at its limit and below it count as of one machine, or if the record
-    of a run and the plan call it by different names."""
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     limit = {"power.limit": "250.00", "power.default_limit": "400.00", "compute_mode": "Default"}
     names = []

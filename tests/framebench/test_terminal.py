@@ -45,13 +45,6 @@ def test_a_result_has_its_figure_or_its_reason(tmp_path: Path) -> None:
     assert line(metrics={}, kind="verification") == "4:31  pytorch  fp32  ok"
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": [1], "wall_seconds": "x"}'])
-def test_a_broken_record_is_a_failure_and_stops_nothing(tmp_path: Path, text: str) -> None:
-    (tmp_path / "r1.json").write_text(text)
-    assert outcome_of(tmp_path / "r1.json").status == "failed"
-    assert outcome_of(tmp_path / "none.json").status == "failed"
-
-
 def value(figure: float) -> dict[str, Any]:
     return {"throughput": {"value": figure, "unit": "images/s", "better": "higher"}}
 
@@ -101,10 +94,6 @@ class Call:
         )  # fmt: skip
 
     @staticmethod
-    def environment(name: str) -> Job:
-        return Job("environment", f"{name}-{'0' * 8}", 60.0, label=f"environment {name}")
-
-    @staticmethod
     def wildcards(repeat: int) -> dict[str, str]:
         return {"framework": "toy", "model": "toy", "case": "c", "repeat": str(repeat)}
 
@@ -130,15 +119,6 @@ class Call:
     @property
     def lines(self) -> list[str]:
         return self.stream.getvalue().splitlines()
-
-
-def test_what_is_left_follows_what_repeats_took(tmp_path: Path) -> None:
-    call = Call(tmp_path)
-    assert call.view.left == 30
-    call.begin(call.wildcards(1))
-    record_of(tmp_path, 1, wall_seconds=60.0)
-    call.finish(60.0)
-    assert call.view.left == 120
 
 
 @pytest.mark.parametrize("here", [True, False])
@@ -173,18 +153,6 @@ def test_each_round_says_what_was_verified_in_it(tmp_path: Path) -> None:
         said.append([line.partition(": ")[2] for line in call.lines if "Verified" in line])
     assert [len(lines) for lines in said] == [1, 2]
     assert sorted(line.partition(";")[0] for line in said[1]) == ["1 failed", "1 passed"]
-
-
-def test_environments_are_one_line(tmp_path: Path) -> None:
-    call = Call(tmp_path, environments=("a", "b"))
-    assert call.view.status().startswith("Environments: 0 of 2 built")
-    for name in ("a", "b"):
-        call.begin({"environment": name, "digest": "0" * 8}, "environment")
-        call.finish(1.0)
-        assert call.view.status().startswith("Environments: 1 of 2 built (a)") == (name == "a")
-    assert call.lines == ["Environments: 2 of 2 built"]
-    call.seconds += 5.0
-    assert call.view.clock() == 5.0, "the time in which environments are built is no measuring"
 
 
 def test_within_a_budget_the_status_is_a_clock_and_what_comes_next(tmp_path: Path) -> None:

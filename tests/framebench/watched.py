@@ -7,7 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
-from .made_up_records import record_of
+from .made_up_records import CASE, record_of
 
 GPU = {
     "name": "Example GPU",
@@ -52,12 +52,7 @@ def watch(**changes: Any) -> dict[str, Any]:
 
 
 def made(**other: Any) -> dict[str, Any]:
-    case = {
-        "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
-        "devices_per_node": 1, "batch_per_device": 2, "precision": "fp32", "compiler": "none",
-        "sequence_length": None,
-    }  # fmt: skip
-    return record_of(random.Random(0), case, 1, **other)
+    return record_of(random.Random(0), {**CASE, "batch_per_device": 2}, 1, **other)
 
 
 def as_suite_asks(**other: Any) -> dict[str, Any]:

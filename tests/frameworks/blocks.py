@@ -71,7 +71,6 @@ BLOCKS = {
 
 
 def block_config(name: str) -> dict[str, Any]:
-    """Return the config of a network of this block alone."""
     block = BLOCKS[name]
     model_config = compute.reduced(CNNS[block.model])
     model_config["hyperparameters"].update(block.hyperparameters)
@@ -141,14 +140,6 @@ def properties(model_config: Mapping[str, Any]) -> set[tuple[Any, ...]]:
     """Return the kinds of layers and connections of the network of ``model_config``."""
     network = networks.describe(model_config)
     return kinds(network) | connections(network)
-
-
-def properties_of_all() -> set[tuple[Any, ...]]:
-    """Return the kinds of layers of all networks, and the connections of all small ones."""
-    return set[tuple[Any, ...]]().union(
-        *(kinds(networks.describe(model_config)) for model_config in CNNS.values()),
-        *(connections(networks.describe(compute.reduced(config))) for config in CNNS.values()),
-    )
 
 
 def smallest(names: Iterable[str]) -> list[str]:

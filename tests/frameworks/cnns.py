@@ -40,7 +40,6 @@ def connected_config() -> dict[str, Any]:
 
 
 def counted(model_config: dict[str, Any]) -> dict[str, Any]:
-    """Return a described network with its trainable parameters and multiply-adds."""
     network = networks.describe(model_config)
     trained = (weight.shape for weight in networks.weights(network).values() if weight.trained)
     return {

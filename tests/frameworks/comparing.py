@@ -52,8 +52,7 @@ def _compared(folder: Path, modes: Sequence[str], training_only: bool) -> list[t
 
 
 def compared_by_rank(run: ForkServer, reference: Path, ranks: int = 1, **options: object) -> Errors:
-    """Return the errors of training on ``ranks`` devices, by rank; ``options``: options of the
-    case."""
+    """Return the errors of training on ``ranks`` devices, by rank; ``options``: of the case."""
     answers = run("comparing.compare_rank", ranks, reference=str(reference), options=options)
     precision = str(options.get("precision", "fp32"))
     return {f"rank {rank}": (precision, answer["errors"]) for rank, answer in enumerate(answers)}

@@ -26,7 +26,6 @@ def fork_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServe
 
 @pytest.fixture(scope="session")
 def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the folder of the reference for every small model."""
     return references_in(written_once(tmp_path_factory, "references", write_references))
 
 
@@ -39,19 +38,16 @@ def connected_reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def block_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the references of the CNNs' blocks."""
     return written_once(tmp_path_factory, "block-references", write_block_references)
 
 
 @pytest.fixture(scope="session")
 def decoder_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the references of the small language models."""
     return written_once(tmp_path_factory, "decoder-references", write_decoder_references)
 
 
 @pytest.fixture(scope="session")
 def branch_references(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder with the references of every branch of the optimizers."""
     return written_once(tmp_path_factory, "branch-references", write_branch_references)
 
 

@@ -29,7 +29,6 @@ def model_config_of(model: str) -> dict[str, Any]:
 
 
 def definition_of(model: str) -> str:
-    """Return the name of the modules that define the model."""
     return str(model_config_of(model).get("definition", model.replace(".", "_")))
 
 
@@ -44,9 +43,7 @@ def has_reference(definition: str) -> bool:
 
 
 def compared(definitions: Mapping[str, str]) -> list[str]:
-    """Return one model per definition that has a reference and no separate tests.
-    One network that every framework has is added. A model without a reference thus fails one test,
-    not all comparisons."""
+    """Return a model of each definition with a reference and no separate tests, and ResNet-50."""
     first = {definition: name for name, definition in reversed(definitions.items())}
     actual = {name for entry, name in first.items() if entry not in SHARED and has_reference(entry)}
     return sorted({RESNET, *actual})
@@ -60,7 +57,6 @@ def reference_module(model: str) -> Any:
 
 
 def trained_parameters(model_config: dict[str, Any]) -> int:
-    """Return the number of trained parameters, by the shapes of the reference."""
     drawn = reference_module(model_config["name"]).parameters(model_config)
     return sum(int(np.prod(entry.shape)) for entry in drawn.values() if entry.trained)
 

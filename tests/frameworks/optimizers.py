@@ -34,7 +34,6 @@ BRANCHES = {optimizer: f"{optimizer}, every branch" for optimizer in HYPER}
 
 
 def config_with(optimizer: str) -> dict[str, Any]:
-    """Return the config of BERT without encoder layers with the ``optimizer``."""
     hyper = {"optimizer": optimizer, **HYPER[optimizer]}
     left_out = {"no_weight_decay": ["bias", "norm"], "dropout": 0.0}
     model_config = small(BERT, layers=0, **left_out, **hyper)
@@ -53,7 +52,6 @@ def _drawn(parameters: Any, seed: int) -> dict[str, Any]:
 
 
 def write_branch_references(folder: Path) -> None:
-    """Write the reference of each optimizer."""
     for optimizer, name in BRANCHES.items():
         model_config = config_with(optimizer)
         with mock.patch.object(compute, "draw", _drawn if optimizer == "lamb" else draw):

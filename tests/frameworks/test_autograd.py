@@ -1,5 +1,4 @@
-"""A minimal adapter is measured where it suffices, and states elsewhere what it lacks.
-It is Autograd's, the example of docs/adding.md."""
+"""Autograd, the minimal adapter of docs/adding.md, is measured and says what it lacks."""
 
 from __future__ import annotations
 

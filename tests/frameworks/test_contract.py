@@ -1,9 +1,7 @@
 """Contract of every adapter under ``scripts/frameworks`` with every model it defines.
 
-New frameworks or models need no change here. A test of a missing capability is skipped, and names
-it. Each framework trains once through the command line, in its own environment. An import costs
-seconds, so all else is asked of processes forked from one that has imported the framework. Tests
-share their answers.
+New frameworks or models need no change here; a test of a missing capability is skipped. Each
+framework trains once by command line; all else is asked of processes that have imported it.
 """
 
 from __future__ import annotations
@@ -85,7 +83,6 @@ class Runs:
 
     @cached_property
     def trained(self) -> dict[str, Any]:
-        """Return the record of a training through the command line."""
         # a model whose loss falls within STEPS
         model_config = small(BERT, learning_rate=0.01, layers=0)
         written = self.folder / "model_config.json"
@@ -125,7 +122,6 @@ class Runs:
         return self.servers(self.framework.name)
 
     def pair(self) -> list[dict[str, Any]]:
-        """Return the reports of two ranks on their training."""
         self.require("Collectives")
         return self.run("train_together", ranks=2, steps=sum(STEPS.values()))
 
@@ -135,35 +131,29 @@ class Runs:
         return [set(answer["listening"]) for answer in self.server("contract.listen", hosts=hosts)]
 
     def alone(self, compiler: str | None = None) -> dict[str, Any]:
-        """Return the report of one rank on its training; ``compiler``: replaces the default."""
         (answer,) = self.run("train_alone", compiler=compiler or self.compiler)
         return answer
 
     @property
     def natively(self) -> dict[str, Any]:
-        """Return the report of one rank on its training with the framework's compiler."""
         return self.alone(self.declared["native_compiler"])
 
     @property
     def diverging(self) -> dict[str, Any]:
-        """Return the report of one rank on a training that diverges."""
         (answer,) = self.run("diverge")
         return answer
 
     def training(self, model_config: dict[str, Any], precision: str, steps: int) -> dict[str, Any]:
-        """Return the fields of a record that describe a training."""
         self.require("MatmulTrace")
         (answer,) = self.run("train", model_config=model_config, precision=precision, steps=steps)
         return answer
 
     def amp(self) -> dict[str, Any]:
-        """Return the fields of a record that describe a step in mixed precision."""
         return self.training(small(BERT, layers=1), "amp", 2)
 
     def verified(
         self, model: str, mode: str, ranks: int = 1, **given: object
     ) -> list[dict[str, Any]]:
-        """Return the reports of ranks on the verification of the small model."""
         self.require("Numerics")
         folder = str(self.references[model])
         return self.run("verify", ranks, **{"folder": folder, "mode": mode, **given})
@@ -178,7 +168,6 @@ class Runs:
 
     @cached_property
     def lacking(self) -> dict[str, str]:
-        """Return the reason for each capability that the adapter lacks, by name."""
         (actual,) = self.server("contract.lacking")
         assert not actual["undeclared"], "a benchmark that needs one of these says `unsupported`"
         lacking: dict[str, str] = actual["lacking"]
@@ -233,7 +222,6 @@ def runs(
 
 
 def is_refused(answer: dict[str, Any]) -> bool:
-    """Return whether the framework refuses a feature with a reason."""
     if "unsupported" not in answer:
         return False
     assert len(answer["unsupported"].split()) >= 4, f"no reason: {answer['unsupported']!r}"
@@ -271,8 +259,7 @@ def test_all_frameworks_run_ahead_alike(runs: Runs) -> None:
 
 
 def test_a_seed_settles_a_run(runs: Runs) -> None:
-    """Fail if seed and rank do not determine weights, batch and masks of a process.
-    Later steps repeat themselves bit by bit in ``test_learning.py``."""
+    """Later steps repeat themselves bit by bit in ``test_learning.py``."""
     assert runs.pair()[0]["values"][0] == pytest.approx(runs.alone()["first"], rel=1e-5)
 
 
@@ -301,8 +288,7 @@ def test_amp_runs_in_a_half_precision_or_is_refused(runs: Runs) -> None:
 
 
 def test_the_native_compiler_compiles_or_is_refused(runs: Runs) -> None:
-    """Fail if a compiled training shows no evidence of its compiler.
-    Outputs and evidence of compiled inference are in its verification."""
+    """Outputs and evidence of compiled inference are in its verification."""
     if runs.declared["native_compiler"] is None:
         pytest.skip("it has no compiler")
     actual = runs.natively
@@ -334,8 +320,7 @@ def test_what_a_device_computes_is_that_of_the_reference(
 def test_a_training_step_of_two_devices_is_that_of_the_reference(
     runs: Runs, compiled: bool
 ) -> None:
-    """Fail if two devices compute another mean of their gradients than the reference.
-    The mean is taken in the same way for all models; BERT has sparse gradients, too."""
+    """The mean is taken in the same way for all models; BERT has sparse gradients, too."""
     runs.require("Collectives")
     native = runs.declared["native_compiler"]
     if compiled and native in (None, runs.compiler):
@@ -361,8 +346,7 @@ def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
 
 
 def test_the_messages_of_two_devices_are_all_gradients(runs: Runs) -> None:
-    """Fail if the messages of two devices are not all gradients.
-    Padding is allowed: OneFlow aligns each array in a bucket."""
+    """Padding is allowed: OneFlow aligns each array in a bucket."""
     for rank in runs.pair():
         actual, gradients = rank["messages"], 4 * rank["trained"]
         assert gradients <= sum(actual["bytes"]) < 1.1 * gradients
@@ -385,8 +369,7 @@ def address_towards(host: str) -> str:
 
 
 def documented(framework: Path, column: int) -> str:
-    """Return a cell of a framework's row in docs/cluster.md, from which operators set
-    access rules."""
+    """Return a cell of a framework's row in docs/cluster.md."""
     title = json.loads((framework / "framework.json").read_text())["title"]
     rows = [line.split(" | ") for line in (ROOT / "docs/cluster.md").read_text().splitlines()]
     stated = [row[column] for row in rows if row[0] == f"| {title}"]
@@ -408,8 +391,7 @@ def test_ranks_of_one_node_listen_where_the_documentation_says(runs: Runs) -> No
 
 
 def test_ranks_of_several_nodes_listen_where_the_documentation_says(runs: Runs) -> None:
-    """Fail if ranks of several nodes listen elsewhere than documented.
-    Two interfaces of this machine stand for two nodes."""
+    """Two interfaces of this machine stand for two nodes."""
     listed = subprocess.run(["hostname", "-I"], check=True, capture_output=True, text=True)
     others = [address for address in listed.stdout.split() if "." in address]
     if not others:
@@ -446,8 +428,7 @@ def test_a_peak_is_measured_in_its_precision_or_refused(runs: Runs, precision: s
 
 
 def test_single_operations_and_collectives_are_right(runs: Runs) -> None:
-    """Fail if a single operation or collective is wrong, or lacks both result and reason.
-    They run in the processes of two devices that train together."""
+    """They run in the processes of two devices that train together."""
     for rank in runs.pair():
         actual = rank["operations"]
         own = {"batched", "matmul", "add", "multiply", "exp", "scale", "triad", "shared sums"}

@@ -36,8 +36,7 @@ TOY = {"framework": ROOT / "tests/frameworks/toy", "model": ROOT / "tests/models
 def found(
     request: pytest.FixtureRequest, fork_servers: ForkServers, decoder_references: Path
 ) -> dict[str, Any]:
-    """Return what one process of a framework finds: the errors of each model, and of one in mixed
-    precision and with a mistake."""
+    """Return the errors of each model, and of one in mixed precision and with a mistake."""
     framework = request.param
     models = CAUSAL if framework == FULL else CAUSAL[:2]
     (answer,) = fork_servers(framework)(

@@ -1,7 +1,4 @@
-"""GPU branch of each adapter on a processor.
-
-Doubles in ``gpus`` replace a device's functions alone. Each benchmark runs from ``start`` to its
-entry in the record."""
+"""GPU branch of each adapter on a processor: doubles in ``gpus`` replace a device's functions."""
 
 from __future__ import annotations
 
@@ -165,7 +162,6 @@ def test_two_gpus_exchange_arrays(run: ForkServer, name: str) -> None:
 
 
 def test_a_window_that_ends_before_its_work_is_found(run: ForkServer) -> None:
-    """Fail if an adapter does not wait for the device, or if nobody notices."""
     compiler = "jit" if run.framework == "jax" else "none"
     (actual,) = run("gpu.end_early", model_config=EMBEDDING, compiler=compiler)
     assert actual["seconds"] >= 2 * actual["work"]

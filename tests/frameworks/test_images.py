@@ -1,5 +1,4 @@
-"""Images in a folder are learned, through the framework's own loader and the command line.
-They are squares of three colours, learned in a few epochs."""
+"""Squares of three colours are learned, through the framework's own loader and the command line."""
 
 from __future__ import annotations
 
@@ -81,7 +80,6 @@ WAYS = {
 def test_images_in_a_folder_are_learned(
     framework: str, colours: Path, model: Path, tmp_path: Path
 ) -> None:
-    """Fail if images are not learned with everything in the recipe for ImageNet."""
     compiler, devices, accumulation = WAYS[framework]
     bench = Bench(tmp_path, build_environment(framework))
     done = bench.run(

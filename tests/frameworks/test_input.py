@@ -1,5 +1,4 @@
-"""Images and tokens read by frameworks' own loaders: completely, as Pillow decodes them,
-into steps."""
+"""Images and tokens read by frameworks' own loaders: completely, as Pillow decodes them."""
 
 from __future__ import annotations
 

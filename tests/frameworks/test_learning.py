@@ -33,8 +33,7 @@ LEARNERS = (TEACHER,)
 
 
 class Answers:
-    """Answers of each framework, computed for the first test that needs them; the teacher is
-    first."""
+    """Answers of each framework, computed when first needed; the teacher is first."""
 
     def __init__(self, servers: ForkServers, folder: Path) -> None:
         self._servers, self._folder = servers, folder
@@ -67,7 +66,6 @@ def learned(fork_servers: ForkServers, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_step_computes_with_what_was_fed_last(framework: str, learned: Answers) -> None:
-    """Fail if a step computes with other data than those fed last, or with changed arrays."""
     actual = learned[framework]
     assert actual["fed"] == pytest.approx(actual["built"], rel=1e-5)
     assert actual["first"] != pytest.approx(actual["built"], rel=1e-3), "both batches are alike"
@@ -90,8 +88,7 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
-    """Fail if another framework scores differently with the teacher's weights and statistics.
-    They come from the file of a training, by shared names."""
+    """The weights come from the file of a training, by shared names."""
     actual, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert actual["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]
     assert actual["loss"] == pytest.approx(teacher["loss"], rel=1e-4)
@@ -99,7 +96,6 @@ def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: Answers) -> None:
-    """Fail if two frameworks write different files of the same weights: names, layout, bits."""
     actual, teacher = learned[framework], learned[TEACHER]
     assert actual["left"] == teacher["left"]
     assert actual["left otherwise"] != actual["left"]
@@ -107,8 +103,7 @@ def test_each_leaves_the_same_file_of_the_same_weights(framework: str, learned: 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Answers) -> None:
-    """Fail if label smoothing or mixup give another loss than in float64 or in another framework.
-    Weights and batch are the same."""
+    """Label smoothing and mixup, also in float64; weights and batch are the same."""
     actual, teacher = learned[framework], learned[TEACHER]
     assert actual["soft"] == pytest.approx(actual["soft by its outputs"], rel=1e-5)
     assert actual["soft"] == pytest.approx(teacher["soft"], rel=1e-5)
@@ -118,8 +113,7 @@ def test_soft_answers_have_the_same_loss_everywhere(framework: str, learned: Ans
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
 def test_a_training_is_taken_up_bit_by_bit(framework: str, learned: Answers) -> None:
-    """Fail if a resumed training differs in any bit: weights, statistics, momentum, rate.
-    The resuming model has made no step."""
+    """Weights, statistics, momentum and rate; the resuming model has made no step."""
     assert learned[framework]["taken up"] == 0
     # planted mistake: one more step
     assert learned[framework]["went on"] > 0

@@ -1,5 +1,4 @@
-"""Samples of each framework's loader, from files of images and tokens.
-They equal those of a loader of Pillow and numpy, in the same order."""
+"""Samples of each framework's loader equal those of a loader of Pillow and numpy, in order."""
 
 from __future__ import annotations
 
@@ -38,7 +37,6 @@ APART = {
 
 @pytest.fixture(scope="module")
 def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return data sets by name."""
     base = tmp_path_factory.mktemp("data")
     actual = {
         "folder": made.folder(base / "folder", train=5, val=5),
@@ -63,7 +61,6 @@ def roots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def order_of(root: str, split: str) -> int:
-    """Return the checksum of the order, as in a record."""
     names = (os.path.relpath(path, root) for path in asked_of(root, split).paths)
     return zlib.crc32(b"".join(os.fsencode(f"{name}\0") for name in names))
 

@@ -1,5 +1,4 @@
-"""Updates of each framework: every branch of its optimizers, their refusals, and the mean of
-gradients over micro-steps, compared with the reference."""
+"""Updates of each framework, refusals, and the mean of gradients, against the reference."""
 
 from __future__ import annotations
 
@@ -36,7 +35,6 @@ pytorch, paddle, oneflow = served("pytorch"), served("paddle"), served("oneflow"
 
 
 def with_wrong_hyperparameters(folder: Path, into: Path, optimizer: str) -> Path:
-    """Return a copy of a reference with a model config other than its own."""
     shutil.copytree(folder, into / optimizer)
     path = into / optimizer / "model_config.json"
     model_config = json.loads(path.read_text())
@@ -61,7 +59,6 @@ def test_every_branch_is_the_references_and_a_wrong_one_is_found(
 
 
 def test_the_whole_gradient_is_clipped_over_ranks_and_micro_steps(pytorch: ForkServer) -> None:
-    """Fail if clipping is per rank or micro-step instead of on the whole gradient."""
     answers = pytorch("updates.clip_over_ranks", ranks=2, model_config=ELECTRA)
     wrong = {"of ranks", "of micro-steps", "of none"}
     for answer in answers:
@@ -105,8 +102,6 @@ accumulating = served(*COMPILERS)
 def test_the_mean_over_micro_steps_is_that_of_the_reference(
     accumulating: ForkServer, references: dict[str, Path]
 ) -> None:
-    """Fail if the mean over micro-steps, its loss, or an update with it differs from the
-    reference."""
     folder, compilers = str(references[EMBEDDING]), COMPILERS[accumulating.framework]
     (actual,) = accumulating("updates.compare_mean", folder=folder, compilers=compilers)
     assert not beyond(actual["errors"])
@@ -117,8 +112,7 @@ def test_the_mean_over_micro_steps_is_that_of_the_reference(
 
 @pytest.mark.parametrize("framework", COMPILERS)
 def test_gradients_go_to_the_other_rank_once(framework: str, fork_servers: ForkServers) -> None:
-    """Fail if ranks differ after a step of several micro-steps, or PyTorch, which adds up the same
-    without `no_sync`, sends gradients more than once."""
+    """PyTorch adds up the same without `no_sync`, and sends gradients more than once."""
     run, compiler = fork_servers(framework), COMPILERS[framework][0]
     first, second = run("updates.train_together", ranks=2, compiler=compiler)
     assert first == {**second, "sent": 1}

@@ -1,5 +1,4 @@
-"""Sharding of a training step: gradients as of one process, and a part of the model on
-each rank."""
+"""Sharding of a training step: gradients as of one process, of which each rank has a part."""
 
 from __future__ import annotations
 
@@ -63,8 +62,6 @@ MODEL_CONFIGS["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
     ("run", "ranks"), [(name, ranks) for name in WAYS for ranks in WAYS[name]], indirect=["run"]
 )
 def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None:
-    """Fail if gradients or an update differ from those of one process.
-    Each rank holds a part of the model, and communicates in every step."""
     cases = WAYS[run.framework][ranks]
     given = [(parallelism, MODEL_CONFIGS[model], steps) for parallelism, model, steps in cases]
     answers = run("parallelism.observe", ranks=ranks, cases=given)
@@ -121,7 +118,6 @@ def test_a_product_is_compared_with_the_mean_over_all_of_its_batches(
 
 
 def test_accumulated_gradients_go_once(pytorch: ForkServer) -> None:
-    """Fail if FSDP sends accumulated gradients more often than once, as for one micro-step."""
     (answer, _) = pytorch(
         "parallelism.accumulate", ranks=2, model_config=MODEL_CONFIGS["gpt2_small"]
     )

@@ -58,8 +58,7 @@ def test_all_products_and_arrays_but_those_of_batch_normalisation_are_in_it(
 def test_an_epsilon_below_what_float16_resolves_makes_no_weight_a_nan(
     pytorch_run: ForkServer, decoder_references: Path
 ) -> None:
-    """Fail if an epsilon that float16 rounds to zero makes a weight NaN.
-    SuperBench's is 1e-8; the gradients of words in no batch are zero, too."""
+    """SuperBench's is 1e-8; the gradients of words in no batch are zero, too."""
     (actual,) = pytorch_run(
         "half.train_small_epsilon", folder=str(decoder_references / "superbench_gpt2_small")
     )
@@ -113,8 +112,7 @@ def test_products_of_layers_are_seen_in_float8_in_both_passes(
 def test_gpt2_has_such_products_and_a_layer_of_another_size_stops_no_other(
     pytorch_run: ForkServer, decoder_references: Path
 ) -> None:
-    """Fail if GPT-2 has no float8 matmuls, or an unsuitable layer stops others.
-    SuperBench converts none of its GPT-2, and no layer after the first unsuitable one."""
+    """SuperBench converts none of its GPT-2, and no layer after the first unsuitable one."""
     (actual,) = pytorch_run(
         "float8.convert", folder=str(decoder_references / "superbench_gpt2_small")
     )

@@ -1,5 +1,4 @@
-"""Small models, with which verification runs, have every distinct layer and connection of the full
-ones, in all frameworks: each builds them from the same config."""
+"""Small models of verifications have each distinct layer and connection of the full ones."""
 
 from __future__ import annotations
 
@@ -18,7 +17,6 @@ NETWORKS = sorted(CNNS)
 
 def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     """Return the kinds of layers, with their stage and the operations that they read.
-
     Stages end where an image gets smaller. Of an operation that is read, whether others read it,
     too; of a concatenation, the kinds that it reads, without their number."""
     stages, operations = {networks.IMAGES: 0}, {networks.IMAGES: networks.IMAGES}
@@ -34,14 +32,10 @@ def layers_by_stage(network: networks.LayerGraph) -> set[tuple[Any, ...]]:
     return actual
 
 
-def lost_layers(full: dict[str, Any], small: dict[str, Any]) -> set[tuple[Any, ...]]:
-    """Return the kinds of layers and connections of a stage that only the full network has."""
-    return layers_by_stage(networks.describe(full)) - layers_by_stage(networks.describe(small))
-
-
 @pytest.mark.parametrize("model", NETWORKS)
 def test_a_small_network_has_all_kinds_of_layers_of_each_stage(model: str) -> None:
-    lost = lost_layers(CNNS[model], compute.reduced(CNNS[model]))
+    full, small = (networks.describe(c) for c in (CNNS[model], compute.reduced(CNNS[model])))
+    lost = layers_by_stage(full) - layers_by_stage(small)
     assert not lost, sorted(map(str, lost))
 
 

@@ -1,5 +1,4 @@
-"""Features special to one framework: functions ``check_*`` of the modules in ``programs`` that are
-named like frameworks, which run and assert in its environment."""
+"""Features special to one framework: functions ``check_*`` of modules in ``programs``."""
 
 from __future__ import annotations
 
@@ -22,7 +21,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def checks() -> Iterator[tuple[str, str]]:
-    """Yield each framework with the names of its checks."""
     for framework in IMPORTS:
         for node in ast.parse((PROGRAMS / f"{framework}.py").read_text()).body:
             if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):
@@ -66,7 +64,6 @@ def test_a_graph_of_oneflow_normalises_by_each_ranks_own_statistics(
 
 
 def test_no_rank_of_mindspore_leaves_before_all_others_do(fork_servers: ForkServers) -> None:
-    """Fail if the rank with the scheduler leaves ranks behind, which end without it."""
     first, last = fork_servers("mindspore")("mindspore.leave", ranks=2)
     assert first["begun"] < last["begun"] <= first["left"]
 
@@ -92,7 +89,6 @@ def _runs(pid: int) -> bool:
 
 
 def test_a_fork_has_the_variables_that_its_framework_reads(tmp_path: Path) -> None:
-    """Fail if a variable that is set before an import is gone in the forks."""
     bench = Bench(tmp_path, build_environment("tensorflow"))
     model = tmp_path / "model_config.json"
     model.write_text(json.dumps(small(BERT)))

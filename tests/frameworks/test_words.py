@@ -1,6 +1,4 @@
-"""Tokens in a folder are learned by ELECTRA, through the command line.
-``test_loaders.py`` compares the loaders of all frameworks, ``test_decoder.py`` their ELECTRA.
-Most of their words are the same one, which a generator learns in a few steps."""
+"""Tokens in a folder, mostly one word, are learned by ELECTRA, through the command line."""
 
 from __future__ import annotations
 

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from core.declarations import read_model_config
 from reference import compute
 
 from ..conftest import ROOT
 from .models import SEQUENCE, definition_of, model_config_of
-
-MODELS = {
-    path.stem: read_model_config(str(path)) for path in sorted(ROOT.glob("scripts/models/*.json"))
-}
-DECODERS = {
-    model: model_config
-    for model, model_config in MODELS.items()
-    if model_config.get("definition") == "decoder"
-}
-ENCODERS = {
-    model: model_config
-    for model, model_config in MODELS.items()
-    if model_config.get("definition") in ("bert", "electra")
-}
 
 #: Models that generate text: learned positions; rotary ones with a tied head; with a separate head.
 CAUSAL = ("gpt2_small", "llama_1b", "llama_8b")
@@ -59,7 +44,6 @@ def write_decoder_references(folder: Path) -> None:
 
 
 def compared_in(framework: str) -> list[str]:
-    """Return the models that the framework has."""
     folder = ROOT / "scripts/frameworks" / framework
     other = WITHOUT_DECAY if framework in LAYERWISE else WITH_DECAY
     left_out = (other,) if framework == FULL else (other, TIED_AGAIN)

@@ -1,5 +1,4 @@
-"""Fixtures of the harness's tests: a run on the toy framework, which must leave no process or file
-behind, and a clock."""
+"""Fixtures: a run on the toy framework, which must leave no process or file behind, and a clock."""
 
 from __future__ import annotations
 

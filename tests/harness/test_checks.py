@@ -49,7 +49,6 @@ def log(toy: Bench, name: str) -> str:
 
 
 def held(toy: Bench) -> int:
-    """Return the process of the check ``held``, once it waits."""
     wait_for(lambda: (toy.folder / "held.log").exists() and "in process" in log(toy, "held"), "it")
     match = re.search(r"in process (\d+)", log(toy, "held"))
     assert match

@@ -54,23 +54,6 @@ def test_an_emulated_precision_is_skipped_before_it_starts_where_asked(toy: Benc
     assert bool(record["ranks"]) != bool(emulated)
 
 
-@pytest.mark.parametrize(
-    ("name", "sets", "is_emulated"),
-    [
-        ("fp8", ["amx_fp16"], True),
-        ("fp8", [], True),
-        ("bf16", ["avx2"], True),
-        ("bf16", ["svebf16"], False),
-        ("bf16", [], False),  # unknown
-        ("fp16", ["asimdhp"], False),
-        ("fp32", ["avx2"], False),
-        ("tf32", ["avx2"], False),  # no CPU has TF32, so frameworks refuse the precision
-    ],
-)
-def test_instructions_tell_what_is_emulated(name: str, sets: list[str], is_emulated: bool) -> None:
-    assert precisions.emulated(name, sets).startswith(precisions.EMULATED) == is_emulated
-
-
 @pytest.mark.parametrize(("does", "names"), [("zero_at=4", ["vanished"]), ("", [])])
 def test_a_run_that_learns_its_batch_by_heart_is_marked(
     toy: Bench, does: str, names: list[str]

@@ -68,7 +68,6 @@ def test_the_command_that_repeats_a_run_has_its_variables(toy: Bench) -> None:
 
 
 def test_what_is_given_on_purpose_reaches_the_ranks_and_the_record(toy: Bench) -> None:
-    """Fail if variables set on purpose do not reach ranks and record, or dropped ones do."""
     own = {"KMP_AFFINITY": "compact", "GOMP_CPU_AFFINITY": "1", "LC_ALL": "C"}
     record = toy.run(
         "", "--variable", "KMP_BLOCKTIME=3", install_method="venv", variables=own
@@ -97,7 +96,6 @@ def test_a_library_that_is_preloaded_is_in_each_rank(toy: Bench, tmp_path: Path)
 
 
 def test_no_credential_is_recorded(toy: Bench) -> None:
-    """Fail if a credential is in any field of the environment."""
     own = {"NCCL_AUTH": "hush1", "NVIDIA_API_KEY": "hush2", "TF_GH_PAT": "hush3"}
     odd = {"MY_DB": "jdbc:x?user=u&password=hush4", "MY_PROXY": "https://hush5@host"}
     given = [word for item in odd.items() for word in ("--variable", "=".join(item))]

@@ -1,5 +1,4 @@
-"""Memory copy speed of one core: a benchmark without framework, outside the project's folder.
-It needs only this file."""
+"""Memory copy speed of one core: a benchmark without framework, which needs only this file."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The arrays of transformers and of the LSTM have the published sizes, and the model configs the
-multiply-adds of their matrices."""
+"""Arrays of transformers and the LSTM have published sizes; model configs have their products."""
 
 from __future__ import annotations
 

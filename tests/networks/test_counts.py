@@ -28,7 +28,6 @@ DESCRIBED = [
 
 
 def sizes_of(network: networks.LayerGraph) -> dict[str, int]:
-    """Return the sizes of the trained parameters, by name."""
     weights = networks.weights(network)
     return {name: math.prod(entry.shape) for name, entry in weights.items() if entry.trained}
 

@@ -130,8 +130,7 @@ class Cluster:
         )
 
     def submit(self, script: str, *options: str) -> int:
-        """Submit a job that runs ``script`` with sh, with sbatch's ``options``; return its
-        number."""
+        """Submit a job that runs ``script``, with sbatch's ``options``; return its number."""
         output = self._output_of("sbatch", "--parsable", *options, f"--wrap={script}")
         return int(output.split(";")[0])
 
@@ -174,8 +173,6 @@ class Cluster:
         self._wait(lambda: self._registered([name], began), f"{name} to register")
 
     def cancel_all(self) -> None:
-        """Cancel every job, and wait until none is left on a node."""
-
         def none_left() -> bool:
             active = self._output_of("squeue", "--noheader", "--format=%A").split()
             if active:
@@ -244,8 +241,7 @@ class Cluster:
         return daemon
 
     def _registered(self, names: Iterable[str], since: float) -> bool:
-        """Return whether these nodes serve, with daemons started after ``since`` (epoch
-        seconds)."""
+        """Return whether these nodes serve, with daemons started after ``since`` (epoch)."""
         for name in names:
             output = self._output_of("scontrol", "--oneliner", "show", "node", name)
             fields = dict(word.split("=", 1) for word in output.split() if "=" in word)
@@ -275,7 +271,6 @@ class Cluster:
         wait_for(met, what)
 
     def _log(self) -> str:
-        """Return the daemons' last lines of output."""
         files = sorted((self.place.folder / "log").iterdir(), key=lambda file: file.stat().st_mtime)
         return "\n".join(f"{file.name}: {_end(file)}" for file in files if file.stat().st_size)
 

@@ -77,7 +77,6 @@ def make_folders(place: Place) -> None:
 
 
 def write(place: Place) -> None:
-    """Write all files that the daemons need."""
     folder = place.folder
     (folder / "munge" / "key").write_bytes(secrets.token_bytes(128))
     (folder / "munge" / "key").chmod(0o600)

@@ -34,7 +34,6 @@ class OnCluster:
         return self.project.folder
 
     def describe(self, **other: Any) -> None:
-        """Describe the cluster, as its user would."""
         options = {"nodes": 4, "gpus_per_node": 0, "cores_per_node": 2, "memory_gib": 3, **other}
         path = self.folder / "profiles" / "slurm" / "cluster.yaml"
         path.write_text(yaml.safe_dump({"cluster": options}))
@@ -53,7 +52,6 @@ class OnCluster:
         return self.project.run(*OPTIONS, *arguments, toy=toy, **variables)
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the records in the order in which they started."""
         actual = [json.loads(text) for text in self.project.records().values()]
         return sorted(actual, key=lambda record: record["started"])
 
@@ -79,7 +77,6 @@ def overlap(entry: dict[str, Any], other: dict[str, Any]) -> bool:
 
 @pytest.fixture(scope="session")
 def slurm() -> None:
-    """Require SLURM's programs."""
     problem = missing()
     if problem:
         pytest.skip(f"needs a SLURM cluster of its own. {problem}")

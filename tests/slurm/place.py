@@ -90,8 +90,7 @@ class Place:
 
 
 def claim() -> tuple[Place, int]:
-    """Wait for the place; return it, without remains, and the lock that holds it until
-    :func:`give_up`."""
+    """Wait for the place; return it, empty, and its lock, held until :func:`give_up`."""
     place = Place()
     lock = os.open(f"{place.folder}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,5 +1,4 @@
-"""Failures on a cluster: calls end, nothing hangs or runs twice, and records stay.
-The next call runs the rest, and the report says what happened."""
+"""Failures on a cluster: nothing hangs or runs twice, and the next call continues."""
 
 from __future__ import annotations
 
@@ -49,12 +48,6 @@ def ended(workflow: SnakemakeCall) -> str:
     return output
 
 
-def expanded(names: str) -> set[str]:
-    """Return the nodes of a list: ``n[1,3-4]`` -> n1, n3, n4."""
-    parts = [[*map(int, part.split("-"))] for part in names.strip("n[]").split(",")]
-    return {f"n{number}" for part in parts for number in range(part[0], part[-1] + 1)}
-
-
 def assert_cancelled(project: OnCluster) -> None:
     """Check that nothing is left of an interrupted call on the cluster."""
     wait_for(
@@ -66,9 +59,7 @@ def assert_cancelled(project: OnCluster) -> None:
 
 def slow_to_answer(project: OnCluster, command: str, answering: Path) -> dict[str, str]:
     """Return variables with which a command of SLURM acts at once and answers after five seconds.
-
-    Meanwhile the file ``answering`` exists.
-    """
+    Meanwhile the file ``answering`` exists."""
     path = project.cluster.environment.get("PATH", isolation.SEARCHED)
     real = shutil.which(command, path=path)
     slow = project.folder / "slow" / command
@@ -102,8 +93,6 @@ def assert_continues(project: OnCluster, before: dict[str, str], runs: int) -> N
 
 
 def test_a_cancelled_job_among_those_that_several_runs_share(slurm_project: OnCluster) -> None:
-    """Fail if runs of a group, by options of Snakemake, do not follow each other in one job, or the
-    runs of a cancelled one are lost."""
     groups = ("--groups", "benchmark=runs", "--group-components", "runs=2", "--cores", "2")
     slurm_project.suite(2, nodes=[2], mode=["train", "inference"])
     hold = slurm_project.folder / "hold"
@@ -153,7 +142,6 @@ def test_a_node_that_fails(slurm_project: OnCluster) -> None:
 
 
 def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) -> None:
-    """Fail if runs that a limit ends are not recorded, with their nodes and account."""
     slurm_project.describe(memory_gib=1, partition="main")
     extra = "slurm_extra='--exclusive --nodelist=n[2-3]'"
     defaults = "--default-resources", "slurm_account='me-too'", "qos='high'", extra
@@ -178,7 +166,6 @@ def test_runs_that_take_too_long_or_too_much_memory(slurm_project: OnCluster) ->
 
 
 def test_a_killed_call_is_taken_up_by_the_next(slurm_project: OnCluster) -> None:
-    """Fail if the next call does not wait for the jobs of a killed one."""
     slurm_project.suite(1, nodes=[3], mode=["inference"], batch_per_device=[1, 2])
     workflow, hold = start_held(slurm_project)
     hold.touch()
@@ -220,7 +207,6 @@ def test_an_interrupted_call_cancels_its_job(slurm_project: OnCluster) -> None:
 def test_a_call_interrupted_while_slurm_answers_cancels_its_job(
     slurm_project: OnCluster, command: str
 ) -> None:
-    """Fail if a queued job survives Ctrl-C while Snakemake submits it or asks for its state."""
     slurm_project.suite(1)
     answering = slurm_project.folder / "answering"
     variables = slow_to_answer(slurm_project, command, answering)

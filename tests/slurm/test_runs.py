@@ -115,7 +115,6 @@ def test_a_gpu_is_never_shared(slurm_project: OnCluster) -> None:
 
 
 def check_between_two_nodes(network: dict[str, Any], exchange: dict[str, Any]) -> None:
-    """Check the connections and an all-reduce between two nodes."""
     assert len(network["ranks"][0]["network"]["connect_seconds"]) == 3
     assert network["metrics"]["connect_time"]["value"] > 0
     assert {block["at"]["bytes"] for block in exchange["ranks"][1]["blocks"]} == {8, 16, 32, 64}

@@ -78,8 +78,7 @@ class Project:
         return self._make(("medians",), config, toy)
 
     def report(self, *config: str) -> subprocess.CompletedProcess[str]:
-        """Make all tables and the report of the records in one process, for tests of several
-        tables that need no rules for them."""
+        """Make all tables and the report in one process, for tests that need no rules for them."""
         return self._make(("report",), config, "")
 
     def _make(
@@ -89,17 +88,14 @@ class Project:
         return self.run("--cores", "all", *targets, *options, toy=toy)
 
     def configure(self, **values: object) -> None:
-        """Change values in the config file."""
         path = self.folder / "config" / "config.yaml"
         path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **values}))
 
     def records(self) -> dict[str, str]:
-        """Return the text of every record, by path below results/runs."""
         runs = self.folder / "results" / "runs"
         return {str(p.relative_to(runs)): p.read_text() for p in sorted(runs.rglob("*.json"))}
 
     def parsed(self) -> list[dict[str, Any]]:
-        """Return every record, parsed."""
         return [json.loads(text) for text in self.records().values()]
 
     def statuses(self) -> list[str]:
@@ -191,7 +187,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 @pytest.fixture
 def measured(finished: Project, tmp_path: Path) -> Iterator[Project]:
-    """Yield a copy of the measured project."""
     folder = tmp_path / "a project"
     shutil.copytree(finished.folder, folder)
     made = Project(folder, finished.first)

@@ -125,7 +125,6 @@ class SnakemakeServer:
 
 @functools.cache
 def snakemake_server() -> SnakemakeServer:
-    """Return the server of this process."""
     return SnakemakeServer()
 
 

@@ -67,7 +67,6 @@ def path_with(host: Path) -> str:
 
 
 def test_the_image_measures(project: Project, host: Path) -> None:
-    """Fail if runs, a search or peak benchmarks do not use the image's Python."""
     axes = {**ONE_RUN["axes"], "batch_per_device": [1, "max"]}
     bounds = {"multiple_of": 2, "at_most": 4}
     project.write_suite({**ONE_RUN, "axes": axes, "largest_batch": bounds})

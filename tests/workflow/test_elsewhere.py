@@ -28,7 +28,6 @@ rule all:
 
 @pytest.fixture
 def elsewhere(project: Project, tmp_path: Path) -> Project:
-    """Return a folder with only a configuration."""
     folder = tmp_path / "another folder"
     folder.mkdir()
     project.write_suite(ONE_RUN)
@@ -67,8 +66,7 @@ def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -
 
 
 def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> None:
-    """Fail if a module cannot have renamed rules, prefixed results, and handlers of both
-    workflows."""
+    """It has renamed rules, prefixed results, and handlers of both workflows."""
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
     (elsewhere.folder / "Snakefile").write_text(f"onsuccess:\n    print('ours')\n{text}")
     results = elsewhere.folder / "below" / "results"

@@ -40,13 +40,6 @@ def offline(project: Project) -> dict[str, str]:
     return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
 
 
-def ensuring(project: Project, marker: Path) -> list[str]:
-    """Return the command line that builds the toy's environment if missing."""
-    framebench = [sys.executable, str(project.folder / "workflow" / "framebench"), "environment"]
-    file = str(project.folder / "envs" / "toy.yaml")
-    return [*framebench, "--file", file, "--marker", str(marker)]
-
-
 def runs_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     ran = project.run("--cores", "all", "--until", "benchmark", **variables)
     assert ran.returncode == 0, ran.stdout
@@ -54,8 +47,7 @@ def runs_of(project: Project, variables: dict[str, str]) -> subprocess.Completed
 
 
 def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[str, str]) -> None:
-    """Fail if an environment in use is built again.
-    Two results share a folder of environments; one call planned before the other built."""
+    """Two results share a folder of environments; one call planned before the other built."""
     hold = project.folder / "first.hold"
     hold.touch()
     first = held_call(project, "first", "results1", **offline)
@@ -93,13 +85,15 @@ def test_kernels_that_the_driver_compiles_are_used_once_when_built(
     """Fail if a time budget includes the compilation by the driver for a GPU newer than a build."""
     known = project.folder / "envs" / "capabilities.csv"
     known.write_text(known.read_text() + "toy,toy,1.0,12.5,525,8.0,9.0\n")
+    framebench = [sys.executable, project.folder / "workflow" / "framebench", "environment"]
+    command = [*framebench, "--file", project.folder / "envs" / "toy.yaml", "--marker"]
     models = {}
     for capability in ("8.0", "9.0"):
         gpus = fake_gpus.gpus(1, "Example", 40960, "580.95.05", capability)
         path = fake_gpus.install(tmp_path / "bin", gpus)
         marker = tmp_path / capability / "environment.json"
         variables = {**os.environ, **offline, "PATH": f"{path}:{os.environ['PATH']}"}
-        subprocess.run(ensuring(project, marker), env=variables, check=True)
+        subprocess.run([*command, marker], env=variables, check=True)
         left = sorted(marker.parent.glob("warm_up/*.json"))
         models[capability] = [json.loads(record.read_text())["case"]["model"] for record in left]
     assert models == {"8.0": [], "9.0": ["bert_base", "resnet50_v1.5"]}
@@ -157,7 +151,6 @@ def test_a_first_figure_does_not_wait_for_the_environments_of_others(
 
 @pytest.mark.usefixtures("offline")
 def test_an_index_that_never_answers_holds_no_other_framework_back(project: Project) -> None:
-    """Fail if others are not measured, or, in the next call, have no repeats."""
     add_frameworks(project, "second", "third")
     project.configure(interpreters=dict.fromkeys(("toy", "second"), sys.executable))
     with socket.create_server(("127.0.0.1", 0)) as silent:

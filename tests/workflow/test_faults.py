@@ -35,13 +35,11 @@ def started_after_first_record(project: Project, *arguments: str, **more: str) -
 
 
 def held(project: Project) -> Path:
-    """Return the file that holds the second run."""
     return project.folder / "hold"
 
 
 def assert_continues(project: Project, before: dict[str, str], tables: bool = False) -> None:
-    """Check that the next call, with or without ``tables``, runs only missing runs, and changes no
-    earlier record."""
+    """Check that the next call runs only missing runs, and changes no earlier record."""
     again = project.medians() if tables else project.measure()
     assert again.returncode == 0, again.stdout
     after = project.records()
@@ -66,8 +64,7 @@ def repeats_in_the_summary(project: Project) -> list[str]:
 def test_a_signal_ends_the_call(
     project: Project, number: signal.Signals, times: int, to_all: bool, words: tuple[str, ...]
 ) -> None:
-    """Fail if a signal does not end the call in order, with a report where the call makes one;
-    ``to_all``: to the whole process group."""
+    """``to_all``: to the whole process group."""
     workflow = started_after_first_record(project, *words)
     for _ in range(times):
         with contextlib.suppress(ProcessLookupError):  # the process may have ended

@@ -1,5 +1,4 @@
-"""Gate and bisection as users call them: both sides measured in pairs, and versions of a package
-solved, built and measured."""
+"""Gate and bisection as users call them: pairs of both sides, and versions of a package."""
 
 from __future__ import annotations
 
@@ -24,7 +23,6 @@ SIDES = {
 def gate(
     project: Project, *given: str, arguments: tuple[str, ...] = ("--until", "benchmark")
 ) -> tuple[int, str]:
-    """Run the gate; ``arguments``: arguments of Snakemake."""
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
     ended = project.run("gate", "--base", "fast", *given, "--", *arguments)
     return ended.returncode, ended.stdout

@@ -1,5 +1,4 @@
-"""Random kill -9 of a workflow, and another call each time: in the end all is measured once, and
-no process is left."""
+"""Random kill -9 of a workflow, and further calls: all is measured once, no process is left."""
 
 from __future__ import annotations
 
@@ -68,8 +67,7 @@ def kill_call(project: Project, workflow: SnakemakeCall, chance: random.Random) 
 
 
 def wait_for_moment(project: Project, workflow: SnakemakeCall, chance: random.Random) -> bool:
-    """Wait for a random moment of the call, mostly while it measures; return whether it
-    still runs."""
+    """Return whether the call still runs at a random moment, mostly while it measures."""
     if chance.random() < 0.75:
         while workflow.poll() is None and not project.pids(*LAUNCHERS):
             time.sleep(LOOK)
@@ -86,8 +84,7 @@ def write_suite(project: Project, measured: int) -> int:
 
 
 def killed_call(project: Project, chance: random.Random, most: int) -> tuple[int, str]:
-    """Run a call with kills at up to ``most`` moments; return the number of kills and any
-    unexplained failure."""
+    """Kill a call at up to ``most`` moments; return their number, and an unexplained failure."""
     workflow = begin(project)
     moments = 0
     for _ in range(chance.randrange(most)):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from ..commands import framebench, read_rows
-from ..framebench.made_up_records import COMPILERS, record_of
+from ..framebench.made_up_records import CASE, COMPILERS, record_of
 from ..framebench.page_rows import PageRow, page_rows
 from ..framebench.table_rows import shown
 
@@ -72,15 +72,10 @@ KNOWN = known_throughputs()
 
 def record(of: Of, repeat: int, throughput: float | None) -> dict[str, Any]:
     case = {
-        "framework": of.framework,
-        "model": of.model,
-        "mode": of.mode,
-        "nodes": 1,
+        **CASE,
+        **{name: getattr(of, name) for name in ("framework", "model", "mode", "precision")},
         "devices_per_node": of.devices,
-        "batch_per_device": 4,
-        "precision": of.precision,
         "compiler": COMPILERS[of.framework] if of.compiled else "none",
-        "sequence_length": None,
     }
     if throughput is None:
         end = {"status": MODELS[of.model][0], "reason": f"why {of}"}
@@ -124,21 +119,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 def ratio(axes: Of, base: Of) -> float | None:
-    """Return the ratio of two throughputs."""
     over, under = KNOWN.get(axes), KNOWN.get(base)
     return None if over is None or under is None else over / under
 
 
 def setting_of(axes: Of) -> Of:
-    """Return a case's setting in comparisons of frameworks; JAX is never trained without its
-    compiler."""
+    """Return a case's setting in comparisons; JAX is never trained without its compiler."""
     usual = not axes.compiled or (axes.framework, axes.mode) == ("jax", "train")
     return axes.but(framework="", compiled=not usual)
 
 
 @cache
 def wanted(name: str) -> dict[Of, dict[str, float | None]]:
-    """Return the expected figures of a table by case."""
     best: dict[Of, float] = {}
     for axes, value in KNOWN.items():
         best[setting_of(axes)] = max(best.get(setting_of(axes), 0.0), value or 0.0)
@@ -186,7 +178,6 @@ def test_the_csv_has_each_figure_in_the_row_of_its_case(report: Report, name: st
 
 
 def number(text: str) -> float | None:
-    """Return the first number of a cell; None without any."""
     match = re.match(r"\d+(\.\d+)?", text.replace("*", ""))
     return float(match[0]) if match else None
 
@@ -200,8 +191,7 @@ def close(text: str, value: float | None) -> bool:
 
 
 def on_page(name: str, axes: Of) -> bool:
-    """Return whether the page has a row of a case: tables of ratios leave out cases without a
-    ratio. JAX without its compiler is not the baseline of any case."""
+    """Return whether the page has a row of a case; tables of ratios leave out those without."""
     if name == "compiler_speedup":
         return axes.framework != "jax" and ratio(axes, axes.but(compiled=False)) is not None
     return wanted(name)[axes].get("speedup", 0.0) is not None
@@ -246,7 +236,6 @@ def test_the_overview_has_each_figure_under_its_setting(report: Report) -> None:
 
 
 def test_no_row_of_any_table_has_a_figure_of_another_framework(report: Report) -> None:
-    """Fail if a row has a throughput in the range of another framework."""
     tables = [path.stem for path in (report.folder / "tables").glob("*.csv")]
     assert {*HEADINGS, "overview"} <= {*tables}
     for table in tables:

@@ -19,23 +19,13 @@ MAX: dict[str, Any] = {
 }
 
 
-def limited(project: Project, limit: str = f"{LIMIT}MiB") -> None:
-    """Set the memory limit in the config file."""
-    path = project.folder / "config" / "config.yaml"
-    text = path.read_text()
-    assert "memory_limit: auto" in text
-    path.write_text(text.replace("memory_limit: auto", f"memory_limit: {limit}"))
-
-
 def found(project: Project) -> list[dict[str, Any]]:
-    """Return the results of all searches."""
     folder = project.folder / "results" / "largest_batch"
     paths = sorted(folder.glob("*/*/*.json"), key=lambda path: path.stem)
     return [json.loads(path.read_text()) for path in paths]
 
 
 def largest(result: dict[str, Any]) -> int:
-    """Return the batch that a search found."""
     value = result["metrics"]["largest_batch"]["value"]
     assert value == int(value)
     return int(value)
@@ -64,7 +54,7 @@ def assert_largest(result: dict[str, Any]) -> None:
 
 def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> None:
     project.write_suite(MAX)
-    limited(project)
+    project.configure(memory_limit=f"{LIMIT}MiB")
     plan = project.run("--cores", "all", "plan")
     assert "Largest batches to find first: 1 of 1 (Toy), and then" in plan.stdout, plan.stdout
     ran = project.medians(toy=FILL)

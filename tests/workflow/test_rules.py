@@ -30,7 +30,6 @@ def test_each_family_of_tables_is_a_target(measured: Project) -> None:
 
 
 def test_a_table_is_never_one_of_fewer_runs(measured: Project) -> None:
-    """Fail if a target with tables of its own leaves runs out, in a dry run too."""
     results = measured.folder / "results"
     summary = results / "tables" / "summary.csv"
     next((results / "runs").rglob("r2.json")).unlink()

@@ -20,7 +20,6 @@ ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
 
 
 def measured(*projects: Project) -> list[dict[str, Any]]:
-    """Return all records, in the order in which they started."""
     actual = [json.loads(text) for project in projects for text in project.records().values()]
     assert {record["status"] for record in actual} == {"ok"}
     return sorted(actual, key=lambda record: record["started"])
@@ -37,15 +36,11 @@ def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any
             yield entry, other
 
 
-@pytest.fixture
-def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have ``nvidia-smi`` report two GPUs, on which the toy framework computes."""
+def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     listed = fake_gpus.gpus(2, "Example", 40960, "580.95.05", "9.0")
     monkeypatch.setenv("PATH", fake_gpus.install(tmp_path / "bin", listed), prepend=":")
-
-
-@pytest.mark.usefixtures("two_gpus")
-def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(project: Project) -> None:
     axes = {**ONE_RUN["axes"], "devices_per_node": [1, 2], "batch_per_device": [1, 2]}
     exclude = [{"devices_per_node": [2], "batch_per_device": [2]}]
     project.write_suite({**SUITE, "axes": axes, "exclude": exclude})
@@ -81,7 +76,6 @@ def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> Non
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
 def test_a_call_uses_at_most_its_cores(project: Project) -> None:
-    """Fail if ``--cores 1`` runs a case of two cores, or leaves it out in silence."""
     project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], "devices_per_node": [1, 2]}})
     plan = project.run("--cores", "1", "plan")
     done = project.run("--cores", "1", "--until", "benchmark")

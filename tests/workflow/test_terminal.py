@@ -112,7 +112,6 @@ def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
 
 
 def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:
-    """Fail if bootstrap copies the plugin instead of linking it, which would break a moved
-    project."""
+    """A copy of the plugin instead of a link would break a moved project."""
     (path,) = Path(ROOT / ".venv").glob("lib/python3*/site-packages/framebench_logger.pth")
     assert Path(path.read_text().strip()) == ROOT / "workflow" / "logger"

@@ -51,12 +51,6 @@ def add_framework(project: Project, name: str) -> None:
     (frameworks / name / "framework.json").write_text(json.dumps(declaration))
 
 
-def order_of_runs(project: Project) -> list[str]:
-    """Return the framework of each run, in the order in which they began."""
-    records = sorted(project.parsed(), key=lambda record: record["started"])
-    return [record["case"]["framework"] for record in records]
-
-
 def test_repeats_go_where_they_settle_the_order(project: Project) -> None:
     add_framework(project, "slower")
     add_framework(project, "slowest")
@@ -72,7 +66,8 @@ def test_repeats_go_where_they_settle_the_order(project: Project) -> None:
     ran = project.all(toy="exact,sleep=0.02")
     assert ran.returncode == 0, ran.stdout
     assert "were not present when" not in ran.stdout, "pages of rounds are no surprise"
-    order = order_of_runs(project)
+    records = sorted(project.parsed(), key=lambda record: record["started"])
+    order = [record["case"]["framework"] for record in records]
     assert sorted(order[:3]) == sorted(names), "each once, before any again"
     assert {*order[3:15]} == {"toy", "slower"}, "the order of the first two is open"
     assert order[15:] == ["slowest"] * 6, "it is far behind, and gets its interval last"

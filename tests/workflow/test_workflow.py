@@ -175,8 +175,7 @@ def test_report_from_records_alone(measured: Project, tmp_path: Path) -> None:
 
 
 def test_variants_run_interleaved_and_are_compared(project: Project) -> None:
-    """Fail if variants are not interleaved and compared.
-    One variable differs, which slows the toy."""
+    """One variable differs, which slows the toy."""
     sides = {"default": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
     project.write_suite({**ONE_RUN, "repeats": 7, "variants": sides})
     ran = project.measure(toy="exact,sleep=0.02")

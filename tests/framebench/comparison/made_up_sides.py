@@ -12,7 +12,7 @@ from core.case import Case
 from framebench.cases.matrix import rounds
 from framebench.records.run import Run
 
-from ..made_up_records import record_of
+from ..made_up_records import CASE, record_of
 from ..made_up_runs import changed, run
 
 #: Throughputs of seven repeats with little noise.
@@ -28,15 +28,10 @@ PAIR_NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
 def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
     """Write SEVEN_THROUGHPUTS as records of one case, one per ROUND_SECONDS; return their folder.
     ``factor``: factor of the throughputs; ``began``: seconds; ``environment``: replaced parts."""
-    case = {
-        "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
-        "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
-        "sequence_length": None,
-    }  # fmt: skip
     home = folder / "runs" / "pytorch"
     home.mkdir(parents=True)
     for repeat, value in enumerate(SEVEN_THROUGHPUTS, 1):
-        record = record_of(random.Random(7), case, repeat)
+        record = record_of(random.Random(7), CASE, repeat)
         slower = 100 / (factor * value)
         record["metrics"]["throughput"]["value"] /= slower
         for part in (record, *record["ranks"]):

@@ -146,7 +146,6 @@ def test_pairs_show_what_the_drift_hides_from_two_sets() -> None:
 
 
 def test_too_few_pairs_are_compared_as_sets() -> None:
-    """Fail if seven pairs, too few for four cases, are compared as pairs."""
     base, candidate = [], []
     for batch in (8, 16, 32, 64):
         base += drifting(0, batch_per_device=batch)[:7]

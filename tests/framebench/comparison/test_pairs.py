@@ -15,11 +15,6 @@ def ratios(base: list[Run], candidate: list[Run]) -> list[float]:
     return paired_ratios(base, candidate, "throughput")
 
 
-def one_after_the_other(count: int) -> tuple[list[Run], list[Run]]:
-    starts = [DURATION * number for number in range(2 * count)]
-    return timed_repeats(starts[:count]), timed_repeats(starts[count:])
-
-
 @pytest.mark.parametrize("cases", [1, 2, 10])
 @pytest.mark.parametrize("variants", [2, 3, 5])
 def test_all_repeats_of_variants_are_pairs(cases: int, variants: int) -> None:
@@ -32,7 +27,8 @@ def test_all_repeats_of_variants_are_pairs(cases: int, variants: int) -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 7])
 def test_of_sets_measured_one_after_the_other_none_is_a_pair(count: int) -> None:
-    base, candidate = one_after_the_other(count)
+    starts = [DURATION * number for number in range(2 * count)]
+    base, candidate = timed_repeats(starts[:count]), timed_repeats(starts[count:])
     assert ratios(base, candidate) == ratios(candidate, base) == []
     for sides in ((base, candidate), (candidate, base)):
         assert measuring_order(*sides) == "one after the other"

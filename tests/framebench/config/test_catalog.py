@@ -30,7 +30,6 @@ SUITE = {"axes": {"framework": ["new"], "model": ["bert_base"], "batch_per_devic
 
 
 def project(root: Path, declaration: Any = DECLARATION) -> Path:
-    """Make a project with a single framework and our models."""
     folder = root / "scripts" / "frameworks" / "new"
     folder.mkdir(parents=True)
     (root / "scripts" / "models").symlink_to(ROOT / "scripts" / "models")

@@ -28,8 +28,7 @@ PAGES: dict[type[Keys], str] = {
 
 
 def table(page: str, name: str) -> list[list[str]]:
-    """Return the cells of a page's table between the comments ``<!-- NAME -->`` and
-    ``<!-- /NAME -->``, its head first."""
+    """Return the cells of a page's table between its comments, head first."""
     _, _, text = (ROOT / page).read_text().partition(f"<!-- {name} -->\n")
     head, _, *rows = text.partition(f"<!-- /{name} -->")[0].strip().splitlines()
     return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in (head, *rows)]

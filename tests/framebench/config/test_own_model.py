@@ -57,8 +57,8 @@ def settings(folder: Path, source: str, suite: Any = SUITE, **config: Any) -> Se
     return load_settings(given, CATALOG)
 
 
-def planned(folder: Path, source: str, **config: Any) -> Plan:
-    checked = settings(folder, source, **config)
+def planned(folder: Path, source: str, suite: Any = SUITE, **config: Any) -> Plan:
+    checked = settings(folder, source, suite, **config)
     assert checked.model
     return make_plan(checked, checked.model.among(CATALOG), Machine(2, 0), None)
 
@@ -126,9 +126,7 @@ def test_each_combination_is_tried_before_any_is_repeated(tmp_path: Path) -> Non
         "then": [{"precision": ["bf16"]}, {"compiler": ["native"]}],
     }
     suite = {key: value for key, value in suite.items() if key not in ("repeats", "measurements")}
-    checked = settings(tmp_path, file(tmp_path), suite)
-    assert checked.model
-    plan = make_plan(checked, checked.model.among(CATALOG), Machine(2, 0), None)
+    plan = planned(tmp_path, file(tmp_path), suite)
     alone = [case for case in plan.cases if case.devices == 1 and case.mode == "train"]
     assert {(case.precision, case.compiler) for case in alone} >= {
         ("bf16", "none"), ("fp32", "inductor")
@@ -229,15 +227,12 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
 
 
 def test_it_is_verified_in_its_own_precision_alone(tmp_path: Path) -> None:
-    """Fail if the model is also verified in fp32 for another precision, which would cost time and
-    find nothing: a mistake in code shared with its float64 run shows in no precision."""
     seconds = []
     for precision in ("fp32", "bf16"):
         axes = {**SUITE["axes"], "precision": [precision]}
-        checked = settings(tmp_path, file(tmp_path), {"time_budget": 600, "axes": axes})
-        assert checked.model
-        catalog = checked.model.among(CATALOG)
-        made = make_plan(checked, catalog, Machine(2, 0), None)
+        made = planned(tmp_path, file(tmp_path), {"time_budget": 600, "axes": axes})
+        assert made.settings.model
+        catalog = made.settings.model.among(CATALOG)
         verified = {verification.case.precision for verification in checks.full_size(made, catalog)}
         assert verified == {precision}
         seconds.append(sum(case.checks for case in costs.measured_cases(made, {}, 0.0)))

@@ -33,7 +33,6 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def given(tmp_path: Path, accelerator: str, **variant: object) -> list[dict[str, str]]:
-    """Return the variables of both sides, in a suite of PyTorch and JAX."""
     axes = {**SUITE["axes"], "framework": ["pytorch", "jax"]}
     sides = {"a": None, "b": {"tuned": True, **variant}}
     made = plan(tmp_path, {**SUITE, "axes": axes, "variants": sides})

@@ -26,8 +26,7 @@ PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 @dataclass(frozen=True)
 class Place:
-    """A package index: ``envs/toy.yaml`` requires the toy and its dependency, both in
-    ``wheels``."""
+    """A package index with the toy and its dependency, which ``envs/toy.yaml`` requires."""
 
     envs: Path
     wheels: Path
@@ -41,12 +40,10 @@ class Place:
         return self.envs / "toy.hashes.txt"
 
     def write(self, *entries: str) -> None:
-        """Write the environment file."""
         section = ", ".join(entries)
         self.file.write_text(f"dependencies: [python={PYTHON}, pip=25.3, {{pip: [{section}]}}]\n")
 
     def build(self, hashed: bool = True) -> dict[str, object]:
-        """Build the environment, and return the content of its marker."""
         marker = self.envs.parent / "venvs" / "toy" / MARKER
         marker.unlink(missing_ok=True)
         try:
@@ -72,8 +69,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Disable uv's cache: it installs cached files of the right hash, whatever the index
-    has now."""
+    """Disable uv's cache: it has files of the right hash, whatever the index has now."""
     monkeypatch.setenv("UV_NO_CACHE", "1")
 
 
@@ -148,7 +144,6 @@ def test_added_packages_must_be_locked_for_the_environment(tmp_path: Path) -> No
 def test_a_framework_has_an_environment_for_each_processor(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if TensorFlow is left out on aarch64, where its build for CPUs has another name."""
     suite = {**SUITE, "axes": {**SUITE["axes"], "framework": ["tensorflow"]}}
     for machine, package in (("x86_64", "tensorflow-cpu=="), ("aarch64", "tensorflow==")):
         monkeypatch.setattr(platform, "machine", lambda name=machine: name)

@@ -47,7 +47,6 @@ def test_nodes_are_asked_for_with_their_gpus() -> None:
 
 
 def job(**resources: Any) -> Any:
-    """Return a job as Snakemake's plugin sees it."""
     return SimpleNamespace(resources=SimpleNamespace(**resources, get=resources.get))
 
 
@@ -68,7 +67,6 @@ def test_a_run_asks_for_as_many_gpus_of_a_type_as_it_has_devices(gres: str, aske
 
 @pytest.mark.parametrize("kind", ["nvidia_a100-sxm4-80gb", "a100_1g.10gb+me"])
 def test_types_of_gpus_are_asked_for_as_nvml_names_them(kind: str) -> None:
-    """Fail if a type is not requested that Snakemake's plugin refuses in the resource gres."""
     actual = asked(devices=2, gres=f"gpu:{kind}")
     assert "gres" not in actual
     plugin.validate_slurm_extra(job(slurm_extra=actual["slurm_extra"]))
@@ -125,16 +123,11 @@ def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> No
 
 
 def planned(folder: Path, **given: Any) -> Plan:
-    """Return the plan of nodes without GPUs. ``given``: keys of the cluster, and the run's time
-    limit."""
+    """Return the plan of nodes without GPUs; ``given``: keys of the cluster, ``run_seconds``."""
     limit = given.pop("run_seconds", 1800)
     described = {**GIVEN, "gpus_per_node": 0, **given}
     loaded = settings(folder, cluster=described, time_limit=limit, results=str(folder))
     return make_plan(loaded, CATALOG, Machine(64, 0), None)
-
-
-def time_limit_of(arguments: list[str]) -> float:
-    return float(dict(itertools.pairwise(arguments))["--time-limit"])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +146,7 @@ def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
     assert plan.node_hours(plan.pending[:1]) == pytest.approx(minutes / 60)
     (peak, *_) = checks.peak_benchmarks(plan).values()
     for arguments in (commands.arguments(plan, plan.pending[0]), checks.peak_arguments(plan, peak)):
-        assert time_limit_of(arguments) == seconds < 60 * minutes
+        assert float(dict(itertools.pairwise(arguments))["--time-limit"]) == seconds < 60 * minutes
 
 
 def test_a_plan_names_its_requests_and_a_ceiling_refuses_them(tmp_path: Path) -> None:
@@ -188,12 +181,6 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     assert f"at most {hours:.2f} node hours in all" in "\n".join(plan_text.total_lines(plan, jobs))
 
 
-def test_jobs_of_a_call_are_known_by_the_name_in_its_log(tmp_path: Path) -> None:
-    slurm.note("Using shell: /usr/bin/bash\nSLURM run ID: 57-cd\nProvided\n", tmp_path)
-    slurm.note("SLURM run ID: 58-ce\n", tmp_path)
-    assert (tmp_path / slurm.FILE).read_text().split() == ["57-cd", "58-ce"]
-
-
 def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,8 +192,7 @@ def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
 
 
 def test_what_the_profile_must_say() -> None:
-    """Fail if the SLURM profile lacks a needed line.
-    Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
+    """Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
     assert profile["slurm-init-seconds-before-status-checks"] <= 5
     assert profile["slurm-delete-logfiles-older-than"] == 0

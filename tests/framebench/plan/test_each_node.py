@@ -48,13 +48,6 @@ def test_the_configuration_names_others_than_the_suite(tmp_path: Path) -> None:
         plan(tmp_path, nodes_named="n2,n3")
 
 
-def test_elsewhere_no_node_is_named(tmp_path: Path) -> None:
-    loaded = settings(tmp_path, {**MEMORY, "nodes_named": None})
-    made = make_plan(loaded, CATALOG, Machine(2, 0, named=NAMED), None)
-    assert {case.node for case in made.folders} == {""}
-    assert "--node" not in commands.arguments(made, made.runs[0])
-
-
 SINFO = """\
 n1|main*|idle|none
 n1|debug|idle|none

@@ -92,8 +92,7 @@ def test_slow_steps_are_measured_with_more_time_or_without_competitors(
 
 
 def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
-    """Fail if estimates count fp32 verification twice where amp is verified too, or once per
-    batch."""
+    """Not again in fp32 where amp is verified too, nor once per batch."""
 
     def checks(**axes: list[Any]) -> float:
         suite = {"time_budget": 600, "axes": {**SUITE["axes"], **axes}}

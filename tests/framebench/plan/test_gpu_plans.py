@@ -87,8 +87,7 @@ def said(plan: Plan) -> str:
 
 
 def essence(plan: Plan) -> str:
-    """Return the cases of ``quick`` by stage, its environments, and why cases are left out, as
-    text."""
+    """Return cases of ``quick`` by stage, environments, and why cases are left out, as text."""
     lines = [f"suite {plan.settings.suite.name}", ""]
     for stage in sorted({*plan.stages.values()}):
         rows: dict[str, list[str]] = {}
@@ -151,7 +150,6 @@ def test_a_batch_of_the_other_device_is_refused(
 def test_suites_for_any_machine_have_batches_for_gpus(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if a suite with one image or sequence on a CPU has as few on a GPU."""
     for suite, few, many in (
         ("careful", 2, 128), ("scaling", 2, 128), ("zoo", 2, 32), ("transformers", 1, 16),
         ("allocators", 2, 128), ("micro", 1, 16), ("input", 16, 128), ("input_tokens", 8, 16),
@@ -183,8 +181,6 @@ def test_little_shared_memory_for_several_gpus_is_said(
 def test_after_a_hang_no_other_case_of_several_gpus_waits_as_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fail if every other case of several GPUs costs two minutes, if cases of one GPU are skipped
-    too, or if the configuration cannot request the skipped ones."""
     asked = {"suite": "quick_gpu", "frameworks": "pytorch,jax"}
     before = on(tmp_path, monkeypatch, MACHINES["8_h100_r580"], **asked)
     hung = next(case for case in before.folders if case.devices == 8)
@@ -246,7 +242,6 @@ def test_an_environment_is_chosen_by_driver_and_compute_capability(
 
 
 def made_on(cluster: dict[str, Any], **config: Any) -> Plan:
-    """Return the plan for a node of a cluster."""
     settings = load_settings({**CONFIG, "cluster": cluster, **config}, CATALOG)
     assert settings.cluster is not None
     return make_plan(settings, CATALOG, settings.cluster.machine, None)

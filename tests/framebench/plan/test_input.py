@@ -102,8 +102,7 @@ def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank
 
 
 def timed_input(loader: float | None = 2.0) -> dict[str, Any]:
-    """Return four steps of half a second without input, and a loader of 8 samples in
-    ``loader`` s."""
+    """Return four steps of half a second, and a loader of 8 samples in ``loader`` s."""
     actual: dict[str, Any] = {
         "wait_seconds": [0.1, 0.2, 0.9],
         "copy_seconds": [0.01, 0.03, 0.02],

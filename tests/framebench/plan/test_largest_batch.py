@@ -6,15 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
 from framebench.machine.local import Machine
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
-from framebench.records.record_sets import SearchResult, load_searches
-from framebench.tables.declared.summary import LARGEST
-from framebench.tables.table import Inputs
+from framebench.records.record_sets import load_searches
 
 from ..saved_records import largest_batch_record
 from ..settings import CATALOG, changed, settings
@@ -31,7 +28,6 @@ def plan_of(tmp_path: Path, suite: object = SUITE, **config: object) -> Plan:
 
 
 def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
-    """Write a result for each search of the plan that has none."""
     for search in plan.unsearched:
         path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,24 +92,6 @@ def test_a_result_is_of_the_memory_that_there_was(tmp_path: Path) -> None:
     loaded = settings(tmp_path, SUITE, results=str(tmp_path / "results"))
     assert not make_plan(loaded, CATALOG, HERE, None).unsearched
     assert make_plan(loaded, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
-
-
-def filled(results: list[SearchResult]) -> dict[str, pd.DataFrame]:
-    inputs = Inputs({}, searches=results)
-    return {LARGEST.name: inputs.frame_of(LARGEST)}
-
-
-def test_tables_and_curves_of_results(tmp_path: Path) -> None:
-    save(tmp_path, plan_of(tmp_path))
-    results, problems = load_searches(tmp_path / "results" / "largest_batch")
-    assert (len(results), problems) == (2, [])
-    made = filled(results)
-    largest = made["largest_batch"]
-    assert largest["largest_batch"].tolist() == [24, 24]
-    assert largest["host_memory_gib"].tolist() == [3.0, 3.0]
-    assert largest["attempts"].tolist() == [4, 4]
-    empty = filled([])
-    assert all(empty[name].dtypes.equals(made[name].dtypes) for name in made)
 
 
 def test_what_is_no_result_is_named(tmp_path: Path) -> None:

@@ -87,12 +87,6 @@ def test_a_two_sided_gate_also_decides_whether_a_case_is_faster(tmp_path: Path) 
     assert asked(suite(tmp_path, two_sided=True), [1.2] * 8) == [8]
 
 
-def test_of_a_metric_of_which_less_is_better_a_larger_value_is_worse(tmp_path: Path) -> None:
-    gate = suite(tmp_path)
-    assert asked(gate, runs_of([0.9] * 8, "lower")) == [8]
-    assert asked(gate, runs_of([1.06, 1.0] * 4, "lower")) == [12]
-
-
 def test_a_killed_call_is_completed_before_anything_is_decided(tmp_path: Path) -> None:
     gate = suite(tmp_path)
     assert asked(gate, OPEN[:3]) == [8]

@@ -14,7 +14,7 @@ from framebench.cases.fitting import LeftOut
 from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
-from framebench.plan.job import Job, label_cases
+from framebench.plan.job import label_cases
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
@@ -66,14 +66,6 @@ def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> Non
     assert re.search(r"all of it: \d+ calls", text)
 
 
-def test_a_round_is_named_by_its_runs(tmp_path: Path) -> None:
-    made = quick(tmp_path, Machine(2, 0), frameworks=["jax", "pytorch"])
-    pairs = [run for run in made.reserve if run.repeat == 2 and run.case not in made.larger]
-    assert plan_text.ahead(made, pairs) == ["next: repeats of JAX and PyTorch (2 of 7)"]
-    (first,) = plan_text.ahead(made, made.runs)
-    assert first.startswith("next: first runs of ")
-
-
 HERE = Machine(8, 0, "24 GiB")
 
 
@@ -82,10 +74,6 @@ def plan_of(
 ) -> Plan:
     suite = {**changed(**axes), "steps": {"warmup": 1, "timed": steps}, "repeats": 2}
     return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
-
-
-def jobs_of(plan: Plan) -> list[Job]:
-    return JobTable(plan, CATALOG).to_do
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
@@ -127,7 +115,7 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
     runs = sum(run.seconds for run in plan.pending)
-    jobs = jobs_of(plan)
+    jobs = JobTable(plan, CATALOG).to_do
     rest = [job for job in jobs if job.kind != "run"]
     kinds = {"environment", "reference", "verification", "peak_flops"}
     assert {job.kind for job in rest} == kinds, "the environment is still to be built"

@@ -23,8 +23,6 @@ from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
 from ..watched import as_suite_asks, save
 
 GIB = 2**30
-AMD, INTEL = "AuthenticAMD", "GenuineIntel"
-AVX512 = frozenset({"avx2", "avx512f"})
 
 
 @pytest.mark.parametrize(

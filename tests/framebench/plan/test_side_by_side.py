@@ -43,7 +43,6 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
 
 
 def test_runs_of_one_gpu_go_side_by_side_and_others_alone(tmp_path: Path) -> None:
-    """Fail if a measurement of several GPUs shares them, or counts as one that did."""
     for beside in (True, False):
         plan = made(tmp_path, beside, devices_per_node=[1, 2], batch_per_device=[2, "max"])
         for run in plan.pending:

@@ -22,8 +22,7 @@ FIRST = math.log(1000)
 
 
 def record_with(first: float | None, *last: float | None, mode: str = "train") -> dict[str, Any]:
-    """Return the record of a run with a rank for each of ``last``, the value of its last timed
-    step."""
+    """Return the record of a run; ``last``: the value of each rank's last timed step."""
     case = {**CASE, "mode": mode, "devices_per_node": len(last)}
     record = record_of(random.Random(1), case, 1)
     for rank, value in zip(record["ranks"], last, strict=True):

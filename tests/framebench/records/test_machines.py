@@ -27,7 +27,6 @@ def planned(tmp_path: Path, place: Machine = HERE) -> Plan:
 
 
 def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
-    """Write the record ``name`` of a machine."""
     (folder,) = planned(tmp_path).folders.values()
     record = as_suite_asks(started=f"2030-01-01T00:00:0{len(host) % 10}.000Z")
     environment = record["environment"]
@@ -87,7 +86,6 @@ def test_a_node_of_a_cluster_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_this_machine_is_known_as_its_records_know_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail if records of this machine do not match its identity, in an allocation too."""
     from framebench.machine.identities import identity, is_here
     from harness import provenance
 

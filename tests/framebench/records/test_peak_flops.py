@@ -91,8 +91,7 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
 
 
 def together(devices: int, tflops: float) -> dict[str, Any]:
-    """Return a peak record of several devices, the last with ``tflops``, the others with twice
-    that."""
+    """Return a peak of several devices, the last with ``tflops``, the others with twice that."""
     made = peak_flops_record(case={"devices_per_node": devices})
     made["metrics"]["peak"]["value"] = tflops
     (rank,) = made["ranks"]

@@ -395,7 +395,6 @@ def test_a_path_that_is_no_set_of_records_gives_one_clear_message(tmp_path: Path
 
 
 def run_of(tmp_path: Path, *fields: dict[str, Any]) -> Run:
-    """Return the run of a record with these further fields of its two ranks."""
     made = record()
     for rank, more in zip(made["ranks"], fields, strict=True):
         rank |= more

@@ -54,7 +54,6 @@ GENERATED = CASE | {"model": "gpt2_small", "mode": "generate"}
 
 @pytest.mark.parametrize("wrong", range(4))
 def test_every_quantity_of_a_verification_counts(wrong: int, tmp_path: Path) -> None:
-    """Fail if one of several quantities is not judged, at any position or on any rank."""
     names = ("loss", "outputs", "dropout", "trainable parameters")
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE)

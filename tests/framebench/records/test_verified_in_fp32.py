@@ -20,7 +20,6 @@ AMP = {**CASE, "precision": "amp"}
 
 
 def of_suite(tmp_path: Path, **axes: Any) -> tuple[Plan, list[checks.Verification]]:
-    """Return a plan of BERT, or of other axes, on four cores, and its verifications."""
     suite = changed(model=["bert_base"], sequence_length=[128], **axes)
     made = plan(tmp_path, suite, results=str(tmp_path))
     return made, checks.full_size(made, CATALOG)

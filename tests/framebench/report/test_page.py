@@ -7,12 +7,12 @@ import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
 from framebench.report.page_tables import MOST
 from framebench.tables import frames
+from framebench.tables.formatting import DASH
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
@@ -34,10 +34,6 @@ TABLES = """[...document.querySelectorAll("main table")].map((table) => ({
 def press(browser: Browser, *keys: str) -> None:
     for key in keys:
         browser.driver.switch_to.active_element.send_keys(key)
-
-
-def first(browser: Browser, table: str) -> Any:
-    return browser.driver.find_element(By.CSS_SELECTOR, f"#table-{table} tbody tr[data-row]")
 
 
 def unfolded(browser: Browser, table: str) -> str:
@@ -65,7 +61,7 @@ def test_a_missing_figure_says_where_its_reason_stands(browser: Browser, quick: 
     browser.open(quick)
     texts = browser.column("inference_step_time", "p99 ms")
     assert texts
-    assert {*texts} == {f"{view_dash()} see note"}
+    assert {*texts} == {f"{DASH} see note"}
 
 
 def test_the_answer_comes_first_and_decides_the_order(browser: Browser, page: Path) -> None:
@@ -79,15 +75,9 @@ def test_the_answer_comes_first_and_decides_the_order(browser: Browser, page: Pa
         table = frames.known_tables()[name]
         title = next(column.header for column in table.columns if column.name == table.order)
         texts = browser.column(name, title)
-        values = [float(text.split()[0]) for text in texts if text[0] != view_dash()]
+        values = [float(text.split()[0]) for text in texts if text[0] != DASH]
         assert values == sorted(values, reverse=True), name
         assert len(values) > 2, name
-
-
-def view_dash() -> str:
-    from framebench.tables.formatting import DASH
-
-    return DASH
 
 
 # ---- filter -------------------------------------------------------------------------------------
@@ -135,7 +125,6 @@ def test_a_filter_that_leaves_nothing_says_so(browser: Browser, page: Path) -> N
 
 @pytest.fixture(scope="module")
 def called(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the page of records of two frameworks."""
     folder = tmp_path_factory.mktemp("called")
     write_records(folder / "runs", 1, frameworks=("pytorch", "jax"))
     make(folder / "runs", folder / "report.html")
@@ -148,7 +137,8 @@ def test_a_row_unfolds_to_all_else_and_has_an_address(browser: Browser, called: 
     details = unfolded(browser, "summary")
     assert "host GiB" in details
     assert "records" in details
-    name = first(browser, "summary").get_attribute("id")
+    row = browser.driver.find_element(By.CSS_SELECTOR, "#table-summary tbody tr[data-row]")
+    name = row.get_attribute("id")
     browser.open(called, query=f"?framework=jax&framework=pytorch#{name}")
     row = browser.driver.find_element(By.ID, name)
     assert row.find_element(By.CSS_SELECTOR, ".unfold").get_attribute("aria-expanded") == "true"

@@ -25,7 +25,6 @@ LOOK = Look(["no framework"])
 
 
 def runs(*bandwidths: float, operation: str = "copy", **changes: Any) -> list[Run]:
-    """Return a repeat for each bandwidth, with larger values at larger sizes."""
     return [
         replace(
             of_kind(
@@ -87,12 +86,6 @@ def test_what_has_no_figure_says_so_once_and_not_at_each_point() -> None:
         ["average", "unsupported", "no wire"]
     ]
     assert (table["operation"] == "send").sum() == 4
-
-
-def test_a_point_does_not_take_the_place_of_a_parameter() -> None:
-    made = of_kind("wire", [MetricValue("rate", 1.0, "1/s", point=(("size", 3),))], size="large")
-    table = measured_rows(made)
-    assert (table["size"][0], table["at_size"][0]) == ("large", 3)
 
 
 def test_sets_are_compared_point_by_point() -> None:

@@ -17,11 +17,8 @@ Sampler = Callable[[np.random.Generator, tuple[int, int, int, int]], np.ndarray]
 
 
 class Gates(NamedTuple):
-    """Gates to simulate.
-
-    ``sampler``: sampler of noise, see SAMPLERS; ``changed``: factor of the last case's candidate;
-    ``all_at_limit``: whether all candidates are slower by exactly the margin; ``pairs``: limit.
-    """
+    """Gates to simulate. ``sampler``: of noise; ``changed``: factor of the last case's candidate;
+    ``all_at_limit``: whether all candidates are slower by exactly the margin; ``pairs``: limit."""
 
     sampler: str = "normal"
     changed: float = 1.0
@@ -75,8 +72,7 @@ SAMPLERS: dict[str, Sampler] = {
 
 
 def gates(random: np.random.Generator, sampled: Gates, count: int) -> dict[str, float]:
-    """Return the fractions of gates that pass and that report a regression, and the mean number of
-    pairs per case."""
+    """Return the fractions of gates that pass and that report a regression, and the mean pairs."""
     factors = np.full(CASES, 1 - MARGIN) if sampled.all_at_limit else np.ones(CASES)
     factors[-1] *= sampled.changed
     actual = {"passed": 0.0, "regression": 0.0, "pairs": 0.0}

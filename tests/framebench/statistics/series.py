@@ -17,10 +17,6 @@ STEADY_CALLED = {0.0: 0.02, 0.3: 0.02, 0.6: 0.05}
 #: the correlation of the noise.
 CHANGING_NOISE_CALLED = {0.0: 0.05, 0.3: 0.06, 0.6: 0.17}
 
-#: Fraction of series of 20 sets in which a jump of FOUR standard deviations is found.
-FOUR = 4
-FOUND = {0.0: 0.99, 0.3: 0.92, 0.6: 0.78}
-
 Draw = Callable[[np.random.Generator, int, float], np.ndarray]
 
 
@@ -29,34 +25,11 @@ def steady_series(random: np.random.Generator, points: int, related: float) -> n
 
 
 def jumping(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """Sample series with a jump in the middle."""
     return steady_series(random, points, related) + STEP * (np.arange(points) >= points // 2)
 
 
-def small_jump(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """Sample series with a jump of FOUR standard deviations in the middle."""
-    step = FOUR * NOISE * (np.arange(points) >= points // 2)
-    return steady_series(random, points, related) + step
-
-
-def late_jump(last: int) -> Draw:
-    """Return a sampler of series with a jump by STEP before the ``last`` points."""
-
-    def draw(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-        return steady_series(random, points, related) + STEP * (np.arange(points) >= points - last)
-
-    return draw
-
-
-def two_jumps(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """Sample series with a jump by STEP after each third of the points."""
-    levels = STEP * (3 * np.arange(points) // points)
-    return steady_series(random, points, related) + levels
-
-
 def changing_noise(size: float, first: float, last: float) -> Draw:
-    """Return a sampler of series without a change whose noise has another ``size`` from the
-    fraction ``first`` of the points to ``last``."""
+    """Return a sampler of series whose noise has another ``size`` from ``first`` to ``last``."""
 
     def draw(random: np.random.Generator, points: int, related: float) -> np.ndarray:
         position = (np.arange(points) + 0.5) / points
@@ -66,28 +39,9 @@ def changing_noise(size: float, first: float, last: float) -> Draw:
     return draw
 
 
-def growing_noise(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    """Sample series whose noise grows steadily to five times its size."""
-    return steady_series(random, points, related) * np.linspace(1, 5, points)
-
-
 def heavy_tails(random: np.random.Generator, points: int, related: float) -> np.ndarray:
     """Sample series with noise of Student's distribution, 3 degrees of freedom."""
     return steady_series(random, points, related) * np.sqrt(3 / random.chisquare(3, points))
-
-
-#: Series without a change.
-UNCHANGED: dict[str, Draw] = {
-    "noise of five times the size in the last fifth": changing_noise(5, 0.8, 1),
-    "noise of five times the size in the first fifth": changing_noise(5, 0, 0.2),
-    "noise of three times the size in the second half": changing_noise(3, 0.5, 1),
-}
-#: Further series without a change, not used to choose the method.
-UNCHANGED_KEPT_ASIDE: dict[str, Draw] = {
-    "growing noise": growing_noise,
-    "heavy tails": heavy_tails,
-    "noise of a fifth of the size in the last third": changing_noise(0.2, 0.67, 1),
-}
 
 
 def called(draw: Draw, points: int, related: float, series: int) -> float:

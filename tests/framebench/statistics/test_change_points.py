@@ -1,5 +1,4 @@
-"""Changes of a series: simulated error rates, and single examples.
-The full size is in benchmarks/promises."""
+"""Changes of a series: error rates (all of them in benchmarks/promises), and single examples."""
 
 from __future__ import annotations
 
@@ -14,9 +13,10 @@ from .series import (
     NOISE,
     STEADY_CALLED,
     STEP,
-    UNCHANGED,
-    UNCHANGED_KEPT_ASIDE,
+    Draw,
     called,
+    changing_noise,
+    heavy_tails,
     jumping,
     steady_series,
 )
@@ -25,7 +25,6 @@ SERIES = 100
 
 
 def error(rate: float, draws: int = SERIES) -> float:
-    """Return three standard errors of a simulated rate."""
     return 3 * (rate * (1 - rate) / draws) ** 0.5
 
 
@@ -37,9 +36,9 @@ def test_a_series_without_a_change_is_said_to_have_none(points: int, related: fl
 
 
 @pytest.mark.parametrize("related", [0.0, 0.6])
-@pytest.mark.parametrize("name", ["noise of five times the size in the last fifth", "heavy tails"])
-def test_noise_that_changes_its_size_is_seldom_a_change(name: str, related: float) -> None:
-    draw, most = {**UNCHANGED, **UNCHANGED_KEPT_ASIDE}[name], CHANGING_NOISE_CALLED[related]
+@pytest.mark.parametrize("draw", [changing_noise(5, 0.8, 1), heavy_tails])
+def test_noise_that_changes_its_size_is_seldom_a_change(draw: Draw, related: float) -> None:
+    most = CHANGING_NOISE_CALLED[related]
     for points in (10, 40):
         assert called(draw, points, related, SERIES) <= most + error(most), points
 

@@ -1,6 +1,5 @@
 """Intervals, tests and numbers of repeats, of two sets and of pairs: against tables, enumeration
-and SciPy, and simulated coverage and error rates.
-The full size is in benchmarks/promises."""
+and SciPy, and simulated coverage and error rates (in full size in benchmarks/promises)."""
 
 from __future__ import annotations
 
@@ -12,14 +11,7 @@ import pytest
 from framebench.statistics import intervals
 from scipy import stats
 
-from .distributions import (
-    SAMPLERS,
-    UNLIKE,
-    UNLIKE_KEPT_ASIDE,
-    Sampler,
-    drifting,
-    ratio_held,
-)
+from .distributions import SAMPLERS, UNLIKE, Sampler, drifting, ratio_held
 
 DRAWS = 2000
 #: Three standard errors of a coverage of 95 % in DRAWS draws.
@@ -29,7 +21,7 @@ PAIR_DRAWS = 4000
 MARGIN = 0.02 + 3 * (0.95 * 0.05 / PAIR_DRAWS) ** 0.5
 NO_MORE = 0.05 + 3 * (0.95 * 0.05 / PAIR_DRAWS) ** 0.5
 ALIKE = {name: (sampler, sampler) for name, sampler in SAMPLERS.items()}
-RATIOS = {**ALIKE, **UNLIKE, **UNLIKE_KEPT_ASIDE}
+RATIOS = {**ALIKE, **UNLIKE}
 
 
 @pytest.mark.parametrize("confidence", [0.5, 0.95])
@@ -76,7 +68,6 @@ def test_the_interval_of_moses_and_the_test_agree() -> None:
 
 
 def test_repeats_for_a_width_reach_it() -> None:
-    """Fail if the predicted number of repeats does not reach the width on average."""
     random = np.random.default_rng(0)
     sets = random.normal(100, 1, (200, 7)).tolist()
     said = [intervals.repeats_for_width(values, 0.01) for values in sets]

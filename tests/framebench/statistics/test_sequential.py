@@ -1,7 +1,4 @@
-"""Group-sequential sign test: its boundaries against enumeration, and simulated error rates.
-
-The full size is in benchmarks/promises.
-"""
+"""Group-sequential sign test: boundaries by enumeration, and rates (more: benchmarks/promises)."""
 
 from __future__ import annotations
 

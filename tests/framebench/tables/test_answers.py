@@ -1,5 +1,4 @@
-"""Answers on the fastest framework, lead and significance: in table, text, and at a call's end.
-The runs are made up, with known answers."""
+"""Answers on the fastest framework, its lead and significance, wherever they stand."""
 
 from __future__ import annotations
 

@@ -65,8 +65,7 @@ def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
 
 
 def test_the_energy_of_a_training_is_that_of_one_process() -> None:
-    """Fail if the energy of a training counts more than one process; that of a killed one is
-    unknown."""
+    """That of a killed one is unknown."""
     actual = tables(
         with_energy(trained(0.9, 0.97, seed=0), 300.0),
         with_energy(trained(0.9, 0.96, seed=1), 500.0),
@@ -98,7 +97,6 @@ PLACES = {"checkpoints", "weights"}
 
 
 def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
-    """Fail if rows that differ in a parameter look the same."""
     declared = {parameter.name for parameter in Converge.parameters}
     assert {*CHANGED} == declared - PLACES
     usual: dict[str, Any] = {"data": "/data/other"}

@@ -30,7 +30,6 @@ FRAMEWORKS = ("jax", "tensorflow")
 
 
 def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
-    """Return the cases of all records in a folder."""
     runs = {Path(run.origin).parent: run for run in record_sets.load(records).runs}
     return [
         ExpectedCase(
@@ -45,7 +44,6 @@ def expected_of(records: Path, suite: str = "small") -> list[ExpectedCase]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a results folder with all cases of its suite."""
     results = tmp_path_factory.mktemp("whole")
     write_records(results / "runs", repeats=1, frameworks=FRAMEWORKS)
     for record in (results / "runs").glob("*/*/r1.json"):
@@ -57,7 +55,6 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def without(whole: Path, results: Path, *removed: str) -> Path:
-    """Return the records without some of its cases."""
     shutil.copytree(whole, results)
     for pattern in removed:
         for folder in (results / "runs").glob(pattern):
@@ -66,7 +63,6 @@ def without(whole: Path, results: Path, *removed: str) -> Path:
 
 
 def report(results: Path, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
-    """Return the closing lines and the page."""
     arguments = ["--records", str(results / "runs"), "--results", str(results)]
     with without_charts():
         assert cli.main(["report", *arguments]) == 0, capsys.readouterr().err
@@ -112,8 +108,7 @@ def test_a_framework_that_the_plan_leaves_out_is_named_and_holds_no_winner_back(
 
 
 def test_a_setting_that_all_have_measured_has_its_winner(whole: Path) -> None:
-    """Fail if a completely measured setting has no winner.
-    One case with a compiler is missing; it might be the fastest."""
+    """One case with a compiler is missing; it might be the fastest."""
     cases = expected_of(whole / "runs")
     (missing,) = (
         case.folder

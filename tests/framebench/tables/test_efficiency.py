@@ -172,13 +172,9 @@ PEAKS = (
 )
 
 
-def with_peaks() -> Inputs:
-    runs = repeats(1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05, **CPU)
-    return Inputs(group(runs, None), peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
-
-
 def test_a_figure_has_its_part_of_both_peaks() -> None:
-    inputs = with_peaks()
+    runs = group(repeats(1.99, 2.0, 2.01, 2.02, 2.03, 2.04, 2.05, **CPU), None)
+    inputs = Inputs(runs, peaks=PeakFlopsLookup(PEAKS), models=ROOFLINE_MODELS)
     (row,) = frame_rows(inputs.frame_of(efficiency.EFFICIENCY))
     assert row["mfu"] == pytest.approx(2.02 * 6e9 / 0.08e12)
     assert row["of_own_peak"] == pytest.approx(2.02 * 6e9 / 0.02e12)

@@ -78,20 +78,6 @@ def test_the_setting_of_a_micro_benchmark_is_named_in_words() -> None:
     assert "2g" not in setting.name
 
 
-def test_leaders_that_share_every_feature_are_counted() -> None:
-    sides = [
-        by(name, factor, mode=mode, batch_per_device=batch)
-        for leader, mode, batch in (
-            ("jax", "train", 2), ("pytorch", "train", 4),
-            ("pytorch", "inference", 2), ("jax", "inference", 4), ("jax", "inference", 8),
-        )
-        for name in ("jax", "pytorch")
-        for factor in [1.5 if name == leader else 1.0]
-    ]  # fmt: skip
-    sentence = screen_of(*sides).sentence
-    assert sentence == "JAX is fastest in 3 of 5 settings and PyTorch is fastest in 2 (sure)."
-
-
 def test_a_lead_that_may_be_chance_is_no_fastest() -> None:
     screen = screen_of(by("jax", 1.2, count=2), by("pytorch", count=2))
     (setting,) = screen.settings

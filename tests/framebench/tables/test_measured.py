@@ -20,7 +20,6 @@ from framebench.records.run import MetricValue, Run
 from framebench.report import html_report
 from framebench.tables import frames
 from framebench.tables.results import group
-from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
 from ..made_up_runs import inputs_of, measured_rows, run
@@ -111,15 +110,6 @@ def test_a_row_for_each_metric_of_each_case() -> None:
     assert not {"framework", "model", "precision", "batch_per_device"} & {*table.columns}
 
 
-def test_a_kind_takes_no_other_table_s_name() -> None:
-    runs = [
-        of_kind(name, [MetricValue("rate", 1.0, "1/s")]) for name in ("summary", "compare", "copy")
-    ]
-    names = [table.name for table in frames.build(Inputs({}, others=group(runs, None)))]
-    assert {"summary", "summary_kind", "compare_kind", "copy"} <= {*names}
-    assert len(set(names)) == len(names)
-
-
 @pytest.mark.parametrize("metric", ["bandwidth", "longest"])
 def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> None:
     base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
@@ -130,12 +120,6 @@ def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> 
     assert (row["verdict"], row["parameters"]) == ("faster", "size 10")
     worse = comparison.compare(group(candidate, None), group(base, None))
     assert set(worse["verdict"]) == {"slower"}
-
-
-def test_a_parameter_does_not_take_the_place_of_a_column() -> None:
-    table = measured_rows(*copies(1.0, unit="words", size=10))
-    assert table["parameter_unit"].tolist() == ["words"] * 2
-    assert table["unit"].tolist() == ["GB/s", "ms"]
 
 
 def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> None:

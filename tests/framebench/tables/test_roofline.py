@@ -80,8 +80,7 @@ def test_bytes_that_are_not_known_have_a_reason(
 
 
 def test_a_case_is_held_against_the_lower_roof() -> None:
-    """Fail if a case is not compared with the lower roof.
-    A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
+    """A training step of one image: 6 GFLOP, 24 MB: 250 FLOP/byte."""
     one = run(10.0, batch_per_device=1, **CPU)
     actual = only(table(one, memory_bandwidth(0.4), peaks=(peak_flops(0.2),)))
     assert actual["intensity"] == pytest.approx(250)
@@ -119,8 +118,7 @@ def test_the_highest_of_peak_and_products_is_the_roof() -> None:
 
 
 def test_several_devices_are_held_against_what_as_many_reach_together() -> None:
-    """Fail if several devices are compared with the roof of one.
-    One device alone reaches 10 GB/s; two reach 6 GB/s each."""
+    """One device alone reaches 10 GB/s; two reach 6 GB/s each."""
     two = run(20.0, devices_per_node=2, **CPU)
     alone = (memory_bandwidth(10.0), matmul(0.2))
     actual = only(table(two, *alone, peaks=(peak_flops(0.2),)))

@@ -30,7 +30,6 @@ COMMUNICATION = [
 
 
 def on(devices: int, total: int, throughput: float | None = 100.0, **changes: Any) -> Run:
-    """Return a run with a total batch."""
     return run(throughput, devices_per_node=devices, batch_per_device=total // devices, **changes)
 
 
@@ -90,8 +89,7 @@ def test_a_series_without_1n1g_is_none() -> None:
 
 
 def test_equal_total_batches_of_a_weak_grid_are_no_series() -> None:
-    """Fail if equal total batches of a weak-scaling grid count as strong scaling.
-    DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
+    """DLPerf's: 8 x 64 = 16 x 32, but every case has its baseline in weak scaling."""
     grid = [
         run(100.0 + nodes * devices, nodes=nodes, devices_per_node=devices, batch_per_device=batch)
         for nodes, devices in ((1, 1), (1, 8), (2, 8), (4, 8))
@@ -141,7 +139,6 @@ def test_a_missing_interval_says_what_it_needs_where_there_is_a_ratio() -> None:
 
 
 def test_the_gradients_alone_have_the_interval_of_their_repeats() -> None:
-    """Fail if the interval counts more than the median round of each repeat."""
     rounds = [(0.0, 0.02 + 0.001 * n, 9.0) for n in range(-3, 4)]
     runs = [on(1, 64), *(on(2, 64, 640.0, repeat=n, gradient_all_reduce=GradientAllReduce(item, 5))
                          for n, item in enumerate(rounds, 1))]  # fmt: skip

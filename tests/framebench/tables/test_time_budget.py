@@ -21,7 +21,6 @@ SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 
 
 def by(framework: str, factor: float, values: Sequence[float] = SEVEN) -> list[Run]:
-    """Return runs of 30 s each."""
     made = repeats(
         *(factor * value for value in values), framework=framework, framework_version="1"
     )

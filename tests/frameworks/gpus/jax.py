@@ -49,7 +49,6 @@ def _block(tree):
 
 
 def outputs(adapter, handle):
-    """Return the arrays that a step leaves."""
     return jax.tree.leaves((adapter._shared, adapter._own, handle))
 
 

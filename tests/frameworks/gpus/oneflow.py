@@ -1,5 +1,4 @@
-"""Double of a GPU for OneFlow: a device whose type is ``cuda`` and whose tensors lie on the
-processor."""
+"""Double of a GPU for OneFlow: the type ``cuda``, with tensors that lie on the processor."""
 
 import os
 

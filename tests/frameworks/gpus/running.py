@@ -1,5 +1,4 @@
-"""Runs benchmarks on a double of a GPU as a rank does, from ``start`` to what it leaves for the
-record."""
+"""Runs benchmarks on a double of a GPU as a rank does, up to the entry in the record."""
 
 import time
 
@@ -15,8 +14,7 @@ from ..programs.small import SCRIPTS
 
 
 class Queue:
-    """Work that the double of a device has enqueued and not completed. ``done``: when it will have,
-    by time.monotonic()."""
+    """Work that the double of a device has not completed; ``done``: time.monotonic() of it."""
 
     done = 0.0
 

@@ -9,7 +9,6 @@ from .small import small_bert
 
 
 def check(name):
-    """Run a function of the framework's own module, which asserts."""
     ranks.run(f"{FRAMEWORK}.{name}")
     return {}
 
@@ -28,13 +27,11 @@ def refuse_own_gpu(model_config):
 
 
 def flat(arrays):
-    """Return the numbers of arrays of a framework."""
     arrays = [array.numpy() if hasattr(array, "numpy") else array for array in arrays]
     return np.concatenate([np.asarray(array, "float64").ravel() for array in arrays])
 
 
 def read_nan(model_config, compiler="none"):
-    """Train a step with a NaN in the images."""
     adapter = started(model_config, compiler=compiler)
     batch = batch_of(model_config)
     batch["images"][0, 0, 0, 0] = float("nan")

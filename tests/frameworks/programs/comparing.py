@@ -1,5 +1,4 @@
-"""Comparisons of adapters with their references, several in one process.
-Slow frameworks can leave out the training steps of blocks, which two whole networks compare."""
+"""Comparisons of adapters with their references, several in one process."""
 
 import types
 
@@ -41,7 +40,6 @@ def leave_out_steps():
 
 
 def compare_modes(folder, precision, compiler):
-    """Return the errors of both modes, or the reasons of refusals."""
     reference = ReferenceFolder(folder)
     errors, refused = {}, {}
     for mode in ("train", "inference"):
@@ -86,7 +84,6 @@ def started(model_config, mode="train", precision="fp32", **options):
 
 
 def compare_all(computations):
-    """Compare each of several small models."""
     errors = {}
     for folder, name, mode, precision in computations:
         model_config = load_model_config(folder, name)
@@ -100,7 +97,6 @@ def compare_all(computations):
 
 
 def compare_rank(reference, options):
-    """Compare a rank of the adapter in a computation with these options."""
     actual = ReferenceFolder(reference)
     adapter = started(load_model_config(reference), **options)
     adapter.build(actual.prepare(adapter))

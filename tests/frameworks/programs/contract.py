@@ -46,8 +46,7 @@ def capabilities_of(base=Capability):
 
 
 def lacking():
-    """Report the reason for each capability that the adapter lacks, by name, and which of them it
-    implements nevertheless."""
+    """Report why the adapter lacks capabilities, and which of these it implements nevertheless."""
     case = Case(FRAMEWORK, "", "train", 1, 1, 2, "fp32", "none", None)
     rank_context = RankContext(0, 0, ADDRESSES[:1], "cpu", 1, 7)
     adapter = load_adapter(f"{SCRIPTS}/frameworks/{FRAMEWORK}", case, {}, rank_context)
@@ -243,8 +242,7 @@ def listen():
 
 
 def train_alone(compiler):
-    """Train in one rank; report the calls in the timed regions of throughput and of synchronous
-    steps."""
+    """Report the calls of a rank in the timed regions of throughput and of synchronous steps."""
     model_config = small_bert(layers=0, dropout=0.1)
     try:
         adapter = built(model_config, compiler=compiler)
@@ -312,7 +310,6 @@ def train(model_config, precision, compiler, steps):
 
 
 def find_peak(precision):
-    """Run the peak-FLOPS benchmark with short blocks."""
     # by sizes, not by a time that a busy machine has used up before the second
     peak_flops.SECONDS, peak_flops.BLOCK_SECONDS, peak_flops.SIZES = 600, 0.02, peak_flops.SIZES[:2]
     products = set()

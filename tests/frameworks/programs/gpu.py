@@ -46,7 +46,6 @@ def measure(benchmark, tf32=False, **parameters):
 
 
 def measure_all(benchmarks, **options):
-    """Run several benchmarks, by name with their parameters."""
     ranks = [measure(name, **given, **options) for name, given in benchmarks.items()]
     return {"ranks": ranks, "observed": observed()}
 
@@ -118,7 +117,6 @@ def end_early(model_config, compiler):
 
 
 def take_another(model_config, compiler):
-    """Let a rank take the GPU of another."""
     other = replace(CUDA, local_rank=1 - CUDA.local_rank)
 
     def run():

@@ -14,8 +14,7 @@ from .small import BERT_PRODUCTS, RESNET_PRODUCTS, small_bert, small_images
 
 
 def check_amp_is_unsupported_where_xla_multiplies_in_float32():
-    """XLA for CPUs keeps bfloat16 arrays but widens some of their matmuls; JAX's own graph hides
-    it."""
+    """XLA for CPUs widens some matmuls of bfloat16 arrays; JAX's own graph hides it."""
     reason = raised(Unsupported, lambda: started(small_bert(), precision="amp"))
     from framework_under_test import devices, steps
 
@@ -134,7 +133,6 @@ def check_memory_that_ran_out_is_distinguished_from_other_errors():
 
 
 def check_a_nan_in_the_input_reaches_the_loss():
-    """With ``jax.nn.relu``, XLA's default CPU kernels lose it in the last ReLU and average
-    pooling."""
+    """With ``jax.nn.relu``, XLA's CPU kernels lose it in the last ReLU and average pooling."""
     del os.environ["XLA_FLAGS"]
     assert math.isnan(read_nan(small_images(blocks=1), "jit")["poisoned"])

@@ -51,7 +51,6 @@ def load(roots, size, batch, seed, several):
         actual[name] = reason(loaded, roots[name], "train", workers)
 
     def begun(root):
-        """Return a loader with one worker that has much to do."""
         images = folder.scan(root, "train")
         places = np.tile(folder.places_of(len(images.paths), "train", 0, seed, 0, 1), 40)
         given = folder.batches(

@@ -58,16 +58,6 @@ def share_masks(adapter):
     adapter.build = seeded
 
 
-def leave_out_activations_behind_sums(adapter):
-    import torch
-
-    operations = module_of("models.cnn").OPERATIONS
-    relu = operations["relu"]
-    operations["relu"] = lambda layer: (
-        torch.nn.Identity() if layer.name.endswith(".relu2") else relu(layer)
-    )
-
-
 def lose_momentum(adapter):
     update, steps = adapter.update, iter(range(100))
 

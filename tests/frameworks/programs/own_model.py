@@ -103,8 +103,7 @@ def compile_itself(path):
 
 
 def refuse_amp(path):
-    """Ask for mixed precision, which JAX must refuse for a user's model whatever the device
-    supports."""
+    """Ask for mixed precision, which JAX must refuse for a user's model on any device."""
     config = model_config(path)
     adapter = started(config)
 

@@ -32,8 +32,7 @@ def count_products(model_config, compiler, count):
 
 
 def check_amp_runs_in_a_program_where_paddle_can():
-    """oneDNN has bfloat16 matmuls for programs on some processors, and batch normalisation refuses
-    bfloat16."""
+    """oneDNN has bfloat16 on some processors only, and batch normalisation refuses it."""
     if not onednn_has_bfloat16():
         return
     exact = built(small_bert(), mode="inference").outputs()

@@ -14,7 +14,6 @@ COMPILER = "jit" if FRAMEWORK == "jax" else "none"
 
 
 def sharded_of(adapter):
-    """Return the module of the adapter's sharding."""
     return sys.modules[type(adapter._sharding).__module__]
 
 
@@ -107,7 +106,6 @@ def observe(cases):
 
 
 def drop_elements(model_config):
-    """Report which elements ranks of a tensor group drop in two steps."""
     import torch
 
     adapter = on_all(model_config, "tensor")
@@ -124,7 +122,6 @@ def drop_elements(model_config):
 
 
 def accumulate(model_config):
-    """Count collectives of three micro-steps and of one."""
     actual = {}
     for parallelism in ("fsdp", "tensor"):
         adapter = on_all(model_config, parallelism, steps=3)
@@ -139,8 +136,7 @@ def accumulate(model_config):
 
 
 def refuse(model_config, chain):
-    """Ask PyTorch for shardings that it does not have. ``chain``: config of a model that cannot be
-    cut into stages."""
+    """Ask PyTorch for shardings that it lacks; the model ``chain`` cannot be cut into stages."""
     reasons, modules = [], []
 
     def attempt(model_config, parallelism, hyper=(), **options):
@@ -168,7 +164,6 @@ def refuse(model_config, chain):
 
 
 def refuse_by_jax(model_config):
-    """Ask JAX for shardings that it does not have."""
     reasons = [
         raised(Unsupported, lambda: started(model_config, compiler="none", parallelism="fsdp")),
     ]

@@ -26,17 +26,14 @@ if FRAMEWORK == "pytorch":  # raises in a process's second adapter
 
 
 def module_of(name):
-    """Return a module of the loaded adapter's folder."""
     return importlib.import_module(f"{PACKAGE}.{name}")
 
 
 def library():
-    """Return the framework's own module, which an adapter has imported."""
     return sys.modules[{"pytorch": "torch", "tensorflow1": "tensorflow"}.get(FRAMEWORK, FRAMEWORK)]
 
 
 def load_model_config(folder, name="model_config"):
-    """Return a model config of the reference in ``folder``."""
     with open(f"{folder}/{name}.json") as file:
         return json.load(file)
 
@@ -52,7 +49,6 @@ def started(
     parallelism="data",
     sequence=SEQUENCE,
 ):
-    """Return a started adapter."""
     devices = len(rank_context.addresses) if rank_context else WORLD
     what = (FRAMEWORK, model_config["name"], mode, 1, devices, batch, precision, compiler, sequence)
     case = Case(*what, accumulation=steps, parallelism=parallelism)
@@ -90,7 +86,6 @@ def judged(adapter, action):
 
 
 def own_processes():
-    """Return the ids of this process and its descendants."""
     actual = [os.getpid()]
     for name in os.listdir("/proc"):
         try:

@@ -36,7 +36,6 @@ def small_bert(**changes: Any) -> Dict[str, Any]:
 
 
 def small_images(blocks: int = 4) -> Dict[str, Any]:
-    """Return a ResNet of few ``blocks`` and images."""
     model_config = model_config_of("resnet50_v1.5")
     model_config["hyperparameters"]["blocks"] = [1] * blocks
     model_config["inputs"][0]["shape"] = ["batch", 32, 32, 3]

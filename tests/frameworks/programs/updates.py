@@ -1,5 +1,4 @@
-"""Updates of a framework, and by the reference's rule on the framework's own gradients; and
-gradients added up over micro-steps."""
+"""Updates of a framework, and by the reference's rule; gradients added up over micro-steps."""
 
 import numpy as np
 from harness.adapter import RankContext, Unsupported
@@ -12,7 +11,6 @@ from .small import small_bert
 
 
 def compare_mean(folder, compilers):
-    """Compare the mean over two micro-steps with the reference's, by compiler."""
     reference, errors = ReferenceFolder(folder), {}
     for compiler in compilers:
         adapter = started(load_model_config(folder), compiler=compiler, steps=2)
@@ -22,7 +20,6 @@ def compare_mean(folder, compilers):
 
 
 def train_together(compiler):
-    """Train a step of three micro-steps on several ranks."""
     adapter = started(small_bert(layers=0), compiler=compiler, steps=3)
     adapter.build(batch_of(small_bert(layers=0), 6, rank=RANK))
     adapter.step()
@@ -53,7 +50,6 @@ def mean(several):
 
 
 def refuse(model_config, compiler=COMPILER, parallelism="data", **hyper):
-    """Build a model with hyperparameters that the framework does not have."""
     few = {**model_config, "hyperparameters": {**model_config["hyperparameters"], **hyper}}
     adapter = started(few, compiler=compiler, parallelism=parallelism)
     batch = batch_of(few, rank=adapter.case.layout.replica(RANK))

@@ -34,7 +34,6 @@ _IMPORTED = os.getpid()
 
 
 def behaviour() -> dict[str, float]:
-    """Return the settings in FRAMEBENCH_TOY."""
     parts = [word for word in os.environ.get("FRAMEBENCH_TOY", "").split(",") if word]
     pairs = [word.partition("=") for word in parts]
     return {name: float(value or 1) for name, _, value in pairs}
@@ -122,9 +121,6 @@ class ToyAdapter(plain.PlainToy):
         if self.does.get(f"hold_{self.case.mode}", self.does.get("hold")) == self.steps:
             while os.path.exists(os.environ["FRAMEBENCH_HOLD"]):
                 time.sleep(0.02)
-        busy_until = time.process_time() + self.does.get("burn", 0.0)
-        while time.process_time() < busy_until:
-            pass
         value, done_at = super().step()
         if self.steps >= self.does.get("nan_at", float("inf")):
             value = float("nan")

@@ -9,7 +9,6 @@ from harness.operations import AttentionShape, ConvolutionShape
 
 
 def convolution(shape: ConvolutionShape, images: Any, kernel: Any, gradient: Any) -> list[Any]:
-    """Return the result, and the gradients of images and kernel."""
     rows, columns = shape.padding
     padded = np.pad(images, ((0, 0), (rows, rows), (columns, columns), (0, 0)))
     result = np.zeros(shape.result_shape, np.float32)
@@ -33,7 +32,6 @@ def convolution(shape: ConvolutionShape, images: Any, kernel: Any, gradient: Any
 
 
 def attention(shape: AttentionShape, query: Any, key: Any, value: Any, gradient: Any) -> list[Any]:
-    """Return the result, and the gradients of query, key and value."""
     sharing, scale = shape.heads // shape.key_value_heads, shape.size**-0.5
     keys, values = (np.repeat(entry, sharing, axis=1) for entry in (key, value))
     scores = scale * np.einsum("bhqd,bhkd->bhqk", query, keys)

@@ -62,7 +62,6 @@ class DeviceClock:
 
 
 def wait_until(moment: float) -> None:
-    """Wait until ``time.perf_counter()`` has reached ``moment``."""
     clock = time.perf_counter
     if isinstance(clock, DeviceClock):
         clock.seconds = max(clock.seconds, moment)
@@ -110,7 +109,6 @@ class PlainToy(
         self.rate = rate
 
     def seconds(self) -> float:
-        """Return the seconds of a step."""
         return 0.0
 
     def occupy(self, seconds: float) -> None:
@@ -128,7 +126,6 @@ class PlainToy(
         return loss
 
     def loss_and_gradients(self) -> tuple[float, list[float]]:
-        """Return the means over the micro-steps."""
         size, count = self.case.batch_per_device, self.case.accumulation
         firsts = [number * size for number in range(count)]
         steps = [self.line.loss_and_gradients(first, first + size) for first in firsts]
@@ -238,7 +235,6 @@ class PlainToy(
         return Operation(lambda: self.occupy(self.operation_seconds()), result, dtype)
 
     def operation_seconds(self) -> float:
-        """Return the seconds of a single operation."""
         return 1e-4
 
     def collective(self, operation: str, array: Any, dtype: str) -> CollectiveOperation:
@@ -249,7 +245,6 @@ class PlainToy(
         part = slice(rank * len(array) // ranks, (rank + 1) * len(array) // ranks)
 
         def each() -> Any:
-            """Return the arrays of all ranks."""
             placed = np.zeros((ranks, len(held[0])), np.float32)
             placed[rank] = held[0]
             return self.ring.sum(placed).reshape(placed.shape)
@@ -281,7 +276,6 @@ class PlainToy(
         return CollectiveOperation(reset, run, result)
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
-        """Communicate and compute at the same time."""
         exchange = self.collective(ALL_REDUCE, message, "float32")
         made = side_by_side(self.operation(name, arrays), exchange, count)
 

@@ -46,7 +46,6 @@ class Ring:
             content = content[received:]
 
     def all_reduce(self, values: Sequence[float]) -> list[float]:
-        """Return the sums over all ranks."""
         total = array("d", values)
 
         def add(other: bytearray) -> None:
@@ -56,7 +55,6 @@ class Ring:
         return total.tolist()
 
     def sum(self, values: Any) -> Any:
-        """Return a numpy array summed over all ranks."""
         import numpy as np
 
         total = values.reshape(-1).copy()

@@ -15,11 +15,7 @@ from harness.adapter import (
     CONVOLUTION_OIHW,
     DENSE_CHWO,
     DENSE_OI,
-    SAME,
-    AllReduce,
     Case,
-    Collectives,
-    MatmulTrace,
     Mismatch,
     Numerics,
     RankContext,
@@ -30,57 +26,7 @@ from harness.adapter import (
 )
 from harness.measuring import checks
 
-SHAPES = {"conv": (4, 3, 2, 1), "dense": (5, 4), "bias": (5,), "mean": (5,)}
-AXES = {"conv": CONVOLUTION_OIHW, "dense": DENSE_OI}
-
-
-class Numpy(MatmulTrace, Numerics, Collectives):
-    """Adapter with an array of each kind, a loss scale of 4, and sums of ten ranks."""
-
-    OUT_OF_MEMORY = ("no room", "FullError")
-
-    def __init__(self, ranks: int = 1, accelerator: str = "cpu", precision: str = "fp32") -> None:
-        case = Case("numpy", "m", "train", 1, ranks, 1, precision, "none", None)
-        super().__init__(case, {}, RankContext(0, 3, ["h:1"] * ranks, accelerator, 1, 0))
-        self.arrays = {name: np.zeros(shape, np.float32) for name, shape in SHAPES.items()}
-
-    def start(self) -> None: ...
-    def build(self, batch: dict[str, Any]) -> None: ...
-    def step(self) -> None: ...
-    def synchronize(self) -> None: ...
-    def settings(self) -> dict[str, Any]:
-        return {}
-
-    def state(self) -> dict[str, Variable]:
-        return {
-            name: Variable(array, AXES.get(name, SAME), name != "mean")
-            for name, array in self.arrays.items()
-        }
-
-    def to_numpy(self, tensor: Any) -> Any:
-        return tensor
-
-    def assign(self, arrays: dict[str, Any]) -> None:
-        self.arrays = arrays
-
-    def raw_gradients(self) -> dict[str, Any]:
-        return {name: 4 * array for name, array in self.arrays.items() if name != "mean"}
-
-    def loss_scale(self) -> float:
-        return 4.0
-
-    def logits(self) -> list[Any]:
-        return [self.arrays["dense"]]
-
-    def matmul_dtypes(self) -> dict[str, int]:
-        return {"float32": 2, "bfloat16": 1}
-
-    def prepare_all_reduce(self, array: Any) -> AllReduce:
-        def run() -> None:
-            array[:] *= 10
-
-        return AllReduce(run, lambda: array)
-
+CONTEXT = RankContext(0, 3, ["h:1"], "cuda", 1, 0)
 
 #: Shape of an array in a framework, and its axis permutation.
 OWN: dict[str, Any] = {
@@ -104,21 +50,43 @@ def permuted(name: str, own: Any) -> Any:
     return own.transpose(2, 3, 1, 0) if name == "convolution" else own.T
 
 
-class Laid(Numpy):
-    """Adapter with an array in each layout."""
+class Numpy(Numerics):
+    """Adapter with an array in each layout, and a loss scale of 4."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(Case("numpy", "m", "train", 1, 1, 1, "fp32", "none", None), {}, CONTEXT)
         self.arrays = {name: np.zeros(shape, np.float32) for name, (shape, _) in OWN.items()}
+
+    def start(self) -> None: ...
+    def build(self, batch: dict[str, Any]) -> None: ...
+    def step(self) -> None: ...
+    def synchronize(self) -> None: ...
+    def settings(self) -> dict[str, Any]:
+        return {}
 
     def state(self) -> dict[str, Variable]:
         return {name: Variable(self.arrays[name], **given) for name, (_, given) in OWN.items()}
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor
+
+    def assign(self, arrays: dict[str, Any]) -> None:
+        self.arrays = arrays
+
+    def raw_gradients(self) -> dict[str, Any]:
+        return {name: 4 * array for name, array in self.arrays.items() if name != "mean"}
+
+    def loss_scale(self) -> float:
+        return 4.0
+
+    def logits(self) -> list[Any]:
+        return []
 
 
 def test_weights_come_back_as_they_were_loaded() -> None:
     own = {n: np.random.RandomState(1).rand(*s).astype(np.float32) for n, (s, _) in OWN.items()}
     shared = {name: permuted(name, array) for name, array in own.items()}
-    adapter = Laid()
+    adapter = Numpy()
     adapter.load_weights(shared)
     assert all(np.array_equal(adapter.arrays[name], array) for name, array in own.items())
     trained = own.keys() - {"mean"}
@@ -143,34 +111,13 @@ def test_weights_that_do_not_fit_are_refused(
 ) -> None:
     zeros = {name: permuted(name, np.zeros(shape)) for name, (shape, _) in OWN.items()}
     with pytest.raises(error, match=message):
-        Laid().load_weights({**zeros, **change})
-
-
-class FullError(Exception):
-    pass
-
-
-@pytest.mark.parametrize(
-    ("error", "memory"),
-    [
-        (MemoryError(), True),
-        (RuntimeError("CUDA Out Of Memory"), True),
-        (OSError("there is no room here"), True),
-        (FullError("sorry"), True),
-        (ValueError("shapes (2, 3) and (2, 3) not aligned"), False),
-    ],
-)
-def test_memory_that_ran_out_is_distinguished_from_other_errors(
-    error: Exception, memory: bool
-) -> None:
-    assert Numpy().out_of_memory(error) is memory
+        Numpy().load_weights({**zeros, **change})
 
 
 def test_a_device_that_a_framework_does_not_see_is_a_fault_of_the_machine() -> None:
-    rank_context = Numpy(accelerator="cuda").rank_context
-    assert takes_gpu(rank_context, "Numpy", True, lambda: 4)
+    assert takes_gpu(CONTEXT, "Numpy", True, lambda: 4)
     with pytest.raises(Mismatch, match="Numpy sees 3 CUDA devices, too few for local rank 3"):
-        takes_gpu(rank_context, "Numpy", True, lambda: 3)
+        takes_gpu(CONTEXT, "Numpy", True, lambda: 3)
 
 
 DRIVER = """
@@ -197,11 +144,10 @@ def test_a_gpu_that_no_framework_sees_is_explained_by_the_driver(
     command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
     subprocess.run(command, input=code, text=True, check=True)
     monkeypatch.setattr(gpus, "CUDA", library)
-    rank_context = Numpy(accelerator="cuda").rank_context
     # A driver that works but is too old is for the framework to support; another fault is not.
     fault = Unsupported if status == 0 else Mismatch
     with pytest.raises(fault, match=f"sees 0 CUDA devices.*: {re.escape(reason)}$"):
-        takes_gpu(rank_context, "Numpy", True, lambda: 0)
+        takes_gpu(CONTEXT, "Numpy", True, lambda: 0)
 
 
 def test_a_host_name_that_does_not_resolve_is_named_with_its_remedy(

@@ -41,7 +41,6 @@ def deviations(outputs: Callable[[], Any], seed: int = 0) -> dict[str, float]:
 
 
 def test_what_is_right_is_off_by_few_standard_errors() -> None:
-    """Fail if the statistics do not follow a normal distribution."""
     errors = np.array([list(deviations(masked(s), s + 1).values()) for s in range(0, 80, 2)])
     assert errors.max() < 4.5
     assert np.mean(errors > 1.96) == pytest.approx(0.05, abs=0.03)
@@ -106,6 +105,5 @@ def test_a_mistake_in_training_steps_is_off_by_many(found: Any) -> None:
 
 
 def test_losses_without_a_variance_are_of_no_dropout() -> None:
-    """Fail if a dropout that moves no loss, or a loss by its rounding, is an error."""
     unmoved = {"losses": [10.0, 0.0], "passes": 256}
     assert dropout.loss_error([10.0001] * dropout.STEPS, unmoved, 1e-4) < 1

@@ -73,7 +73,6 @@ def asked(framework: str, model: str, length: int, kind: str = "train") -> Workl
 
 
 def test_a_framework_without_the_optimizer_is_unsupported(tmp_path: Path) -> None:
-    """Fail if a framework without the optimizer starts a run; inference needs none."""
     bert = ROOT / "scripts/models/bert_base.json"
     named = {NO_DECAY: ["bias"], NO_TRUST_RATIO: ["bias"]}
     model = written(tmp_path, bert, optimizer="lamb", **named)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from core.parallelism import NAMES, layout_of, mismatch
 from harness.adapter import Case, Mismatch
 from harness.command_line import parse
 from harness.kind import Workload
@@ -11,33 +10,7 @@ from harness.measuring import checks
 
 from ...conftest import ROOT
 
-PRODUCTS = (
-    *("fsdp2xtensor2", "data2xtensor4", "pipeline2xdata2", "data2xpipeline4"),
-    *("tensor2xpipeline2xdata2", "pipeline2xfsdp2xtensor2"),
-)
 CASE = Case("pytorch", "gpt2_small", "train", 1, 2, 4, "fp32", "none", 16)
-
-
-@pytest.mark.parametrize("devices", [2, 4, 8])
-@pytest.mark.parametrize("text", [*NAMES, *PRODUCTS])
-def test_ranks_are_divided_among_replicas(text: str, devices: int) -> None:
-    layout = layout_of(text, devices)
-    if layout.devices != devices:
-        reason = f"{text} needs {layout.devices} devices, not {devices}"
-        assert mismatch(text, devices) == reason
-        return
-    assert not mismatch(text, devices)
-    replicas = [layout.replica(rank) for rank in range(devices)]
-    assert sorted(set(replicas)) == [*range(layout.replicas)]
-    assert replicas[: layout.tensor] == [0] * layout.tensor, "ranks of a group follow each other"
-    assert {replicas.count(replica) for replica in replicas} == {devices // layout.replicas}
-
-
-def test_a_group_has_the_samples_of_one() -> None:
-    assert CASE._replace(parallelism="data").samples_per_step == 8
-    assert CASE._replace(parallelism="tensor").samples_per_step == 4
-    stages = CASE._replace(parallelism="data2xpipeline2", devices_per_node=4, accumulation=3)
-    assert stages.samples_per_step == 4 * 2 * 3
 
 
 #: JAX's refusal of pipeline parallelism.
@@ -45,12 +18,6 @@ JAX_HAS_NO_STAGES = (
     "jax has no parallelism pipeline "
     "(it has: data, fsdp, tensor, fsdpxtensor, dataxfsdp, dataxtensor, dataxfsdpxtensor)"
 )
-
-
-def asked(framework: str, model: str, *options: str) -> Workload:
-    arguments = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
-    arguments += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
-    return parse([*arguments, "--batch-per-device", "4", *options])
 
 
 @pytest.mark.parametrize(
@@ -62,21 +29,17 @@ def asked(framework: str, model: str, *options: str) -> Workload:
         ("mxnet", "gpt2_small", 2, "fsdp", "mxnet has no parallelism fsdp (it has: data)"),
         ("jax", "gpt2_small", 2, "fsdp", None),
         ("jax", "gpt2_small", 2, "pipeline", JAX_HAS_NO_STAGES),
-        (
-            "pytorch",
-            "gpt2_small",
-            16,
-            "pipeline2xdata2xfsdp2xtensor2",
-            "pytorch has no parallelism",
-        ),
+        ("pytorch", "gpt2_small", 16, "pipeline2xdata2xfsdp2xtensor2", "pytorch has no parallelis"),
     ],
 )
 def test_what_cannot_be_is_unsupported_before_anything_starts(
     framework: str, model: str, devices: int, parallelism: str, reason: str | None
 ) -> None:
     length = [] if model.startswith("resnet") else ["--sequence-length", "16"]
-    options = ["--devices-per-node", str(devices), "--parallelism", parallelism, *length]
-    actual = asked(framework, model, *options).unsupported
+    words = ["--kind", "train", "--framework", f"{ROOT}/scripts/frameworks/{framework}"]
+    words += ["--model", f"{ROOT}/scripts/models/{model}.json", "--accelerator", "cpu"]
+    words += ["--devices-per-node", str(devices), "--parallelism", parallelism, *length]
+    actual = parse([*words, "--batch-per-device", "4"]).unsupported
     assert (actual or "").startswith(reason or "")
     assert (actual is None) == (reason is None)
 

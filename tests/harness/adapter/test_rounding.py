@@ -93,12 +93,6 @@ def test_a_switch_without_effect_is_a_mismatch(
         checks.check_matmuls(precision, actual)
 
 
-def test_only_what_a_precision_says_of_float32_is_looked_at() -> None:
-    assert rounding.observe(Multiplying(half, half, "amp")) == {}
-    assert rounding.observe(Recorder()) == {}
-    assert rounding.named({"float32": 2}, {}) == {"float32": 2}
-
-
 @pytest.mark.parametrize(
     ("capability", "device", "reason"),
     [

@@ -63,8 +63,7 @@ def test_steps_that_are_waited_for_take_a_part_of_the_run(
 
 
 def test_all_ranks_wait_for_as_many_steps() -> None:
-    """Fail if ranks wait for different numbers of steps; all use the mean of what each can
-    afford."""
+    """All use the mean of what each can afford."""
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
     assert steps.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # the median of 3 and 7

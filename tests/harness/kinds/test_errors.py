@@ -1,5 +1,4 @@
-"""Errors against the reference: the worst array decides, and none is lost. Losses that were
-computed in half precision are detected by their significant bits, however close they are."""
+"""Errors against the reference: the worst array decides, and none is lost."""
 
 from __future__ import annotations
 
@@ -64,8 +63,7 @@ LOSSES = [3.0871234, 2.9012345, 2.7123456, 2.5234567, 2.3345678, 2.1456789]
 
 
 def in_half_precision(found: Sequence[float]) -> float:
-    """Return whether a training in mixed precision with these losses is said to compute them in
-    half precision."""
+    """Return whether these losses are said to be computed in half precision."""
     losses = iter(found)
     adapter: Any = SimpleNamespace(
         case=Case("pytorch", "toy", "train", 1, 1, 5, "amp", "none"),
@@ -111,8 +109,6 @@ def test_losses_of_half_precision_are_found(found: list[float], expected: float)
 def test_gradients_that_are_rounded_for_their_mean_are_found(
     narrow: bool, averaged: bool, expected: float
 ) -> None:
-    """Fail if gradients that two ranks round to bfloat16, before or behind their sum, pass."""
-
     def rounded(values: Any, applies: bool) -> Any:
         bits = np.asarray(values, np.float32).view(np.uint32)
         return (bits & np.uint32(0xFFFF0000) if applies else bits).view(np.float32)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import pytest
 from harness.adapter import Case
 from harness.kinds import generate
 
@@ -94,10 +93,3 @@ def test_a_token_that_is_not_fed_shows_in_the_logits() -> None:
             return super().decode(np.array([0, 2]) if tokens is None else tokens)
 
     assert errors_of(Stuck(LOGITS)).of_token > 0.1
-
-
-@pytest.mark.parametrize(("length", "count"), [(16, 32), (1000, 24), (1024, 0), (None, 0)])
-def test_as_many_tokens_are_compared_as_the_model_has_positions_for(
-    length: int | None, count: int
-) -> None:
-    assert generate.count_compared({"sequence_lengths": [1, 1024]}, length) == count

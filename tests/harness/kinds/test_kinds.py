@@ -1,5 +1,4 @@
-"""Benchmarks: found by folder, with their own parameters, metrics and verifications; independent
-processes as the control of a scaling series."""
+"""Benchmarks: found by folder, with their own parameters, metrics and verifications."""
 
 from __future__ import annotations
 
@@ -8,9 +7,7 @@ from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from harness import kinds
 from harness.adapter import Mismatch
-from harness.kind import Metric, combined
 from harness.kinds.independent import Independent
 from harness.rank import Barrier
 
@@ -98,25 +95,6 @@ def test_without_its_program_a_kind_is_unsupported_with_what_to_install(
     ).record
     assert record["status"] == "unsupported", record["reason"]
     assert f"apt-get install {install}" in record["reason"]
-
-
-def test_how_the_ranks_of_a_run_make_its_metric() -> None:
-    ranks = [{"x": 3.0}, {"x": 1.0}, {"x": 5.0}]
-    created = {
-        how: combined(Metric("", "higher", how, lambda rank: rank["x"]), ranks)
-        for how in ("sum", "max", "min", "mean", "first")
-    }
-    assert created == {"sum": 9.0, "max": 5.0, "min": 1.0, "mean": 3.0, "first": 3.0}
-    lacking = Metric("", "higher", "sum", lambda rank: rank.get("y"))
-    assert combined(lacking, [*ranks, {"y": 1.0}]) is None, "a rank without it is left out"
-    of_one = Metric("", "higher", "first", lambda rank: rank["y"])
-    assert combined(of_one, [{"y": 2.0}, *ranks]) == 2.0, "others are asked for what the first has"
-
-
-def test_kinds_are_named_like_their_modules() -> None:
-    assert {*kinds.names(str(ROOT / "tests/kinds"))} - {*kinds.names()} == {"memory_copy"}
-    for name in kinds.names():
-        assert kinds.load(name).name == name
 
 
 CONTROL: dict[str, Any] = {"kind": "independent", "devices_per_node": 2}

@@ -18,7 +18,6 @@ from ..validity import assert_valid
 
 
 def searched(fits: Callable[[int], bool], bounds: tuple[int, int]) -> list[tuple[int, str]]:
-    """Return the batches that are tried, with their statuses."""
     tried: list[tuple[int, str]] = []
     batch = next_batch(tried, *bounds)
     while batch is not None:

@@ -108,7 +108,6 @@ def test_one_wrong_element_is_found(toy: Bench) -> None:
 
 
 def test_another_operation_than_stream_s_is_found(toy: Bench) -> None:
-    """Fail if a sum passes for STREAM's triad."""
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": QUICK_ARRAYS}
     record = toy.run("wrong_triad", **options).record
     assert record["status"] == "failed", "it was taken for a good one"
@@ -116,8 +115,7 @@ def test_another_operation_than_stream_s_is_found(toy: Bench) -> None:
 
 
 def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench) -> None:
-    """Fail if bandwidths are not counted as in nccl-tests' doc/PERFORMANCE.md.
-    ``test_contract.py`` runs all collectives in real frameworks."""
+    """``test_contract.py`` runs all collectives in real frameworks."""
     factor = 0.5  # bus bandwidth over algorithm bandwidth, for two ranks
     record = collective(toy, operation="all_gather", largest_bytes=32).record
     assert_valid(record)
@@ -189,7 +187,6 @@ def test_sizes_are_whole_elements_of_every_part() -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_sums_of_sums_stay_below_what_the_dtype_holds(dtype: str) -> None:
-    """Fail if the sums of as many all-reduces as a block may have overflow the dtype."""
     for ranks in (2, 3, 8, 512):
         runs = operands.most_in_a_row("all_reduce", dtype, ranks)
         value = float(operands.highest_value(dtype, ranks))

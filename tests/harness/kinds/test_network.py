@@ -84,7 +84,6 @@ TABLE = """
 
 
 def test_rdma_is_what_ib_write_bw_says(toy: Bench, tmp_path: Path) -> None:
-    """Fail if peak and mean are swapped or not converted, or the server is asked for the table."""
     (tmp_path / "said").write_text(TABLE)
     path = program(tmp_path, f"cat {tmp_path}/said")
     record = tried(toy, path, kind="rdma")

@@ -1,5 +1,4 @@
-"""Matmuls and collectives together: the hidden share of an all-reduce beside matmuls, unfinished
-work, and matmuls that ranks share."""
+"""Matmuls and collectives together: the hidden share, unfinished work, and shared matmuls."""
 
 from __future__ import annotations
 
@@ -110,8 +109,7 @@ def test_the_share_is_of_the_shorter(seconds: tuple[float, float, float], share:
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
-    """Fail if the share does not follow from the times shown.
-    Either rank alone gives -100 % or 50 %."""
+    """Either rank alone gives -100 % or 50 %."""
     ranks = [rank_of(1, 2, 4), rank_of(4, 1, 4.5)][::order]
     actual = metrics_of(*ranks)
     times = [actual[f"{part}_time"] for part in overlap.PARTS]
@@ -120,8 +118,7 @@ def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
 
 
 def test_an_element_wise_product_runs_next_to_the_all_reduce(toy: Bench) -> None:
-    """Fail if an element-wise product does not run next to the all-reduce.
-    It is the first operation of SuperBench's computation-communication-overlap."""
+    """It is the first operation of SuperBench's computation-communication-overlap."""
     figures(overlapped(toy, operation="multiply", shape="8x4x16").record)
 
 
@@ -137,8 +134,7 @@ def test_both_together_take_no_less_than_each_alone() -> None:
 
 
 def test_a_message_is_set_back_before_its_sums_overflow(toy: Bench) -> None:
-    """Fail if a message is not reset before its sums overflow.
-    SuperBench's is added to itself 204,800 times."""
+    """SuperBench's is added to itself 204,800 times."""
     record = overlapped(toy, "exact,operation=0.00001", block_seconds=1, matmuls=1).record
     figures(record)
     most = operands.most_in_a_row("all_reduce", "float32", 2)
@@ -197,17 +193,11 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
     assert record["metrics"]["highest_rate"]["value"] == values(record, "rate")[at]
 
 
-@pytest.mark.parametrize(
-    ("sharded", "behaviour", "reason"),
-    [
-        ("inner", "wrong_shard=1", "before it was timed, after its all_reduce: 256 elements"),
-        ("columns", "wrong_shard=1", "before it was timed, after its all_gather: 256 elements"),
-    ],
-)
-def test_what_is_wrong_is_found(toy: Bench, sharded: str, behaviour: str, reason: str) -> None:
-    record = shared(toy, behaviour, sharded=sharded).record
+@pytest.mark.parametrize(("sharded", "after"), [("inner", "reduce"), ("columns", "gather")])
+def test_what_is_wrong_is_found(toy: Bench, sharded: str, after: str) -> None:
+    record = shared(toy, "wrong_shard=1", sharded=sharded).record
     assert record["status"] == "failed", "it was taken for a good one"
-    assert reason in record["reason"]
+    assert f"before it was timed, after its all_{after}: 256 elements" in record["reason"]
 
 
 def test_parts_are_equal_and_shapes_have_no_batch() -> None:

@@ -1,5 +1,4 @@
-"""Copies to a device and back, and between two: none on a CPU; elsewhere arrivals are verified.
-Devices are doubles: tests run without a GPU."""
+"""Copies to a device and back, and between two: none on a CPU; elsewhere doubles of devices."""
 
 from __future__ import annotations
 
@@ -161,7 +160,6 @@ def workload_of(devices: int, nodes: int = 1) -> Workload:
 
 
 def left_by(folder: Path, rank: int, workload: Workload, adapter: Any) -> dict[str, Any]:
-    """Return the entry that one of the ranks writes."""
     devices = workload.case.devices_per_node
     rank_context = RankContext(rank, rank, ["127.0.0.1:1"] * devices, "cuda", 1, 0)
     report = Report(str(folder), rank, "here")

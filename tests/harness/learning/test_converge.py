@@ -68,8 +68,7 @@ def test_a_rate_rises_to_its_peak_and_falls_from_it(schedule: str, warmup: float
 
 
 def test_the_schedules_are_those_that_they_are_named_after() -> None:
-    """Fail if a schedule differs from its namesake; one cycle: PyTorch's 10 steps, of
-    which 3 rise."""
+    """One cycle: PyTorch's 10 steps, of which 3 rise."""
     assert rate_at("one_cycle", 1.0, 0.3, 0, 10) == pytest.approx(
         1 + (FIRST - 1) * (1 + math.cos(math.pi / 3)) / 2
     )
@@ -96,7 +95,6 @@ def test_a_polynomial_schedule_says_its_power_and_its_end() -> None:
 
 
 def test_each_step_has_the_rate_of_its_place_in_the_schedule() -> None:
-    """Fail if the schedule of a training is late or early by a step."""
     rates, used = list[float](), list[float]()
     adapter = SimpleNamespace(
         set_learning_rate=rates.append, feed=len, read=float, synchronize=list, all_reduce=float,
@@ -177,7 +175,6 @@ def test_it_ends_where_the_target_is_reached_or_nothing_is_left() -> None:
 
 
 def test_an_evaluation_that_does_not_see_what_was_trained_is_found() -> None:
-    """Fail if an evaluation with the initial weights is not detected."""
     converge.check_evaluation({"loss": 2.3}, {"loss": 0.4})
     with pytest.raises(Mismatch, match="not what was trained"):
         converge.check_evaluation({"loss": 2.3}, {"loss": 2.3})
@@ -251,8 +248,7 @@ def assert_same_training(record: Any, whole: Any) -> None:
 
 
 def test_a_killed_pre_training_resumes_and_a_second_phase_goes_on_from_it(tmp_path: Path) -> None:
-    """Fail if a resumed second phase differs: masked words and replacements continue the
-    drawing; or if it begins with other weights or moments than the first has left."""
+    """Masked words and replacements continue the drawing."""
     python, weights = build_environment("pytorch"), tmp_path / "weights"
     run = {
         **RUN,

@@ -1,5 +1,4 @@
-"""Pre-training of ELECTRA: masking, scores, epochs counted in updates, and start of a phase.
-Mistakes are planted in made-up records and outputs."""
+"""Pre-training of ELECTRA: masking, scores, epochs counted in updates, and start of a phase."""
 
 from __future__ import annotations
 
@@ -124,7 +123,6 @@ def test_what_is_of_no_token_is_no_number_and_costs_no_other_metric() -> None:
 
 
 def numbered(epoch: int) -> Iterator[Any]:
-    """Return three batches per pass."""
     return iter([(epoch, number) for number in range(3)])
 
 

@@ -91,22 +91,19 @@ VOCABULARY = [
 
 
 def pieces(text: str, *more: str) -> list[tuple[str, str]]:
-    """Return each piece with its source text."""
     known = [*VOCABULARY, *more]
     actual = wordpiece.WordPiece({token: n for n, token in enumerate(known)}).pieces(text)
     return [(known[entry.number], text[entry.begin : entry.end]) for entry in actual]
 
 
 def test_words_are_cut_into_the_longest_pieces() -> None:
-    """Fail if words are not cut into the longest pieces; the second is the authors' own example."""
     assert pieces("The rivers") == [("the", "The"), ("river", "river"), ("##s", "s")]
     assert [name for name, _ in pieces("unaffordable")] == ["un", "##afford", "##able"]
     assert pieces("riverx, 12") == [("[UNK]", "riverx"), (",", ","), ("1", "1"), ("##2", "2")]
 
 
 def test_pieces_lead_back_to_the_characters_of_the_text() -> None:
-    """Fail if pieces lose their positions in the text.
-    Covers accents, capitals, Chinese, marks, all kinds of blanks, and dropped characters."""
+    """Covers accents, capitals, Chinese, marks, all kinds of blanks, and dropped characters."""
     assert pieces("  Caf\u00e9\u00a0is\t\u4e2d\u4e2d") == [
         *(("cafe", "Caf\u00e9"), ("is", "is"), ("\u4e2d", "\u4e2d"), ("\u4e2d", "\u4e2d")),
     ]
@@ -153,8 +150,7 @@ def folder(folder: Path, version: str = "1.1") -> Path:
 
 
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
-    """Fail if an answer's span in any window is not its text.
-    In windows without the answer it must point to the first token."""
+    """In windows without the answer it must point to the first token."""
     actual = reading.read_questions(str(folder(tmp_path) / "train-v1.1.json"))
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [entry._replace(context=entry.context + " the" * 300) for entry in actual]
@@ -211,8 +207,7 @@ def test_squad_is_scored_by_questions(tmp_path: Path, version: str) -> None:
 
 
 def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
-    """Fail if the best window of a question does not decide.
-    In 2.0, the smallest no-answer score of all windows decides, as in the official run_squad.py."""
+    """In 2.0 the smallest no-answer score of all windows, as in the official run_squad.py."""
     path = folder(tmp_path, "2.0") / "dev-v2.0.json"
     actual = reading.read_questions(str(path))[:1]
     parts = [reading.TokenWindow(0, 3, [(4, 10)]), reading.TokenWindow(0, 3, [(0, 3)])]
@@ -251,15 +246,10 @@ def write_small_squad(folder: Path) -> tuple[Path, dict[str, Any]]:
     return path, shapes
 
 
-@pytest.fixture(scope="module")
-def pytorch() -> str:
-    return build_environment("pytorch")
-
-
 def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
-    tmp_path: Path, pytorch: str
+    tmp_path: Path,
 ) -> None:
-    bench = Bench(tmp_path, pytorch)
+    bench = Bench(tmp_path, build_environment("pytorch"))
     data = tmp_path / "data"
     data.mkdir()
     folder(data, "2.0")
@@ -304,6 +294,5 @@ def test_a_small_model_is_fine_tuned_on_squad_from_weights_that_the_user_has(
 def test_an_answer_is_scored_as_by_the_authors(
     prediction: str, answer: str, exact: int, f1: float
 ) -> None:
-    """Fail if articles, punctuation or capitals count, or if words count more than once."""
     assert reading.exact_match(prediction, answer) == exact
     assert reading.f1(prediction, answer, impossible=True) == pytest.approx(f1)

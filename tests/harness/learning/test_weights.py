@@ -104,8 +104,7 @@ def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_a_training_leaves_is_read_again(tmp_path: Path) -> None:
-    """Fail if a training's weights are not read back; dense layers are not transposed.
-    Hugging Face's are."""
+    """Dense layers are not transposed; Hugging Face's are."""
     random = np.random.RandomState(3)
     arrays = {name: random.standard_normal(shape).astype("f4") for name, shape in SHAPES.items()}
     arrays["scalar"] = np.float32(3)
@@ -143,7 +142,6 @@ def test_a_phase_begins_with_the_file_of_its_own_kind_and_seed(tmp_path: Path) -
 
 
 def test_a_phase_on_more_devices_than_the_one_before_is_refused(tmp_path: Path) -> None:
-    """Fail if a rank goes on with the weights alone, or with the training of another rank."""
     write(tmp_path / "tiny-jax-fp32-seed0-abc.safetensors", *PHASE_SHAPES)
     (tmp_path / "tiny-jax-fp32-seed0-abc-rank0.training").touch()
     adapter = SimpleNamespace(
@@ -198,8 +196,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
-    """Fail if ranks do not resume from the last epoch that all have.
-    Two were killed between their files: the first has two epochs, the second one."""
+    """Two were killed between their files: the first has two epochs, the second one."""
     first = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
     for epochs in (1, 2):
         kept = first.state_file(epochs)

@@ -1,5 +1,4 @@
-"""Small folders of images in ImageNet's layout, good ones and bad ones, made by Pillow, the samples
-that a loader makes of them, and the distance of others from these."""
+"""Small folders of images in ImageNet's layout, the samples of them, and the distance of others."""
 
 from __future__ import annotations
 
@@ -36,7 +35,6 @@ def apart(first: Any, second: Any) -> tuple[float, float]:
 
 
 def picture(seed: int, width: int, height: int, mode: str = "RGB") -> Image.Image:
-    """Return an image of coarse random patches."""
     channels = {"L": (), "RGB": (3,), "CMYK": (4,)}[mode]
     grid = np.random.RandomState(seed).randint(0, 256, (4, 5, *channels)).astype(np.uint8)
     return Image.fromarray(grid, mode).resize((width, height))
@@ -53,7 +51,6 @@ def encoded(image: Image.Image, form: str, orientation: int = 0) -> bytes:
 
 
 def jpeg(seed: int, width: int = 40, height: int = 30, mode: str = "RGB") -> bytes:
-    """Return a :func:`picture` as a JPEG file."""
     return encoded(picture(seed, width, height, mode), "JPEG")
 
 
@@ -66,7 +63,6 @@ STRANGE = {
 
 
 def folder(root: Path, train: int = 6, val: int = 4, classes: int = 2) -> Path:
-    """Write good images into each split."""
     for split, count in (("train", train), ("val", val)):
         for number in range(count):
             path = root / split / f"c{number % classes}" / f"i{number:02d}.JPEG"

@@ -1,5 +1,4 @@
-"""Images read by DALI, in an environment that has it besides numpy.
-They are the requested samples, as Pillow and numpy make them."""
+"""Images read by DALI are the requested samples, as Pillow and numpy make them."""
 
 from __future__ import annotations
 

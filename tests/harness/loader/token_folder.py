@@ -28,7 +28,6 @@ class NumpyTokenLoader:
 
 
 def tokens(root: Path, train: int = 1000, val: int = 300, dtype: str = "uint16") -> Path:
-    """Write tokens below 257."""
     root.mkdir(parents=True, exist_ok=True)
     for split, count in (("train", train), ("val", val)):
         drawn = np.random.RandomState(count).randint(0, 257, count)

@@ -72,7 +72,6 @@ def machine(root: Path) -> tuple[str, str]:
 def process(
     proc: str, number: int, parent: int, own: float, children: float = 0.0, state: str = "S"
 ) -> None:
-    """Write a process with its CPU seconds."""
     message = [state, str(parent), *["0"] * 9, str(round(own * TICKS)), "0"]
     message += [str(round(children * TICKS)), "0", *["0"] * 30]
     write(Path(proc, str(number)), {"stat": f"{number} (a ) name) {' '.join(message)}\n"})

@@ -94,7 +94,6 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_a_rank_runs_near_its_gpu(
     toy: Bench, tmp_path: Path, shared: bool, visible: str, devices: int, expected: list[list[int]]
 ) -> None:
-    """Fail if a rank runs near another rank's GPU, or has more cores alone than next to others."""
     usable = cores.allowed()[:2]
     for number in range(2):
         folder = tmp_path / f"0000:{number + 16:02x}:00.0"

@@ -157,14 +157,6 @@ def test_processors_of_one_name_are_distinguished_by_their_numbers(tmp_path: Pat
     assert processor("/nowhere") == {}
 
 
-def copied(folder: Path) -> Path:
-    """Copy the parts of the project from which its commit is read."""
-    ours = shutil.ignore_patterns("__pycache__")
-    for name in ("core", "harness"):
-        shutil.copytree(ROOT / "scripts" / name, folder / "scripts" / name, ignore=ours)
-    return folder
-
-
 def commit_of(project: Path, **variables: str) -> tuple[str | None, bool | None]:
     """Return the commit, and whether the project was modified, as in a record."""
     ask = "import json; from harness import provenance; print(json.dumps(provenance.code()))"
@@ -187,7 +179,9 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     (outer / "theirs").write_text("theirs")
     git(outer, "add", ".")
     git(outer, "commit", "--quiet", "--message", "theirs")
-    inner = copied(outer / "framebench")
+    inner = outer / "framebench"
+    for name in ("core", "harness"):
+        shutil.copytree(ROOT / "scripts" / name, inner / "scripts" / name)
     assert commit_of(inner) == (None, None), "another repository's commit is recorded"
 
     git(inner, "init", "--quiet")
@@ -212,23 +206,16 @@ def test_what_was_brought_is_recorded(toy: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "variables", "expected"),
-    [
-        (["--image", "/i/toy.sif"], {}, ["image /i/toy.sif", "not in a container"]),
-        (
-            ["--image", "/i/toy.sif"],
-            {"SINGULARITY_CONTAINER": "/i/other.sif"},
-            ["image /i/toy.sif", "/i/other.sif"],
-        ),
-    ],
+    ("variables", "found"),
+    [({}, "not in a container"), ({"SINGULARITY_CONTAINER": "/i/other.sif"}, "/i/other.sif")],
 )
 def test_what_was_brought_without_effect_is_not_ok(
-    toy: Bench, arguments: list[str], variables: dict[str, str], expected: list[str]
+    toy: Bench, variables: dict[str, str], found: str
 ) -> None:
-    record = toy.run("", *arguments, variables=variables).record
+    record = toy.run("", "--image", "/i/toy.sif", variables=variables).record
     assert record["status"] == "failed"
     assert record["ranks"] == [], "ranks were started in the wrong software"
-    for word in expected:
+    for word in ("image /i/toy.sif", found):
         assert word in record["reason"], "the reason must name what was asked and what is there"
 
 
@@ -280,8 +267,7 @@ def test_what_a_rank_knows_of_a_precision_is_part_of_the_computation_and_its_bou
 
 
 def test_verification_and_timing_use_the_same_model_config() -> None:
-    """Fail if verification and timing use different configs, except for intended
-    hyper-parameters."""
+    """Except for intended hyper-parameters."""
     from reference.compute import reduced, verification_model_config
 
     model_config = model_config_of(BERT)

@@ -109,7 +109,6 @@ def test_what_a_gpu_does_not_give_is_absent() -> None:
 
 
 def test_every_throttle_reason_is_named() -> None:
-    """Fail if only the first throttle reason is named, or a new one is lost."""
     assert nvml.reasons(0) == []
     assert nvml.reasons(0x4 | 0x40 | 0x80) == [
         "sw_power_cap", "hw_thermal_slowdown", "hw_power_brake_slowdown"

@@ -18,13 +18,11 @@ from ..validity import assert_valid
 
 
 def watch_sample(seconds: float, **values: Any) -> dict[str, Any]:
-    """Return a sample at a time in seconds."""
     return {"seconds": seconds, **values}
 
 
 def summarized(samples: list[dict[str, Any]], start: float, end: float, gpus: int = 0) -> Any:
-    """Return the valid summary of samples for a timed region from ``start`` to ``end``, of a run on
-    two cores and so many GPUs."""
+    """Return the valid summary of samples from ``start`` to ``end``, of a run on two cores."""
     watching = watcher.Watcher([0, 1], {}, gpus)
     watching.gpus = [{"name": "Example GPU", "uuid": f"GPU-{index}"} for index in range(gpus)]
     watching.samples = samples
@@ -180,7 +178,6 @@ def test_the_watcher_leaves_the_runs_cores(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_the_work_of_a_run_is_its_own() -> None:
-    """Fail if a run counts its own load as others'."""
     burn = "import time\nwhile time.process_time() < 0.5: pass"
     with watcher.Watcher(cores.allowed(), {}, 0) as watching:
         subprocess.run([sys.executable, "-c", burn], check=True)

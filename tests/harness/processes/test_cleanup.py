@@ -43,7 +43,6 @@ def test_a_signal_ends_everything_without_a_record(
 
 
 def test_a_signal_that_reaches_the_rank_first_leaves_no_record_either(toy: Bench) -> None:
-    """Fail if a rank that a scheduler ends before the launcher counts as failed."""
     launcher = toy.start("hang")
     toy.wait_for_phase("warm-up", 1)
     (rank,) = toy.processes("RANK=0")
@@ -79,8 +78,6 @@ def test_killing_the_launchers_parent_takes_everything_along(toy: Bench) -> None
 
 
 def test_a_launcher_whose_parent_is_gone_measures_nothing(toy: Bench) -> None:
-    """Fail if a launcher measures although its parent was killed before the launcher could ask for
-    a signal."""
     done = toy.run("", variables={"FRAMEBENCH_DIE_WITH_PARENT": "1"})
     assert done.status == 128 + signal.SIGTERM
     assert done.record is None
@@ -150,7 +147,6 @@ def test_a_signal_while_a_temporary_folder_is_made_or_removed_leaves_none(
 
 @pytest.fixture
 def small_memory(toy: Bench) -> Iterator[Path]:
-    """Make a control group of 128 MiB."""
     root = Path("/sys/fs/cgroup")
     version_1 = (root / "memory").is_dir()
     group = (root / "memory" if version_1 else root) / f"framebench-{toy.marker}"
@@ -211,33 +207,6 @@ def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:
         stranger.unlink()
 
 
-#: Ignores a signal, and sends it to itself when modules are deleted, at the end of Python.
-LATE_SIGNAL = """
-import os, signal, sys
-from core import programs
-
-class Late:
-    def __init__(self):
-        self.send, self.target = os.kill, (os.getpid(), int(signal.SIGTERM))
-    def __del__(self):
-        self.send(*self.target)
-
-signal.signal(signal.SIGTERM, lambda *_: print("handled"))
-programs.ignore_signals([signal.SIGTERM])
-sys.modules["late"] = Late()
-"""
-
-
-def test_ignored_signals_are_not_fatal_while_python_ends() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", LATE_SIGNAL],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
-        capture_output=True,
-        text=True,
-    )
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
-
-
 #: Launcher that gives ranks half a second to meet.
 IMPATIENT = """
 import runpy, sys
@@ -256,8 +225,6 @@ runpy.run_path(sys.argv[0] + "/harness", run_name="__main__")
 def test_ranks_that_never_meet_end_long_before_the_time_limit(
     toy: Bench, accelerator: str, moment: str, phase: str
 ) -> None:
-    """Fail if a hang in the first communication costs the whole time limit of a run, or if that of
-    GPUs comes without what helps."""
     python, _, *arguments = toy.command(devices_per_node=2, accelerator=accelerator)
     command = [python, "-c", IMPATIENT, str(ROOT / "scripts"), *arguments]
     subprocess.run(command, env=toy.environment(f"hang_{moment}"), check=False, timeout=PATIENCE)

@@ -28,7 +28,6 @@ class Neighbour(Bench):
 
 @pytest.fixture
 def other(tmp_path: Path) -> Iterator[Bench]:
-    """Return the bench of a second run on the same machine."""
     bench = Neighbour(tmp_path / "other")
     bench.folder.mkdir()
     try:
@@ -112,7 +111,6 @@ def test_what_is_no_lock_is_refused(toy: Bench) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be several users")
 def test_all_users_of_a_machine_share_its_lock() -> None:
-    """Fail if the second user cannot take the lock that the first has made, or both have it."""
     folder = Path("/tmp", f"framebench-test-{os.getpid()}")
     program = (
         f"import os, sys; sys.path.insert(0, {str(ROOT / 'scripts')!r})\n"

@@ -90,8 +90,6 @@ def assert_the_first_stays(output: Path) -> None:
 
 
 def test_two_that_write_at_the_same_instant(tmp_path: Path) -> None:
-    """Fail if one of two simultaneous writers replaces the other; each has seen no output
-    before."""
     assert_the_first_stays(tmp_path / "r1.json")
 
 

@@ -37,8 +37,7 @@ def test_steps_that_do_not_change_settle_at_once(noise: float) -> None:
     ("late", "noise"), [(5, 0.001), (5, 0.02), (20, 0.001), (20, 0.02), (50, 0.001)]
 )
 def test_slow_steps_at_the_start_are_waited_for(late: int, noise: float) -> None:
-    """Fail if slow first steps are not waited for.
-    For example of a frequency, a cache, or an autotuner: the first ``late`` steps fall to half."""
+    """Of a frequency, a cache, or an autotuner: the first ``late`` steps fall to half."""
     actual = settled(lambda step: 1 + np.maximum(0, 1 - step / late), noise)
     assert np.quantile(actual, 0.05) >= late, "stopped before it had settled"
     assert np.quantile(actual, 0.95) <= 3 * late + FEWEST, "went on long after it had settled"
@@ -51,7 +50,6 @@ def test_a_single_compilation_is_over_with_its_step() -> None:
 
 @pytest.mark.parametrize("growth", [1.01, 0.99])
 def test_what_keeps_changing_never_settles(growth: float) -> None:
-    """Fail if a step time that changes by 1 % per step counts as settled."""
     actual = settled(lambda step: growth**step, 0.001)
     assert min(actual) == np.inf
 
@@ -81,7 +79,6 @@ def test_a_gpu_warms_up_for_seconds_unless_the_limit_comes_first(toy: Bench, lim
 
 
 def test_ranks_warm_up_together(toy: Bench) -> None:
-    """Fail if ranks stop warming up before the slowest one, here the second, has settled."""
     done = toy.run(
         "exact,sleep=0.01,slow_until=7",  # rank 1: four steps more
         kind="inference",

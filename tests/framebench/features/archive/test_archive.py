@@ -16,24 +16,14 @@ from framebench.features.archive import contents
 from framebench.features.archive.contents import make_archive
 from framebench.records import sidecars
 
-from ...made_up_records import record_of
+from ...made_up_records import CASE, record_of
 
 ROOT = Path(__file__).parents[4]
 RECORDS = ROOT / "tests" / "data" / "records"
 HOST, ADDRESS, HOME = "gpu07.example.org", "10.20.30.40", "/home/alice"
 UUID = "GPU-1b4e28ba-2fa1-11d2-883f-0016d3cca427"
 NAMES = ("gpu07", "example", "10.20.30", "alice", "1b4e28ba", "secret-project", "/srv", "quokka")
-CASE: dict[str, Any] = {
-    "mode": "train",
-    "framework": "pytorch",
-    "model": "resnet50_v1.5",
-    "nodes": 1,
-    "devices_per_node": 2,
-    "batch_per_device": 4,
-    "precision": "fp32",
-    "compiler": "none",
-    "sequence_length": None,
-}
+TWO = {**CASE, "devices_per_node": 2}
 
 
 def named(record: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +51,7 @@ def results(tmp_path: Path) -> Path:
         "gpu07: see https://wiki.example.org/alice; "
         "cuda-toolkit==13.0.3.0 and /usr/lib/libc.so are there",
     }
-    cases = [CASE, {**CASE, "devices_per_node": 1}, {**CASE, "framework": "jax", "compiler": "jit"}]
+    cases = [TWO, CASE, {**TWO, "framework": "jax", "compiler": "jit"}]
     for number, case in enumerate(cases):
         for repeat in (1, 2, 3):
             other = failed if (number, repeat) == (0, 3) else {}
@@ -73,7 +63,6 @@ def results(tmp_path: Path) -> Path:
 
 
 def packed(results: Path, into: Path, **options: bool) -> Path:
-    """Return the archive of the results, unpacked."""
     before = {*results.glob("archives/*")}
     make_archive(results, **options)
     (archive,) = {*results.glob("archives/*")} - before

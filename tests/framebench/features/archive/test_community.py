@@ -36,7 +36,6 @@ def check(path: Path) -> list[dict[str, Any]]:
 
 
 def row_of(path: Path, records: list[dict[str, Any]]) -> str:
-    """Return the row of an archive in the index."""
     hardware = records[0]["environment"]["hardware"]
     device = hardware["gpus"][0]["name"] if hardware["gpus"] else hardware["cpu"]
     days = sorted(record["started"][:10] for record in records)

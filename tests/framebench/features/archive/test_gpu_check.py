@@ -40,7 +40,6 @@ ENDED = {
 
 
 def measure(suite: Path, results: Path, config: Sequence[str], arguments: Sequence[str]) -> None:
-    """Write the records of ENDED as Snakemake would, and fail."""
     rng = random.Random(1)
     given = {**CONFIG, **dict(word.split("=") for word in config)}
     settings = load_settings({**given, "suite": str(suite), "results": str(results)}, CATALOG)

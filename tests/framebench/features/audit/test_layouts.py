@@ -22,7 +22,6 @@ def drawn(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def tables(text: str) -> dict[str, list[dict[str, str]]]:
-    """Return the rows of each table by its heading."""
     parts = re.split("^## ", text, flags=re.M)[1:]
     return {part.partition("\n")[0]: shown(part) for part in parts}
 

@@ -1,5 +1,4 @@
-"""A small file of each readable format, as its tool writes it, and the records that imports
-leave."""
+"""A small file of each readable format, and the records that imports leave."""
 
 from __future__ import annotations
 
@@ -67,7 +66,6 @@ def csv() -> str:
 
 
 def superbench() -> str:
-    """Return the figures of two nodes."""
     first = {
         "node": "sb-01",
         "bert_models/return_code": 0,

@@ -14,7 +14,6 @@ from . import samples
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return the working directory of the commands."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -22,7 +21,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_figures_go_to_another_tool_and_come_back(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Fail if a set cannot be imported, exported, imported again, reported and compared."""
     (folder / "given.csv").write_text(samples.csv())
     for command in (
         "import --format csv --from given.csv --results one",

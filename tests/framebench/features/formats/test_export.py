@@ -1,5 +1,4 @@
-"""Results in formats of other tools, each read by the tool itself where installable; nothing in
-them is obeyed by a spreadsheet, LaTeX or a parser of XML."""
+"""Results in formats of other tools, each read by the tool itself where installable."""
 
 from __future__ import annotations
 
@@ -44,8 +43,6 @@ def with_step_times(one: Run, steps: int = 4) -> Run:
 
 
 def runs_of_all_kinds() -> list[Run]:
-    """Return runs of all kinds: clean, flagged, out of memory, unsupported, and two
-    micro-benchmarks."""
     flag = (Flag("disturbed", "somebody compiled"),)
     return [
         *map(with_step_times, repeats(*CLEAN)),
@@ -57,25 +54,17 @@ def runs_of_all_kinds() -> list[Run]:
     ]
 
 
-def results(runs: list[Run] | None = None) -> Results:
-    """Return results to export, by default of runs of all kinds."""
-    return Results(grouped(runs))
-
-
 def grouped(runs: list[Run] | None = None) -> CaseResults:
-    """Return the results of each case."""
     return group(runs or runs_of_all_kinds(), None)
 
 
 def exported(name: str, runs: list[Run] | None = None) -> ExportedFile:
-    """Return the export of runs in a format, by default of runs of all kinds."""
     write = file_formats.writer(name).write
     assert write
-    return write(results(runs))
+    return write(Results(grouped(runs)))
 
 
 def save_export(name: str, folder: Path, runs: list[Run] | None = None) -> Path:
-    """Write the export of runs in a format to a folder; return the file."""
     path = folder / f"results{file_formats.writer(name).suffix}"
     content = exported(name, runs).content
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -189,16 +178,14 @@ def test_junit_counts_failures_by_status(tmp_path: Path) -> None:
 
 def test_pandas_reads_parquet_as_the_table_of_runs(tmp_path: Path) -> None:
     frame = pd.read_parquet(save_export("parquet", tmp_path))
-    assert frame["value"].dropna().tolist() == [1.0 * value for value in (2.5, 1.5, *_ok())]
+    assert frame["value"].dropna().tolist() == [
+        1.0 * value for value in (2.5, 1.5, 50.0, 52.0, *CLEAN)
+    ]
     assert str(frame["nodes"].dtype) == "Int64"
     copies = [one for one in runs_of_all_kinds() if one.case.mode == "copy"]
     without = pd.read_parquet(save_export("parquet", tmp_path, copies))
     assert str(without["batch_per_device"].dtype) == "Int64", "though none is known"
     assert set(frame.loc[frame["precision"] == "amp", "flags"]) == {"disturbed"}
-
-
-def _ok() -> list[float]:
-    return [50.0, 52.0, *CLEAN]
 
 
 def test_latex_is_a_table_with_everything_escaped(tmp_path: Path) -> None:
@@ -257,7 +244,6 @@ def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", WRITTEN)
 def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
-    """Fail if an export drops a flag without dropping the figure."""
     flag = (Flag("disturbed", "somebody compiled"),)
     clean = [*map(with_step_times, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":
@@ -297,7 +283,6 @@ def test_an_export_of_nothing_is_an_error_without_a_file(name: str, tmp_path: Pa
 
 
 def points() -> list[Run]:
-    """Return runs with figures at two sizes."""
     metrics = [
         MetricValue("time", 1.0 * size, "us", "lower", (("bytes", size),)) for size in (64, 128)
     ]

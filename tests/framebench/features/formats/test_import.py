@@ -38,7 +38,6 @@ def test_of_a_foreign_mllog_the_time_to_train_is_taken(tmp_path: Path) -> None:
 def test_a_report_takes_what_was_imported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Fail if a report rejects imported records; one set has all formats, to save time."""
     runs: list[Run] = []
     lines: list[str] = []
     for name in READ:

@@ -94,7 +94,6 @@ def lines_altered(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", READ)
 def test_whatever_stands_there_is_read_or_refused(name: str, tmp_path: Path) -> None:
-    """Fail if any malformed file raises an unexpected exception, or is refused without a line."""
     form, file = file_formats.reader(name), tmp_path / "given.csv"
     assert form.read
     refused: list[str] = []

@@ -59,8 +59,7 @@ def test_models_have_superbenchs_names(model: str, theirs: str) -> None:
 
 
 def test_megatron_has_the_rate_of_all_devices_and_the_peak_memory() -> None:
-    """Fail if a rate counts one device, as for SuperBench's other models: 8 devices with 2
-    sequences and 128 micro-steps make 2048 sequences per update."""
+    """8 devices with 2 sequences and 128 micro-steps make 2048 sequences per update."""
     one = timed(
         *[64.0, 64.0], model="gpt_6.7b", precision="bf16", devices_per_node=8, batch_per_device=2,
         accumulation=128,
@@ -74,8 +73,6 @@ def test_megatron_has_the_rate_of_all_devices_and_the_peak_memory() -> None:
 
 
 def test_figures_are_of_a_device_and_of_steps_that_were_waited_for() -> None:
-    """Fail if times belong to steps in flight, whose ends the host sees right after each other, or
-    if the throughput is not SuperBench's mean of rates."""
     one = changed(timed(0.09, 0.1, devices_per_node=2), step_seconds=(0.179, 0.002))
     actual = summary(one)
     metric = "model-benchmarks/pytorch-resnet50_v1.5/fp32_train"

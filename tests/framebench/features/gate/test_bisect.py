@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 from framebench import cli
@@ -26,7 +25,6 @@ from framebench.features.gate.bisect import (
 from framebench.machine import local
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
-from framebench.statistics.sequential import LEVEL
 from framebench.tables.results import group
 
 from ....commands import git
@@ -35,7 +33,6 @@ from ....packages import write_wheel
 from ...comparison.made_up_sides import paired_sides
 from ...made_up_runs import changed
 from ...settings import CONFIG
-from .bisections import Bisections, bisections
 
 CATALOG = load_catalog(ROOT)
 #: Verdicts by letter.
@@ -43,8 +40,7 @@ LETTERS = {"C": CHANGED, "U": UNCHANGED, "S": SKIPPED, "?": OPEN}
 
 
 def looked(states: str) -> tuple[int, list[int]]:
-    """Return the exit status of a bisection of versions 0, 1, .. with these states, and the
-    versions that were measured, in order."""
+    """Return the exit status of a bisection of versions with these states, and what it measured."""
     path = []
 
     def measured(version: str) -> BisectStep:
@@ -102,23 +98,6 @@ def test_a_change_is_shown_in_either_direction_or_not(factor: float, state: str)
     assert step.interval is not None
     assert step.pairs == 8
     assert step.next_look == (12 if state == OPEN else None)
-
-
-@pytest.mark.parametrize(
-    ("sampled", "right", "wrong"),
-    [
-        (Bisections("normal", 0.9), (0.97, 1), (0, LEVEL)),
-        (Bisections("drift", 2.0), (0.97, 1), (0, LEVEL)),
-        (Bisections("drift", 1.0), (0, 0), (0, LEVEL)),
-    ],
-    ids=str,
-)
-def test_a_bisection_names_the_right_version_as_often_as_promised(
-    sampled: Bisections, right: tuple[float, float], wrong: tuple[float, float]
-) -> None:
-    actual = bisections(np.random.default_rng(0), sampled, 200)
-    assert right[0] <= actual["right"] <= right[1] + 1e-9
-    assert wrong[0] <= actual["wrong"] <= wrong[1]
 
 
 def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:

@@ -16,15 +16,10 @@ from framebench import cli
 
 from ...browser import Browser
 from ...comparison import made_up_sides
-from ...made_up_records import record_of
+from ...made_up_records import CASE, record_of
 from ..formats import samples
 
 DAY = 86_400
-CASE = {
-    "framework": "pytorch", "model": "resnet50_v1.5", "mode": "train", "nodes": 1,
-    "devices_per_node": 1, "batch_per_device": 4, "precision": "fp32", "compiler": "none",
-    "sequence_length": None,
-}  # fmt: skip
 
 
 def write_set(folder: Path, factor: float, day: int, repeats: int = 1, **other: Any) -> Path:
@@ -100,7 +95,6 @@ def test_a_change_is_found_with_what_else_changed(
 
 
 def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_path: Path) -> None:
-    """Fail if an edited model begins another series, in a set of its own or in the same."""
     for day, version in enumerate(["0" * 8, "1" * 8, "2" * 8]):
         name = f"set-{min(day, 1)}"
         home = write_set(tmp_path / "written", 1.0, day) / "runs" / "pytorch"

@@ -23,8 +23,7 @@ MARGIN = 0.05
 def runs_of(
     figures: Mapping[str, Mapping[str, Sequence[float | None]]], **other: object
 ) -> list[Run]:
-    """Return runs of a benchmark ``kind/metric`` by node; None for a failed one. ``other``: run
-    fields."""
+    """Return runs of a benchmark ``kind/metric`` by node; None for a failed one."""
     actual = []
     for name, by_node in figures.items():
         kind, _, metric = name.partition("/")

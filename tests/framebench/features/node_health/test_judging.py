@@ -1,5 +1,4 @@
-"""Judging of nodes: which are named, how seldom healthy ones are, the verdicts on others, and files
-of rules."""
+"""Judging of nodes: which are named, and how seldom healthy ones are."""
 
 from __future__ import annotations
 
@@ -54,7 +53,6 @@ def judge(
 
 
 def shipped(made: dict[str, dict[str, list[float]]]) -> list[JudgedNode]:
-    """Return the nodes that the shipped rules name."""
     nodes = judging.judge(measured(runs_of(made)), judging.read_rules(None))
     return [node for node in nodes if node.verdict in judging.NAMED]
 
@@ -65,7 +63,6 @@ def verdicts(nodes: dict[str, JudgedNode]) -> dict[str, str]:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_node_whose_core_is_shared_is_named_and_no_other(seed: int) -> None:
-    """Fail if the shipped rules miss a node with a shared core, or name another one."""
     made, slow = drawn(seed)
     named = shipped(made)
     assert [node.name for node in named] == [slow]
@@ -99,7 +96,6 @@ def test_one_slow_node_is_named_with_the_figure_that_told() -> None:
 
 
 def test_a_link_with_fewer_lanes_names_its_node_by_the_rules_that_ship() -> None:
-    """Fail if the shipped rules miss a link with fewer lanes, though it never varies."""
     lanes = {node: [16.0] * 5 for node in NODES} | {"n2": [8.0] * 5}
     (named,) = shipped({"transfer/pcie_lanes": lanes})
     assert named.name == "n2"
@@ -219,8 +215,7 @@ def test_a_healthy_node_is_called_slower_as_seldom_as_is_promised(
 
 @pytest.mark.parametrize("nodes", [3, 8])
 def test_the_p_values_are_adjusted_for_all_figures_of_all_nodes(nodes: int) -> None:
-    """Fail if p-values are not adjusted for all figures of all nodes.
-    Without a margin, nothing else prevents false alarms."""
+    """Without a margin, nothing else prevents false alarms."""
     assert false_alarms("normal", [1] * nodes, set(), figures=4, margin=1e-9) <= MOST
 
 

@@ -1,0 +1,59 @@
+"""Further distributions of repeats, with which the tests need not try everything."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.framebench.statistics import distributions as telling
+from tests.framebench.statistics.distributions import Sampler, modes, normal, skewed
+
+STEPS = 20  # steps in a run of `autocorrelated`
+
+
+def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample throughputs of runs with autocorrelated step times (first order, 0.9)."""
+    noise = random.normal(0.0, 0.01, (STEPS, *shape))
+    for step in range(1, STEPS):
+        noise[step] = 0.9 * noise[step - 1] + np.sqrt(1 - 0.9**2) * noise[step]
+    return 100.0 / (1.0 + noise).mean(axis=0)
+
+
+def exponential(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample repeats that other programs delay by exponential times."""
+    return 100.0 / (1.0 + random.exponential(0.02, shape))
+
+
+def three_modes(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample repeats of three modes of different size, one of them noisy."""
+    at = random.choice([100.0, 97.0, 90.0], size=shape, p=[0.45, 0.3, 0.25])
+    return at + random.normal(0.0, 1.0, shape) * np.where(at == 97.0, 2.0, 0.2)
+
+
+def heavy_tailed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample repeats with the noise of Student's distribution, 2 degrees of freedom."""
+    return 100.0 * np.exp(0.01 * random.standard_t(2, shape))
+
+
+SAMPLERS: dict[str, Sampler] = {
+    **telling.SAMPLERS,
+    "autocorrelated": autocorrelated,
+    "exponential": exponential,
+}
+#: Samplers that were not used to choose a method.
+KEPT_ASIDE: dict[str, Sampler] = {
+    "three modes": three_modes,
+    "heavy-tailed": heavy_tailed,
+}
+#: Samplers of two sides that differ in spread or shape.
+UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
+    **telling.UNLIKE,
+    "two equal modes, normal": (modes(0.5), normal),
+    "bimodal, other way round": (modes(0.3), modes(0.7)),
+    "skewed, bimodal": (skewed, modes(0.7)),
+    "exponential, normal": (exponential, normal),
+}
+#: Further pairs of sides that differ in spread or shape, not used to choose the method.
+UNLIKE_KEPT_ASIDE: dict[str, tuple[Sampler, Sampler]] = {
+    "three modes, heavy-tailed": (three_modes, heavy_tailed),
+    "coarse, three modes": (telling.coarse, three_modes),
+}
