@@ -170,7 +170,7 @@ def make_report(
     tables = frames.build(inputs)
     further: dict[Table, pd.DataFrame] = {}
     for feature in features.known():
-        further.update(feature.report_tables(record_set, inputs))
+        further.update(feature.report_tables(record_set.root, inputs))
     folder, page = results / "tables", results / "report.html"
     everything = {**tables, **further}
     # Everything is made before anything is written: an error leaves the old tables and report.

@@ -10,13 +10,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from .records.record_sets import RecordSet
-    from .tables.table import Inputs, Table
+from typing import Any
 
 FOLDER = Path(__file__).parent / "features"
 
@@ -28,13 +22,14 @@ class Feature:
     ``add_commands``: adds parsers to argparse's sub-commands; the option ``command`` is a function
     of all options, which may return an exit status. ``tables``: tables that its commands write,
     apart from those of the report, as ``FEATURE.MODULE.VARIABLE``. ``record_files``: names of files
-    next to records that the report depends on. ``report_tables``: makes further tables of a report.
+    next to records that the report depends on. ``report_tables``: makes further tables of a report,
+    as data frames by table, from the folder of its records and the inputs of its tables.
     """
 
     add_commands: Callable[[Any], None]
     tables: tuple[str, ...] = ()
     record_files: tuple[str, ...] = ()
-    report_tables: Callable[[RecordSet, Inputs], Mapping[Table, pd.DataFrame]] = lambda *_: {}
+    report_tables: Callable[[Path, Any], Mapping[Any, Any]] = lambda *_: {}
 
     def written_tables(self) -> list[Any]:
         """Return the tables that its commands write."""

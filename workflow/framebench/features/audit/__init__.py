@@ -12,16 +12,16 @@ from ...feature_registry import Feature
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ...records.record_sets import RecordSet
     from ...tables.table import Inputs, Table
 
 
-def _compare(record_set: RecordSet, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
-    """Return the published figures next to the runs of a report; {} without either."""
+def _compare(records: Path, inputs: Inputs) -> Mapping[Table, pd.DataFrame]:
+    """Return the published figures next to the runs of a report; {} without either. ``records``:
+    folder of the records."""
     from . import published
 
-    file = record_set.root / published.PUBLISHED_NAME
-    if not record_set.runs or not file.is_file():
+    file = records / published.PUBLISHED_NAME
+    if not (inputs.cases or inputs.others) or not file.is_file():
         return {}
     return {published.TABLE: published.compare_published(inputs.cases, file)}
 
