@@ -7,12 +7,15 @@ import re
 import sys
 from pathlib import Path
 
-from . import bisections, gates, history, medians, pairs, ratios, steps, winners
-from .row import PromiseRow
+from . import bisections, gates, history, intervals, steps, winners
 
 MODULES = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (medians, ratios, pairs, gates, bisections, winners, steps, history)
+    "intervals": intervals,
+    "gates": gates,
+    "bisections": bisections,
+    "winners": winners,
+    "steps": steps,
+    "history": history,
 }
 RESULTS = Path(__file__).parent / "results.md"
 HEAD = """# Statistical promises, simulated
@@ -30,19 +33,19 @@ def main() -> int:
     parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
     parser.add_argument("--draws", type=int, default=20_000)
     options = parser.parse_args()
-    tables, missed = {}, 0
+    parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
+    tables = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+    missed = False
     for name in options.modules or MODULES:
-        found: list[PromiseRow] = []
+        lines = [f"{options.draws} draws.", "", COLUMNS]
         for row in MODULES[name].rows(options.draws):
             print(row, flush=True)
-            found.append(row)
-        missed += sum(row.is_missed for row in found)
-        tables[name] = "\n".join([f"{options.draws} draws.", "", COLUMNS, *map(str, found)])
-    parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
-    tables = {**dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)), **tables}
+            lines.append(str(row))
+            missed |= row.is_missed
+        tables[name] = "\n".join(lines)
     sections = [f"## {name}\n\n{tables[name]}\n" for name in MODULES if name in tables]
     RESULTS.write_text("\n".join([HEAD, *sections]))
-    return 1 if missed else 0
+    return int(missed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Further distributions of repeats, with which the tests need not try everything."""
+"""Distributions of repeats: those of the tests, and further ones."""
 
 from __future__ import annotations
 
@@ -6,16 +6,6 @@ import numpy as np
 
 from tests.framebench.statistics import distributions as telling
 from tests.framebench.statistics.distributions import Sampler, modes, normal, skewed
-
-STEPS = 20  # steps in a run of `autocorrelated`
-
-
-def autocorrelated(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Sample throughputs of runs with autocorrelated step times (first order, 0.9)."""
-    noise = random.normal(0.0, 0.01, (STEPS, *shape))
-    for step in range(1, STEPS):
-        noise[step] = 0.9 * noise[step - 1] + np.sqrt(1 - 0.9**2) * noise[step]
-    return 100.0 / (1.0 + noise).mean(axis=0)
 
 
 def exponential(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -36,13 +26,8 @@ def heavy_tailed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndar
 
 SAMPLERS: dict[str, Sampler] = {
     **telling.SAMPLERS,
-    "autocorrelated": autocorrelated,
-    "exponential": exponential,
-}
-#: Samplers that were not used to choose a method.
-KEPT_ASIDE: dict[str, Sampler] = {
-    "three modes": three_modes,
-    "heavy-tailed": heavy_tailed,
+    "three modes (kept aside)": three_modes,
+    "heavy-tailed (kept aside)": heavy_tailed,
 }
 #: Samplers of two sides that differ in spread or shape.
 UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
@@ -51,9 +36,5 @@ UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
     "bimodal, other way round": (modes(0.3), modes(0.7)),
     "skewed, bimodal": (skewed, modes(0.7)),
     "exponential, normal": (exponential, normal),
-}
-#: Further pairs of sides that differ in spread or shape, not used to choose the method.
-UNLIKE_KEPT_ASIDE: dict[str, tuple[Sampler, Sampler]] = {
-    "three modes, heavy-tailed": (three_modes, heavy_tailed),
-    "coarse, three modes": (telling.coarse, three_modes),
+    "three modes, heavy-tailed (kept aside)": (three_modes, heavy_tailed),
 }

@@ -25,17 +25,19 @@ class PromiseRow(NamedTuple):
         error = 3 * max((edge * (1 - edge) / self.draws) ** 0.5 for edge in (self.low, self.high))
         return not self.low - error <= self.found <= self.high + error
 
-    @property
-    def goal(self) -> str:
-        """Describe the goal."""
-        if self.low is None or self.high is None:
-            return "for comparison"
-        if self.low == 0:
-            return f"at most {self.high:.1%}"
-        return (
-            f"at least {self.low:.1%}" if self.high == 1 else f"{self.low:.1%} to {self.high:.1%}"
-        )
-
     def __str__(self) -> str:
+        if self.low is None or self.high is None:
+            goal = "for comparison"
+        elif self.low == 0:
+            goal = f"at most {self.high:.1%}"
+        elif self.high == 1:
+            goal = f"at least {self.low:.1%}"
+        else:
+            goal = f"{self.low:.1%} to {self.high:.1%}"
         result = f"{self.found:.1%}" + (" **missed**" if self.is_missed else "")
-        return f"| {self.promise} | {self.sampler} | {self.goal} | {result} |"
+        return f"| {self.promise} | {self.sampler} | {goal} | {result} |"
+
+
+def near(percent: float, points: float) -> tuple[float, float]:
+    """Return the goal of a documented figure: at most so many percentage points from it."""
+    return max(0.0, (percent - points) / 100), min(1.0, (percent + points) / 100)
