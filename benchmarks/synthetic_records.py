@@ -5,24 +5,20 @@ from __future__ import annotations
 import copy
 import json
 import random
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
+from in_turn import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "workflow"))
-
-REPEATS = 5
 STEPS = 100
 
 
 def write_suite(
     path: Path,
     runs: int,
-    repeats: int = REPEATS,
+    repeats: int = 5,
     frameworks: Sequence[str] = ("pytorch",),
     compilers: Sequence[str] = ("none", "native"),
 ) -> None:
@@ -44,18 +40,18 @@ def write_suite(
     path.write_text(yaml.safe_dump(suite))
 
 
-def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
-    """Write a record for every run of the suite, varied from a real one; return their number."""
+def write_records(suite: Path, results: Path) -> None:
+    """Write a record for every run of the suite, varied from that of a real run of PyTorch."""
     from framebench.config import catalog
     from framebench.config.settings import load_settings
     from framebench.machine import local
     from framebench.plan import planning
 
+    sample = sample_record()
     known = catalog.load_catalog(ROOT)
     values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     values |= {"suite": str(suite), "results": str(results), "accelerator": "cpu"}
-    settings = load_settings(values, known)
-    made = planning.make_plan(settings, known, local.detect(), None)
+    made = planning.make_plan(load_settings(values, known), known, local.detect(), None)
     noise = random.Random(0)
     for run in made.pending:
         record = copy.deepcopy(sample)
@@ -75,20 +71,18 @@ def write_records(suite: Path, results: Path, sample: dict[str, Any]) -> int:
             rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}
         record["samples"] = run.case.batch_per_device * STEPS
         record["window_seconds"] = sum(seconds)
-        throughput = record["samples"] / record["window_seconds"]
-        record["metrics"]["throughput"]["value"] = throughput
+        record["metrics"]["throughput"]["value"] = record["samples"] / sum(seconds)
         path = results / "runs" / f"{run.path}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))
-    return len(made.pending)
 
 
-def sample_record(results: Path = ROOT / "results") -> dict[str, Any]:
-    """Return an ok one-device record of a real PyTorch run in ``runs`` of the results."""
+def sample_record() -> dict[str, Any]:
+    """Return an ok one-device record of a real PyTorch run in ``results/runs``."""
     from framebench.records.record_files import read
 
-    for path in sorted(results.glob("runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
+    for path in sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
         record: dict[str, Any] = read(path, "train")
         if record["status"] == "ok":
             return record
-    raise SystemExit(f"no record of a PyTorch ResNet-50 run in {results}/runs: run the suite first")
+    raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run quick first")

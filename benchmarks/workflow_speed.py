@@ -9,7 +9,6 @@ Tables and report are made by `framebench report`, which must stay under 0.4 GiB
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -18,15 +17,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from synthetic_records import ROOT, sample_record, write_records, write_suite
+from synthetic_records import ROOT, write_records, write_suite
 
-GOALS = {  # seconds for 1,000 and 10,000 runs
+SIZES = (1000, 10000)
+ROUNDS = 3
+GOALS = {  # seconds for SIZES
     "dry run": (3, 13),
     "up-to-date check": (2.5, 10),
     "report": (5, 11),
 }
-#: Names of the lower bounds: Snakemake alone with as many jobs, and with none.
-FLOORS = {"dry run": "bare dry run", "up-to-date check": "bare up-to-date check"}
+MEMORY = 0.4 * 2**30
 BARE = """
 outputs = [f"{config['results']}/{number}" for number in range(int(config["jobs"]))]
 rule all:
@@ -35,10 +35,9 @@ rule one:
     output: config["results"] + "/{number}"
     shell: "true > {output}"
 """
-SIZES = (1000, 10000)
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "all"]
 #: Folders of results that all sizes share for verification.
 CHECKS = ("reference", "verification", "peak_flops")
-MEMORY = 0.4 * 2**30
 
 
 def timed(command: list[str]) -> tuple[float, int]:
@@ -54,69 +53,55 @@ def timed(command: list[str]) -> tuple[float, int]:
     return seconds, usage.ru_maxrss * 1024
 
 
+def best(command: list[str]) -> tuple[float, int]:
+    """Return the best seconds and the peak memory of several calls of a command."""
+    seconds, memory = zip(*(timed(command) for _ in range(ROUNDS)), strict=True)
+    return min(seconds), max(memory)
+
+
+def measure(size: int, folder: Path, checks: Path) -> dict[str, tuple[float, int]]:
+    """Return seconds and memory of each command with ``size`` runs. ``checks``: keeps CHECKS."""
+    suite, results, bare = folder / "large.yaml", folder / "results", folder / "Snakefile"
+    write_suite(suite, size, compilers=("none",))  # verifying other compilers takes minutes
+    config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
+    found = {"dry run": best([*SNAKEMAKE, "--dry-run", *config])}
+    write_records(suite, results)
+    report = [sys.executable, str(ROOT / "workflow" / "framebench"), "report"]
+    found["report"] = best([*report, "--records", f"{results}/runs", "--results", str(results)])
+    # The first call makes tables, verifications and peaks; then everything is up to date.
+    shutil.copytree(checks, results, dirs_exist_ok=True)
+    timed([*SNAKEMAKE, *config])
+    for name in CHECKS:
+        shutil.copytree(results / name, checks / name, dirs_exist_ok=True)
+    found["up-to-date check"] = best([*SNAKEMAKE, *config])
+    bare.write_text(BARE)
+    command = [*SNAKEMAKE, "--dry-run", "--snakefile", str(bare), "--config"]
+    command.append(f"results={folder}/bare")
+    found["bare dry run"] = best([*command, f"jobs={size}"])
+    found["bare up-to-date check"] = best([*command, "jobs=0"])
+    return found
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), choices=SIZES)
-    parser.add_argument(
-        "--sample", type=Path, default=ROOT / "results", help="results with a record of PyTorch"
-    )
-    options = parser.parse_args()
-    sample = sample_record(options.sample)
-    snakemake = [sys.executable, "-m", "snakemake", "--cores"]
-    framebench = [sys.executable, str(ROOT / "workflow" / "framebench")]
-    found: dict[str, list[tuple[float, int]]] = {name: [] for name in (*GOALS, *FLOORS.values())}
-    checks = tempfile.TemporaryDirectory()
-    for size in options.sizes:
-        with tempfile.TemporaryDirectory() as name:
-            suite, results = Path(name, "large.yaml"), Path(name, "results")
-            write_suite(suite, size, compilers=("none",))  # verifying other compilers takes minutes
-            config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
-            best(found, "dry run", [*snakemake, "all", "--dry-run", *config], options.rounds)
-            write_records(suite, results, sample)
-            arguments = ["report", "--records", f"{results}/runs", "--results", str(results)]
-            best(found, "report", [*framebench, *arguments], options.rounds)
-            # The first call makes tables, verifications and peaks; then everything is up to date.
-            shutil.copytree(checks.name, results, dirs_exist_ok=True)
-            timed([*snakemake, "all", *config])
-            for folder in CHECKS:
-                shutil.copytree(results / folder, Path(checks.name, folder), dirs_exist_ok=True)
-            best(found, "up-to-date check", [*snakemake, "all", *config], options.rounds)
-            bare = Path(name, "Snakefile")
-            bare.write_text(BARE)
-            for goal, jobs in (("dry run", size), ("up-to-date check", 0)):
-                arguments = ["all", "--snakefile", str(bare), "--config", f"results={name}/bare"]
-                command = [*snakemake, *arguments, f"jobs={jobs}", "--dry-run"]
-                best(found, FLOORS[goal], command, options.rounds)
-    checks.cleanup()
+    found = []
+    with tempfile.TemporaryDirectory() as checks:
+        for size in SIZES:
+            with tempfile.TemporaryDirectory() as folder:
+                found.append(measure(size, Path(folder), Path(checks)))
+    header = "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in SIZES)
+    print(f"{'':22}{header}{'10x runs':>10}")
     failed = False
-    print(
-        f"{'':22}"
-        + "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in options.sizes)
-        + f"{'10x runs':>10}"
-    )
-    for name, values in found.items():
+    for name in found[0]:
+        seconds = [by_name[name][0] for by_name in found]
         cells = ""
-        for size, (seconds, _) in zip(options.sizes, values, strict=True):
-            ratio = "-"
-            if name in GOALS:
-                goal = GOALS[name][SIZES.index(size)]
-                failed |= seconds > goal
-                ratio = f"{seconds / goal:.2f}"
-            cells += f"{f'{seconds:.2f} s':>14}{ratio:>9}"
-        growth = f"{values[-1][0] / values[0][0]:>9.1f}x" if len(values) > 1 else ""
-        print(f"{name:22}{cells}{growth}")
-    peak = max(memory for _, memory in found["report"])
+        for position, value in enumerate(seconds):
+            ratio = value / GOALS[name][position] if name in GOALS else None
+            failed |= ratio is not None and ratio > 1
+            cells += f"{f'{value:.2f} s':>14}{'-' if ratio is None else f'{ratio:.2f}':>9}"
+        print(f"{name:22}{cells}{seconds[1] / seconds[0]:>9.1f}x")
+    peak = max(by_name["report"][1] for by_name in found)
     print(f"report, peak memory: {peak / 2**30:.2f} GiB (goal: {MEMORY / 2**30:.1f})")
     return int(failed or peak > MEMORY)
-
-
-def best(
-    found: dict[str, list[tuple[float, int]]], name: str, command: list[str], rounds: int
-) -> None:
-    """Add the best seconds and the peak memory of ``rounds`` calls of a command to ``found``."""
-    runs = [timed(command) for _ in range(rounds)]
-    found[name].append((min(s for s, _ in runs), max(m for _, m in runs)))
 
 
 if __name__ == "__main__":

@@ -32,11 +32,7 @@ def _images(model: nn.Module, work: Assignment) -> Run:
     model = model.to(memory_format=torch.channels_last)
     images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
     labels = torch.from_numpy(work.batch["labels"])
-
-    def losses(logits: Any) -> Any:
-        return F.cross_entropy(logits, labels)
-
-    return _running(model, (images,), losses, work)
+    return _running(model, (images,), lambda logits: F.cross_entropy(logits, labels), work)
 
 
 class Pretraining(nn.Module):
@@ -71,13 +67,17 @@ def bert(work: Assignment) -> Run:
 def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: Assignment) -> Run:
     model.train(work.trains)
     network = model if work.compiler == "none" else torch.compile(model)
-    hyper = work.hyper
-    rates = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
-    if hyper["optimizer"] == "adamw":
-        rates |= {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
-        optimizer: Any = torch.optim.AdamW(model.parameters(), **rates)
+    optimizer: Any
+    if work.hyper["optimizer"] == "adamw":
+        rate, decay, *betas, epsilon = work.adamw
+        optimizer = torch.optim.AdamW(
+            model.parameters(), rate, betas, epsilon, weight_decay=decay, fused=True
+        )
     else:
-        optimizer = torch.optim.SGD(model.parameters(), momentum=hyper["momentum"], **rates)
+        rate, momentum, decay = work.sgd
+        optimizer = torch.optim.SGD(
+            model.parameters(), rate, momentum, weight_decay=decay, fused=True
+        )
 
     def infer() -> None:
         with torch.inference_mode():
@@ -86,8 +86,8 @@ def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: 
     def train() -> None:
         optimizer.zero_grad(set_to_none=True)
         losses(network(*inputs)).backward()
-        if "clip_global_norm" in hyper:
-            nn.utils.clip_grad_norm_(model.parameters(), hyper["clip_global_norm"])
+        if "clip_global_norm" in work.hyper:
+            nn.utils.clip_grad_norm_(model.parameters(), work.hyper["clip_global_norm"])
         optimizer.step()
 
     return loop(train if work.trains else infer)
