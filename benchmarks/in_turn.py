@@ -28,17 +28,16 @@ def run_inside(python: str, program: str, arguments: Any) -> Any:
 def measure(loops: Mapping[str, Callable[[int], Any]], rounds: int, steps: int) -> dict[str, Any]:
     """Return the seconds of a step in each round, by loop name.
     Each loop runs the requested number of steps and waits for the last; one that measures itself
-    returns the seconds of a step. Two warm-up rounds are not counted. Every other round has the
+    returns their seconds. Two warm-up rounds are not counted. Every other round has the
     opposite order."""
     names = list(loops)
     results: dict[str, Any] = {name: [] for name in names}
     for number in range(-2, rounds):
         for name in names if number % 2 else names[::-1]:
             start = time.perf_counter()
-            own = loops[name](steps)
-            seconds = (time.perf_counter() - start) / steps
+            seconds = loops[name](steps) or time.perf_counter() - start
             if number >= 0:
-                results[name].append(seconds if own is None else own)
+                results[name].append(seconds / steps)
     return results
 
 

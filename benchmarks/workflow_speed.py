@@ -3,14 +3,12 @@
     .venv/bin/python benchmarks/workflow_speed.py
 
 Each is a fresh process. Prints the best of several rounds, its ratio to the goal, and the ratio of
-the two sizes. A bare Snakefile of one rule with as many jobs shows the share of Snakemake itself.
-Tables and report are made by `framebench report`, which must stay under 0.4 GiB.
+the two sizes. Tables and report are made by `framebench report`, which must stay under 0.4 GiB.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -27,17 +25,7 @@ GOALS = {  # seconds for SIZES
     "report": (5, 11),
 }
 MEMORY = 0.4 * 2**30
-BARE = """
-outputs = [f"{config['results']}/{number}" for number in range(int(config["jobs"]))]
-rule all:
-    input: outputs
-rule one:
-    output: config["results"] + "/{number}"
-    shell: "true > {output}"
-"""
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "all"]
-#: Folders of results that all sizes share for verification.
-CHECKS = ("reference", "verification", "peak_flops")
 
 
 def timed(command: list[str]) -> tuple[float, int]:
@@ -59,46 +47,36 @@ def best(command: list[str]) -> tuple[float, int]:
     return min(seconds), max(memory)
 
 
-def measure(size: int, folder: Path, checks: Path) -> dict[str, tuple[float, int]]:
-    """Return seconds and memory of each command with ``size`` runs. ``checks``: keeps CHECKS."""
-    suite, results, bare = folder / "large.yaml", folder / "results", folder / "Snakefile"
+def measure(size: int, folder: Path) -> dict[str, tuple[float, int]]:
+    """Return seconds and memory of each command with ``size`` runs."""
+    suite, results = folder / "large.yaml", folder / "results"
     write_suite(suite, size, compilers=("none",))  # verifying other compilers takes minutes
     config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
     found = {"dry run": best([*SNAKEMAKE, "--dry-run", *config])}
     write_records(suite, results)
     report = [sys.executable, str(ROOT / "workflow" / "framebench"), "report"]
     found["report"] = best([*report, "--records", f"{results}/runs", "--results", str(results)])
-    # The first call makes tables, verifications and peaks; then everything is up to date.
-    shutil.copytree(checks, results, dirs_exist_ok=True)
-    timed([*SNAKEMAKE, *config])
-    for name in CHECKS:
-        shutil.copytree(results / name, checks / name, dirs_exist_ok=True)
+    timed([*SNAKEMAKE, *config])  # makes tables, verifications and peaks; then all is up to date
     found["up-to-date check"] = best([*SNAKEMAKE, *config])
-    bare.write_text(BARE)
-    command = [*SNAKEMAKE, "--dry-run", "--snakefile", str(bare), "--config"]
-    command.append(f"results={folder}/bare")
-    found["bare dry run"] = best([*command, f"jobs={size}"])
-    found["bare up-to-date check"] = best([*command, "jobs=0"])
     return found
 
 
 def main() -> int:
     found = []
-    with tempfile.TemporaryDirectory() as checks:
-        for size in SIZES:
-            with tempfile.TemporaryDirectory() as folder:
-                found.append(measure(size, Path(folder), Path(checks)))
+    for size in SIZES:
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(measure(size, Path(folder)))
     header = "".join(f"{f'{size:,} runs':>14}{'of goal':>9}" for size in SIZES)
-    print(f"{'':22}{header}{'10x runs':>10}")
+    print(f"{'':18}{header}{'10x runs':>10}")
     failed = False
     for name in found[0]:
         seconds = [by_name[name][0] for by_name in found]
         cells = ""
         for position, value in enumerate(seconds):
-            ratio = value / GOALS[name][position] if name in GOALS else None
-            failed |= ratio is not None and ratio > 1
-            cells += f"{f'{value:.2f} s':>14}{'-' if ratio is None else f'{ratio:.2f}':>9}"
-        print(f"{name:22}{cells}{seconds[1] / seconds[0]:>9.1f}x")
+            ratio = value / GOALS[name][position]
+            failed |= ratio > 1
+            cells += f"{f'{value:.2f} s':>14}{ratio:>9.2f}"
+        print(f"{name:18}{cells}{seconds[1] / seconds[0]:>9.1f}x")
     peak = max(by_name["report"][1] for by_name in found)
     print(f"report, peak memory: {peak / 2**30:.2f} GiB (goal: {MEMORY / 2**30:.1f})")
     return int(failed or peak > MEMORY)

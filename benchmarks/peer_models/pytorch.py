@@ -19,20 +19,27 @@ sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations
 def torchvision_resnet50(work: Assignment) -> Run:
     from torchvision.models import resnet50
 
-    return _images(resnet50(weights=None), work)
+    return image_loop(resnet50(weights=None), work)
 
 
 def timm_resnet50(work: Assignment) -> Run:
     import timm
 
-    return _images(timm.create_model("resnet50"), work)
+    return image_loop(timm.create_model("resnet50"), work)
 
 
-def _images(model: nn.Module, work: Assignment) -> Run:
+def image_loop(
+    model: nn.Module, work: Assignment, logits: Callable[[Any], Any] = lambda outputs: outputs
+) -> Run:
+    """Return a loop of a model of images. ``logits``: those among its outputs."""
     model = model.to(memory_format=torch.channels_last)
     images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
     labels = torch.from_numpy(work.batch["labels"])
-    return _running(model, (images,), lambda logits: F.cross_entropy(logits, labels), work)
+
+    def losses(outputs: Any) -> Any:
+        return F.cross_entropy(logits(outputs), labels)
+
+    return _running(model, (images,), losses, work)
 
 
 class Pretraining(nn.Module):

@@ -7,15 +7,15 @@ import re
 import sys
 from pathlib import Path
 
-from . import bisections, gates, history, intervals, steps, winners
+from . import gates, history, intervals, steps, winners
 
-MODULES = {
-    "intervals": intervals,
-    "gates": gates,
-    "bisections": bisections,
-    "winners": winners,
-    "steps": steps,
-    "history": history,
+METHODS = {
+    "intervals": intervals.rows,
+    "gates": gates.gate_rows,
+    "bisections": gates.bisection_rows,
+    "winners": winners.rows,
+    "steps": steps.rows,
+    "history": history.rows,
 }
 RESULTS = Path(__file__).parent / "results.md"
 HEAD = """# Statistical promises, simulated
@@ -28,22 +28,21 @@ COLUMNS = "| promise | sampler | goal | result |\n|---|---|---|--:|"
 
 
 def main() -> int:
-    """Run the chosen modules; return 1 if a promise is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
     parser.add_argument("--draws", type=int, default=20_000)
     options = parser.parse_args()
     parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
     tables = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
     missed = False
-    for name in options.modules or MODULES:
+    for name in options.methods or METHODS:
         lines = [f"{options.draws} draws.", "", COLUMNS]
-        for row in MODULES[name].rows(options.draws):
+        for row in METHODS[name](options.draws):
             print(row, flush=True)
             lines.append(str(row))
             missed |= row.is_missed
         tables[name] = "\n".join(lines)
-    sections = [f"## {name}\n\n{tables[name]}\n" for name in MODULES if name in tables]
+    sections = [f"## {name}\n\n{tables[name]}\n" for name in METHODS if name in tables]
     RESULTS.write_text("\n".join([HEAD, *sections]))
     return int(missed)
 

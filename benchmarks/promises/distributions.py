@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.framebench.statistics import distributions as telling
-from tests.framebench.statistics.distributions import Sampler, modes, normal, skewed
+from tests.framebench.statistics.distributions import Sampler, modes
 
 
 def exponential(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -32,9 +32,6 @@ SAMPLERS: dict[str, Sampler] = {
 #: Samplers of two sides that differ in spread or shape.
 UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
     **telling.UNLIKE,
-    "two equal modes, normal": (modes(0.5), normal),
     "bimodal, other way round": (modes(0.3), modes(0.7)),
-    "skewed, bimodal": (skewed, modes(0.7)),
-    "exponential, normal": (exponential, normal),
     "three modes, heavy-tailed (kept aside)": (three_modes, heavy_tailed),
 }

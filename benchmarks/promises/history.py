@@ -16,7 +16,7 @@ from tests.framebench.statistics.series import (
     steady_series,
 )
 
-from .row import PromiseRow, near
+from . import PromiseRow, near
 
 #: Series without a change.
 STEADY: dict[str, Draw] = {
@@ -32,7 +32,6 @@ FOUND = {0.0: 99, 0.3: 92, 0.6: 78}
 
 
 def rows(draws: int) -> Iterator[PromiseRow]:
-    """Yield the rows of all promises about series, by the correlation of their noise."""
     draws //= 10
     for related, percent in FOUND.items():
         for name, draw in STEADY.items():

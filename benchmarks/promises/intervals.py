@@ -19,8 +19,8 @@ from tests.framebench.statistics.distributions import (
     ratio_held,
 )
 
+from . import PromiseRow, near
 from .distributions import SAMPLERS, UNLIKE
-from .row import PromiseRow, near
 
 SIDES = {**{f"both {name}": (entry, entry) for name, entry in SAMPLERS.items()}, **UNLIKE}
 #: Coverage in percent of the 95 % interval of a median, by correlation and number of repeats, if
@@ -44,7 +44,6 @@ PAIRS, PAIR_CHANGE = 12, 0.05
 
 
 def rows(draws: int) -> Iterator[PromiseRow]:
-    """Yield the rows of all promises about intervals and tests."""
     yield from _medians(draws)
     yield from _under_drift(draws // 10)
     for name, sides in SIDES.items():

@@ -10,7 +10,7 @@ from framebench.statistics import steady
 from tests.framebench.statistics import steps as telling
 from tests.framebench.statistics.steps import HANGING_TOGETHER, NOT_STEADY, STALLED, Steps, called
 
-from .row import PromiseRow, near
+from . import PromiseRow, near
 
 COUNTS = (20, 50, 100, 500)
 STEADY: dict[str, Steps] = {
@@ -71,7 +71,6 @@ POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
 
 
 def rows(draws: int) -> Iterator[PromiseRow]:
-    """Yield the rows of all promises about step times."""
     fewer = draws // 10
     for name, draw in STEADY.items():
         most = HANGING_TOGETHER if name == "hanging together" else steady.SIGNIFICANCE

@@ -11,8 +11,8 @@ from tests.framebench.plan.simulated_calls import EQUAL, Noise, call, normal, un
 from tests.framebench.statistics.distributions import autoregressive, modes, skewed, spread
 from tests.framebench.statistics.distributions import normal as steady
 
+from . import PromiseRow, near
 from .distributions import exponential, heavy_tailed, three_modes
-from .row import PromiseRow, near
 
 SETTINGS = 3
 #: Speeds of seven frameworks at each of the settings of a suite: the first leads by 10 %.
@@ -69,7 +69,6 @@ UNLIKE: Mapping[str, tuple[Noise, int, int]] = {
 
 
 def rows(draws: int) -> Iterator[PromiseRow]:
-    """Yield the rows of all promises about winners."""
     draws //= 10
     for name, (noise, wrong, lead) in {**ALIKE, **UNLIKE}.items():
         random = np.random.default_rng(1)
