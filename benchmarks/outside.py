@@ -2,12 +2,11 @@
 
     .venv/bin/python benchmarks/outside.py [PROGRAM ..] [--results results/outside]
 
-``superbench``: its model benchmarks ``resnet50`` and ``bert-base``. It is in no package index:
-put a checkout of microsoft/superbenchmark at ``.peers/sources/superbench``. ``optimum``:
-optimum-benchmark with ResNet-50 and BERT-base, inference. ``openvino``: its ``benchmark_app``,
-whose kernels are oneDNN's, with the five convolutions that take most of ResNet-50. All in fp32 and
-one thread on each physical core; every figure is of a fresh process. There is no goal: a ratio
-above 1 means that ours takes less time. Writes ``outside.csv``.
+``superbench``: its model benchmarks ``resnet50`` and ``bert-base``, from a checkout as in
+docs/reproduced.md. ``optimum``: optimum-benchmark, inference. ``openvino``: its ``benchmark_app``
+with the five convolutions that take most of ResNet-50. All in fp32 and one thread on each physical
+core; every figure is of a fresh process. A ratio above 1 means that ours takes less time. Writes
+``outside.csv``.
 """
 
 from __future__ import annotations
@@ -128,14 +127,14 @@ def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any]
     """Return shape and milliseconds of each convolution of ResNet-50, those first that take most
     operations in the model."""
     metrics = ours(python, "convolution", "resnet50_v1.5", batch)
-    times = {n: m for n, m in metrics.items() if m.get("quantity") == "forward_time"}
 
     def operations(name: str) -> float:
         rate = metrics[name.replace("forward_time", "forward_rate")]["value"]
-        return float(rate * times[name]["value"] * times[name]["at"]["times"])
+        return float(rate * metrics[name]["value"] * metrics[name]["at"]["times"])
 
-    names = sorted(times, key=operations, reverse=True)[:CONVOLUTIONS]
-    return {name: (times[name]["at"], times[name]["value"] / 1000) for name in names}
+    names = [name for name, m in metrics.items() if m.get("quantity") == "forward_time"]
+    most = sorted(names, key=operations, reverse=True)[:CONVOLUTIONS]
+    return {name: (metrics[name]["at"], metrics[name]["value"] / 1000) for name in most}
 
 
 def measure(program: str, own: str, python: str) -> Iterator[tuple[str, int, float, float]]:

@@ -13,7 +13,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from synthetic_records import ROOT, write_records, write_suite
+from in_turn import ROOT
+from workflow_speed import write_records, write_suite
 
 sys.path.insert(0, str(ROOT))
 ROWS, ROUNDS = 10000, 5
@@ -31,7 +32,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         suite, results = folder / "large.yaml", folder / "results"
-        write_suite(suite, ROWS, 1, FRAMEWORKS)
+        write_suite(suite, ROWS, 1, FRAMEWORKS, ["none", "native"])
         write_records(suite, results)
         command = [sys.executable, "-m", "snakemake", "--cores", "1", "report", "--config"]
         command += [f"records={results}/runs", f"results={results}"]

@@ -173,8 +173,7 @@ def use_physical_cores() -> None:
     """Run this process and its children on one thread of each physical core."""
     from harness import cores, hardware
 
-    usable = cores.allowed()
-    os.sched_setaffinity(0, cores.deal(usable, 1, len(hardware.physical_cores(usable)))[0])
+    cores.restrict(len(hardware.physical_cores(cores.allowed())))
     os.environ["OMP_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
 
 

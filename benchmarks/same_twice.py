@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "twice")
-    parser.add_argument("--suite", default="benchmarks/twice.yaml")
     parser.add_argument("--calls", type=int, default=1)
     parser.add_argument("--hours", type=float, default=0.0)
     options = parser.parse_args()
@@ -32,7 +31,7 @@ def main() -> int:
         if number:
             time.sleep(3600 * options.hours)
         for _ in range(options.calls):
-            command = [*snakemake, f"suite={options.suite}", f"results={folder}"]
+            command = [*snakemake, "suite=benchmarks/twice.yaml", f"results={folder}"]
             subprocess.run(command, cwd=ROOT, check=True)
     compare = [sys.executable, str(ROOT / "workflow" / "framebench"), "compare"]
     sides = ["--base", str(base), "--candidate", str(candidate)]

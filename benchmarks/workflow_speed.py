@@ -8,55 +8,125 @@ the two sizes. Tables and report are made by `framebench report`, which must sta
 
 from __future__ import annotations
 
+import copy
+import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from synthetic_records import ROOT, write_records, write_suite
+import yaml
+from in_turn import ROOT
 
 SIZES = (1000, 10000)
 ROUNDS = 3
-GOALS = {  # seconds for SIZES
-    "dry run": (3, 13),
-    "up-to-date check": (2.5, 10),
-    "report": (5, 11),
-}
+#: Seconds for SIZES.
+GOALS = {"dry run": (3, 13), "up-to-date check": (2.5, 10), "report": (5, 11)}
 MEMORY = 0.4 * 2**30
+STEPS = 100
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "all"]
 
 
-def timed(command: list[str]) -> tuple[float, int]:
-    """Return seconds and peak resident bytes (of the largest process) of a successful command."""
-    start = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.perf_counter() - start
-        if status:
-            output.seek(0)
-            raise SystemExit(f"{command} failed:\n{output.read()[-3000:]}")
-    return seconds, usage.ru_maxrss * 1024
+def write_suite(
+    path: Path, runs: int, repeats: int, frameworks: Sequence[str], compilers: Sequence[str]
+) -> None:
+    """Write a suite of ``runs`` runs (a multiple of 4 x repeats x frameworks x compilers)."""
+    each = 4 * repeats * len(frameworks) * len(compilers)
+    suite = {
+        "steps": {"warmup": 20, "timed": STEPS},
+        "repeats": repeats,
+        "axes": {
+            "framework": [*frameworks],
+            "model": ["resnet50_v1.5"],
+            "mode": ["train", "inference"],
+            "precision": ["fp32", "amp"],
+            "compiler": [*compilers],
+            "batch_per_device": list(range(1, runs // each + 1)),
+        },
+    }
+    path.write_text(yaml.safe_dump(suite))
+
+
+def write_records(suite: Path, results: Path) -> None:
+    """Write a record for every run of the suite, varied from that of a real run of PyTorch."""
+    from framebench.config import catalog
+    from framebench.config.settings import load_settings
+    from framebench.machine import local
+    from framebench.plan import planning
+
+    sample = sample_record()
+    known = catalog.load_catalog(ROOT)
+    values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    values |= {"suite": str(suite), "results": str(results), "accelerator": "cpu"}
+    made = planning.make_plan(load_settings(values, known), known, local.detect(), None)
+    noise = random.Random(0)
+    for run in made.pending:
+        record = copy.deepcopy(sample)
+        record["kind"] = run.case.mode
+        record["case"] = {key: getattr(run.case, key) for key in sample["case"]}
+        record["repeat"] = run.repeat
+        record["settings"] |= {
+            "accelerator": "cpu",
+            "cores_per_device": made.capacity.cores_per_device,
+            "warmup_steps": 20,
+            "warmup_limit": None,
+            "timed_steps": STEPS,
+        }
+        record["settings"].pop("timed_seconds", None)  # a setting of the sample's suite
+        seconds = [0.1 * noise.lognormvariate(0, 0.02) for _ in range(STEPS)]
+        for rank in record["ranks"]:
+            rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}
+        record["samples"] = run.case.batch_per_device * STEPS
+        record["window_seconds"] = sum(seconds)
+        record["metrics"]["throughput"]["value"] = record["samples"] / sum(seconds)
+        path = results / "runs" / f"{run.path}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record))
+
+
+def sample_record() -> dict[str, Any]:
+    """Return an ok one-device record of a real PyTorch run in ``results/runs``."""
+    from framebench.records.record_files import read
+
+    for path in sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
+        record: dict[str, Any] = read(path, "train")
+        if record["status"] == "ok":
+            return record
+    raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run quick first")
 
 
 def best(command: list[str]) -> tuple[float, int]:
-    """Return the best seconds and the peak memory of several calls of a command."""
-    seconds, memory = zip(*(timed(command) for _ in range(ROUNDS)), strict=True)
-    return min(seconds), max(memory)
+    """Return the best seconds and the peak resident bytes, of the largest process, of several calls
+    of a command."""
+    seconds, peaks = [], []
+    for _ in range(ROUNDS):
+        start = time.perf_counter()
+        with tempfile.TemporaryFile("w+") as output:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
+            _, status, usage = os.wait4(process.pid, 0)
+            seconds.append(time.perf_counter() - start)
+            peaks.append(usage.ru_maxrss * 1024)
+            if status:
+                output.seek(0)
+                raise SystemExit(f"{command} failed:\n{output.read()[-3000:]}")
+    return min(seconds), max(peaks)
 
 
 def measure(size: int, folder: Path) -> dict[str, tuple[float, int]]:
     """Return seconds and memory of each command with ``size`` runs."""
     suite, results = folder / "large.yaml", folder / "results"
-    write_suite(suite, size, compilers=("none",))  # verifying other compilers takes minutes
+    write_suite(suite, size, 5, ["pytorch"], ["none"])  # verifying other compilers takes minutes
     config = ["--config", f"suite={suite}", f"results={results}", "accelerator=cpu"]
     found = {"dry run": best([*SNAKEMAKE, "--dry-run", *config])}
     write_records(suite, results)
     report = [sys.executable, str(ROOT / "workflow" / "framebench"), "report"]
     found["report"] = best([*report, "--records", f"{results}/runs", "--results", str(results)])
-    timed([*SNAKEMAKE, *config])  # makes tables, verifications and peaks; then all is up to date
+    # The first call makes tables, verifications and peaks; then everything is up to date.
     found["up-to-date check"] = best([*SNAKEMAKE, *config])
     return found
 

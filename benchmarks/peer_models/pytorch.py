@@ -67,8 +67,7 @@ def bert(work: Assignment) -> Run:
         loss = F.cross_entropy(words.flatten(0, 1), tensors["masked_labels"].flatten())
         return loss + F.cross_entropy(following, tensors["next_sentence_labels"])
 
-    inputs = tuple(tensors[name] for name in names)
-    return _running(model, inputs, losses, work)
+    return _running(model, [tensors[name] for name in names], losses, work)
 
 
 def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: Assignment) -> Run:

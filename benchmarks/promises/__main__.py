@@ -18,12 +18,6 @@ METHODS = {
     "history": history.rows,
 }
 RESULTS = Path(__file__).parent / "results.md"
-HEAD = """# Statistical promises, simulated
-
-Written by `.venv/bin/python -m benchmarks.promises`, which fails if a promise is missed by more
-than three standard errors. Some rows have a tenth of the draws or less. "Kept aside": no method was
-chosen on this sampler. Rows without a goal show what no method can promise.
-"""
 COLUMNS = "| promise | sampler | goal | result |\n|---|---|---|--:|"
 
 
@@ -32,7 +26,7 @@ def main() -> int:
     parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
     parser.add_argument("--draws", type=int, default=20_000)
     options = parser.parse_args()
-    parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
+    head, *parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)
     tables = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
     missed = False
     for name in options.methods or METHODS:
@@ -43,7 +37,7 @@ def main() -> int:
             missed |= row.is_missed
         tables[name] = "\n".join(lines)
     sections = [f"## {name}\n\n{tables[name]}\n" for name in METHODS if name in tables]
-    RESULTS.write_text("\n".join([HEAD, *sections]))
+    RESULTS.write_text(head + "\n".join(sections))
     return int(missed)
 
 

@@ -15,19 +15,15 @@ from tests.framebench.statistics.gates import MARGIN, SAMPLERS, Gates, Sampler, 
 
 from . import PromiseRow
 
-#: Samplers with the noise for which power is promised.
-GATE_PROMISED = ("normal",)
 #: Samplers of independent pairs whose median, if it is unchanged, is 1.
 INDEPENDENT = ("normal", "drift", "bimodal")
 VERSIONS = 20
-#: Noise with which at least 95 % of all bisections find a change by 10 %.
-BISECTION_PROMISED = ("normal", "bimodal", "drift")
 
 
 def gate_rows(draws: int) -> Iterator[PromiseRow]:
     draws //= 10
     for name in SAMPLERS:
-        power = 0.9 if name in GATE_PROMISED else None
+        power = 0.9 if name == "normal" else None
         wrong = LEVEL if name in INDEPENDENT else None
         same, one = Gates(name), Gates(name, changed=0.9)
         limit, everything = Gates(name, changed=1 - MARGIN), Gates(name, all_at_limit=True)
@@ -59,7 +55,7 @@ def bisection_rows(draws: int) -> Iterator[PromiseRow]:
             )
             yield PromiseRow("bisect: a wrong version", sampler, wrong, draws, 0, LEVEL)
             if ratio != 1:
-                goal = (0.95, 1.0) if name in BISECTION_PROMISED else (None, None)
+                goal = (0.95, 1.0) if name in INDEPENDENT else (None, None)
                 promise = "bisect: the version that changed it"
                 yield PromiseRow(promise, sampler, right, draws, *goal)
 

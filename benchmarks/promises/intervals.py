@@ -8,20 +8,39 @@ import numpy as np
 from framebench.statistics import intervals
 from framebench.statistics.verdicts import FASTER, SLOWER, verdict
 
-from tests.framebench.statistics.distributions import (
-    ROUND,
-    autoregressive,
-    called_under_drift,
-    coverage,
-    machine,
-    median_of,
-    pairs_held,
-    ratio_held,
-)
+from tests.framebench.statistics import distributions as telling
+from tests.framebench.statistics.distributions import Sampler, coverage, modes
 
 from . import PromiseRow, near
-from .distributions import SAMPLERS, UNLIKE
 
+
+def exponential(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample repeats that other programs delay by exponential times."""
+    return 100.0 / (1.0 + random.exponential(0.02, shape))
+
+
+def three_modes(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample repeats of three modes of different size, one of them noisy."""
+    at = random.choice([100.0, 97.0, 90.0], size=shape, p=[0.45, 0.3, 0.25])
+    return at + random.normal(0.0, 1.0, shape) * np.where(at == 97.0, 2.0, 0.2)
+
+
+def heavy_tailed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Sample repeats with the noise of Student's distribution, 2 degrees of freedom."""
+    return 100.0 * np.exp(0.01 * random.standard_t(2, shape))
+
+
+SAMPLERS: dict[str, Sampler] = {
+    **telling.SAMPLERS,
+    "three modes (kept aside)": three_modes,
+    "heavy-tailed (kept aside)": heavy_tailed,
+}
+#: Samplers of two sides that differ in spread or shape.
+UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
+    **telling.UNLIKE,
+    "bimodal, other way round": (modes(0.3), modes(0.7)),
+    "three modes, heavy-tailed (kept aside)": (three_modes, heavy_tailed),
+}
 SIDES = {**{f"both {name}": (entry, entry) for name, entry in SAMPLERS.items()}, **UNLIKE}
 #: Coverage in percent of the 95 % interval of a median, by correlation and number of repeats, if
 #: each repeat resembles the previous one, as in docs/methods.md.
@@ -49,7 +68,8 @@ def rows(draws: int) -> Iterator[PromiseRow]:
     for name, sides in SIDES.items():
         for counts in ((7, 7), (10, 10), (7, 20), (20, 20)):
             promise = f"interval of a ratio, {counts[0]} and {counts[1]} repeats"
-            yield PromiseRow(promise, name, ratio_held(sides, counts, draws), draws, 0.95, 1)
+            held = telling.ratio_held(sides, counts, draws)
+            yield PromiseRow(promise, name, held, draws, 0.95, 1)
     yield from _verdicts(draws // 2)
     yield from _families(draws // FAMILY)
     yield from _pairs(draws)
@@ -60,22 +80,17 @@ def _medians(draws: int) -> Iterator[PromiseRow]:
     for name, sampler in SAMPLERS.items():
         for count in (6, 7, 10, 20):
             values = sampler(np.random.default_rng(0), (draws, count)).tolist()
-            held = coverage(map(intervals.median_interval, values), median_of(sampler))
+            held = coverage(map(intervals.median_interval, values), telling.median_of(sampler))
             yield PromiseRow(f"interval of a median, {count} repeats", name, held, draws, 0.95, 1)
     for related, documented in RESEMBLING.items():
         for count, percent in documented.items():
-            name, values = f"correlation {related}", _resembling(related, draws, count)
+            noise = np.random.default_rng(0).normal(0.0, 1.0, (draws, count))
+            name, values = f"correlation {related}", telling.autoregressive(noise.T, related).T
             held = coverage(map(intervals.median_interval, values.tolist()), 0.0)
             promise = f"interval of a median, {count} repeats"
             yield PromiseRow(promise, name, held, draws, *near(percent, 1))
             found = _dependence_found(values)
             yield PromiseRow(f"dependence found (Bartels), {count} repeats", name, found, draws)
-
-
-def _resembling(related: float, draws: int, count: int) -> np.ndarray:
-    """Sample repeats that each resemble the previous one (first order), shape (draws, count)."""
-    noise = np.random.default_rng(0).normal(0.0, 1.0, (draws, count))
-    return autoregressive(noise.T, related).T
 
 
 def _dependence_found(values: np.ndarray) -> float:
@@ -95,9 +110,9 @@ def _under_drift(draws: int) -> Iterator[PromiseRow]:
     throughput."""
     for at, related in enumerate(DRIFTS):
         random = np.random.default_rng(0)
-        rounds = machine(random, draws, 7 * ROUND, related).reshape(draws, 7, ROUND)
-        in_rounds = random.permuted(rounds, axis=-1)[..., :2]
-        behind = np.stack(np.split(machine(random, draws, 14, related), 2, axis=1), axis=-1)
+        rounds = telling.machine(random, draws, 7 * telling.ROUND, related)
+        in_rounds = random.permuted(rounds.reshape(draws, 7, telling.ROUND), axis=-1)[..., :2]
+        behind = telling.machine(random, draws, 14, related).reshape(draws, 2, 7).swapaxes(1, 2)
         own = random.normal(1, 0.01, (draws, 7, 2)) * [1, 1.05]
         found = [
             coverage((intervals.ratio_interval(*sides.T.tolist()) for sides in factor * own), 1.05)
@@ -115,7 +130,7 @@ def _verdicts(draws: int) -> Iterator[PromiseRow]:
     for name, samplers in SIDES.items():
         for count in (7, 20):
             random = np.random.default_rng(0)
-            sides = (entry(random, (draws, count)) / median_of(entry) for entry in samplers)
+            sides = (entry(random, (draws, count)) / telling.median_of(entry) for entry in samplers)
             called = float(_called(*sides).mean())
             promise = f"equal medians called different, {count} repeats"
             yield PromiseRow(promise, name, called, draws, 0, 0.05)
@@ -154,15 +169,15 @@ def _pairs(draws: int) -> Iterator[PromiseRow]:
     """Yield rows of pairs of runs on a machine that drifts."""
     for name, sampler in SAMPLERS.items():
         for count in (6, 7, PAIRS):
-            held = pairs_held((sampler, sampler), count, draws)
+            held = telling.pairs_held((sampler, sampler), count, draws)
             yield PromiseRow(f"interval of a ratio, {count} pairs", name, held, draws, 0.93, 1)
     for name, sides in UNLIKE.items():
-        held = pairs_held(sides, PAIRS, draws)
+        held = telling.pairs_held(sides, PAIRS, draws)
         yield PromiseRow(f"interval of a ratio of medians, {PAIRS} pairs", name, held, draws)
     for count in (6, 7, PAIRS):
-        called = called_under_drift(1.0, count, draws)
+        called = telling.called_under_drift(1.0, count, draws)
         promise = f"equal sides called different, {count} pairs"
         yield PromiseRow(promise, "machine drift", called, draws, 0, 0.05)
-    found = called_under_drift(1 - PAIR_CHANGE, PAIRS, draws)
+    found = telling.called_under_drift(1 - PAIR_CHANGE, PAIRS, draws)
     promise = f"{PAIR_CHANGE:.0%} slower found, {PAIRS} pairs"
     yield PromiseRow(promise, "machine drift", found, draws, 0.9, 1)

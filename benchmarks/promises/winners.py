@@ -12,7 +12,7 @@ from tests.framebench.statistics.distributions import autoregressive, modes, ske
 from tests.framebench.statistics.distributions import normal as steady
 
 from . import PromiseRow, near
-from .distributions import exponential, heavy_tailed, three_modes
+from .intervals import exponential, heavy_tailed, three_modes
 
 SETTINGS = 3
 #: Speeds of seven frameworks at each of the settings of a suite: the first leads by 10 %.
