@@ -102,25 +102,15 @@ def openvino(at: dict[str, Any], batch: int) -> float:
 
 def ours(python: str, kind: str, model: str, batch: int, *arguments: str) -> dict[str, Any]:
     """Return the metrics that the harness records."""
+    cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "record.json")
-        command = [python, str(ROOT / "scripts/harness"), f"--kind={kind}", f"--output={path}"]
-        command += ["--framework", str(ROOT / "scripts/frameworks/pytorch"), "--accelerator=cpu"]
-        command += ["--model", str(ROOT / f"scripts/models/{model}.json")]
-        cores = len(os.sched_getaffinity(0))
-        command += [f"--batch-per-device={batch}", f"--cores-per-device={cores}", *arguments]
+        command = [python, f"{ROOT}/scripts/harness", f"--kind={kind}", f"--output={path}"]
+        command += [f"--framework={ROOT}/scripts/frameworks/pytorch", "--accelerator=cpu"]
+        command += [f"--model={ROOT}/scripts/models/{model}.json", f"--cores-per-device={cores}"]
+        command += [f"--batch-per-device={batch}", *arguments]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        metrics: dict[str, Any] = json.loads(path.read_text())["metrics"]
-    return metrics
-
-
-def step_time(python: str, mode: str, model: str) -> float:
-    """Return the milliseconds of a step of ours."""
-    name, batch, length = MODELS[model]
-    arguments = ["--warmup-steps=2", "--timed-steps=8"]
-    arguments += [f"--sequence-length={length}"] if length else []
-    rate = ours(python, mode, name, batch, *arguments)["throughput"]["value"]
-    return 1000 * batch / float(rate)
+        return dict(json.loads(path.read_text())["metrics"])
 
 
 def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any], float]]:
@@ -145,11 +135,13 @@ def measure(program: str, own: str, python: str) -> Iterator[tuple[str, int, flo
             theirs = in_turn.run_inside(python, __file__, [program, at, batch])
             yield name.removeprefix("forward_time at "), batch, milliseconds, theirs
         return
-    for model, (_, batch, _) in MODELS.items():
+    for model, (name, batch, length) in MODELS.items():
+        arguments = ["--warmup-steps=2", "--timed-steps=8"]
+        arguments += [f"--sequence-length={length}"] if length else []
         for mode in ("inference", "train") if program == "superbench" else ("inference",):
-            milliseconds = step_time(own, mode, model)
+            rate = ours(own, mode, name, batch, *arguments)["throughput"]["value"]
             theirs = in_turn.run_inside(python, __file__, [program, model, mode])
-            yield f"{model} {mode}", batch, milliseconds, theirs
+            yield f"{model} {mode}", batch, 1000 * batch / rate, theirs
 
 
 def main() -> int:

@@ -4,12 +4,12 @@
 
 Same inputs, batch, optimizer, learning rate, fp32, and one thread on each physical core. Goal: ours
 at least GOAL of theirs, by the interval over the rounds; per multiply-add where the architectures
-differ. Writes ``FRAMEWORK.csv`` after each measurement. A verdict is "unsure"
-where the interval includes the goal.
+differ. Writes ``FRAMEWORK.csv`` after each measurement. A verdict is "unsure" where the interval
+includes the goal.
 
 What official code needs beyond ``envs/FRAMEWORK.yaml`` goes into an environment below ``.peers``;
-code that is in no package is fetched from its repository. What needs no packages runs in the
-environment of the workflow. :func:`measure` runs in these environments: Python 3.7 to 3.13.
+code that is in no package is fetched from its repository. :func:`measure` and :func:`build_ours`
+run in these environments: Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -94,9 +94,6 @@ def peers_of(framework: str, model: str) -> list[Peer]:
     return [peer for peer in PEERS if (peer.framework, peer.model) == (framework, model)]
 
 
-# ---- in the framework's environment --------------------------------------------------------------
-
-
 def build_ours(
     framework: str, model: str, mode: str, compiler: str, batch: int, image_size: int = 224
 ) -> tuple[Any, dict[str, Any]]:
@@ -134,9 +131,6 @@ def measure(case: argparse.Namespace) -> dict[str, Any]:
     for peer in peers_of(case.framework, case.model):
         runs[peer.name] = getattr(module, peer.function)(work)
     return in_turn.measure(runs, case.rounds, case.steps)
-
-
-# ---- in the environment of the workflow ----------------------------------------------------------
 
 
 def environment(name: str, framework: str = "") -> str:

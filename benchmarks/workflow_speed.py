@@ -53,13 +53,18 @@ def write_suite(
 
 
 def write_records(suite: Path, results: Path) -> None:
-    """Write a record for every run of the suite, varied from that of a real run of PyTorch."""
+    """Write a record for every run of the suite, varied from that of a run of ``quick``."""
     from framebench.config import catalog
     from framebench.config.settings import load_settings
     from framebench.machine import local
     from framebench.plan import planning
+    from framebench.records.record_files import read
 
-    sample = sample_record()
+    paths = sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json"))
+    records: Any = (read(path, "train") for path in paths)
+    sample = next((record for record in records if record["status"] == "ok"), None)
+    if sample is None:
+        raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run quick first")
     known = catalog.load_catalog(ROOT)
     values = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
     values |= {"suite": str(suite), "results": str(results), "accelerator": "cpu"}
@@ -87,17 +92,6 @@ def write_records(suite: Path, results: Path) -> None:
         path = results / "runs" / f"{run.path}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record))
-
-
-def sample_record() -> dict[str, Any]:
-    """Return an ok one-device record of a real PyTorch run in ``results/runs``."""
-    from framebench.records.record_files import read
-
-    for path in sorted(ROOT.glob("results/runs/pytorch/resnet50_v1.5/train-fp32-*1n1g*/r1.json")):
-        record: dict[str, Any] = read(path, "train")
-        if record["status"] == "ok":
-            return record
-    raise SystemExit("no record of a PyTorch ResNet-50 run in results/runs: run quick first")
 
 
 def best(command: list[str]) -> tuple[float, int]:

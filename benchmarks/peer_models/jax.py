@@ -45,8 +45,7 @@ def resnet50(work: Assignment) -> Run:
         variables = {"params": state[0], "batch_stats": state[1]}
         return state, model.apply(variables, images, train=False, mutable=False)
 
-    parameters, statistics = variables["params"], variables["batch_stats"]
-    state = parameters, statistics, optimizer.init(parameters)
+    state = variables["params"], variables["batch_stats"], optimizer.init(variables["params"])
     state = jax.tree_util.tree_map(lambda array: jnp.array(array)[None], state)
     step = jax.pmap(train if work.trains else infer, axis_name="batch", donate_argnums=0)
     return _running(step, state, images, labels)

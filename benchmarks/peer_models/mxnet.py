@@ -31,8 +31,8 @@ def resnet50(work: Assignment) -> Run:
 
 
 def bert(work: Assignment) -> Run:
-    names = ("hidden", "vocabulary", "segments")
-    units, vocabulary, segments = (work.hyper[name] for name in names)
+    units, vocabulary = work.hyper["hidden"], work.hyper["vocabulary"]
+    segments = work.hyper["segments"]
     encoder = gluonnlp.model.BERTEncoder(
         num_layers=work.hyper["layers"],
         units=units,

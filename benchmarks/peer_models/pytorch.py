@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any, Callable
 
@@ -35,11 +36,8 @@ def image_loop(
     model = model.to(memory_format=torch.channels_last)
     images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
     labels = torch.from_numpy(work.batch["labels"])
-
-    def losses(outputs: Any) -> Any:
-        return F.cross_entropy(logits(outputs), labels)
-
-    return _running(model, (images,), losses, work)
+    losses = partial(F.cross_entropy, target=labels)
+    return _running(model, (images,), lambda outputs: losses(logits(outputs)), work)
 
 
 class Pretraining(nn.Module):

@@ -19,9 +19,8 @@ sys.path[:0] = [str(ROOT / "workflow"), str(ROOT / "scripts"), str(ROOT)]
 
 
 class PromiseRow(NamedTuple):
-    """The fraction ``found`` of ``draws`` that should lie between ``low`` and ``high``.
-
-    Both are None where a figure is only reported."""
+    """The fraction ``found`` of ``draws`` that should lie between ``low`` and ``high``; both are
+    None where a figure is only reported."""
 
     promise: str
     sampler: str

@@ -46,13 +46,10 @@ def bisection_rows(draws: int) -> Iterator[PromiseRow]:
         for ratio in (1.0, 0.9):
             random = np.random.default_rng(0)
             found = [_bisection(random, noise, ratio) for _ in range(draws)]
-            pairs = float(np.mean([pairs for _, pairs in found]))
+            endings, pairs = zip(*found, strict=True)
             what = "nothing changed" if ratio == 1 else f"one at {ratio:g} of those before it"
-            sampler = f"{VERSIONS} versions, {what}, {name}, {pairs:.0f} pairs"
-            wrong, right = (
-                float(np.mean([ending == named for ending, _ in found]))
-                for named in ("wrong", "right")
-            )
+            sampler = f"{VERSIONS} versions, {what}, {name}, {np.mean(pairs):.0f} pairs"
+            wrong, right = endings.count("wrong") / draws, endings.count("right") / draws
             yield PromiseRow("bisect: a wrong version", sampler, wrong, draws, 0, LEVEL)
             if ratio != 1:
                 goal = (0.95, 1.0) if name in INDEPENDENT else (None, None)

@@ -4,27 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tests.framebench.statistics.series import (
-    CHANGING_NOISE_CALLED,
-    NOISE,
-    STEP,
-    Draw,
-    called,
-    changing_noise,
-    heavy_tails,
-    jumping,
-    steady_series,
-)
+from tests.framebench.statistics import series
 
 from . import PromiseRow, near
 
 #: Series without a change.
-STEADY: dict[str, Draw] = {
-    "equal noise": steady_series,
-    "noise of five times the size in the last fifth": changing_noise(5, 0.8, 1),
-    "noise of three times the size in the second half": changing_noise(3, 0.5, 1),
-    "heavy tails (kept aside)": heavy_tails,
-    "noise of a fifth of the size in the last third (kept aside)": changing_noise(0.2, 0.67, 1),
+STEADY: dict[str, series.Draw] = {
+    "equal noise": series.steady_series,
+    "noise of five times the size in the last fifth": series.changing_noise(5, 0.8, 1),
+    "heavy tails (kept aside)": series.heavy_tails,
+    "a fifth of the noise in the last third (kept aside)": series.changing_noise(0.2, 0.67, 1),
 }
 #: Percent of series of 20 sets in which a jump of four standard deviations is found, by the
 #: correlation of the noise, as in docs/history.md.
@@ -35,14 +24,14 @@ def rows(draws: int) -> Iterator[PromiseRow]:
     draws //= 10
     for related, percent in FOUND.items():
         for name, draw in STEADY.items():
-            limit = 0.05 if draw is steady_series else CHANGING_NOISE_CALLED[related]
+            limit = 0.05 if draw is series.steady_series else series.CHANGING_NOISE_CALLED[related]
             for count in (10, 20, 40):
-                alarms = called(draw, count, related, draws)
+                alarms = series.called(draw, count, related, draws)
                 promise = f"unchanged, called changed, {count} sets"
                 yield PromiseRow(promise, f"{name}, r = {related}", alarms, draws, 0, limit)
-        found = called(jumping(4 * NOISE, 10), 20, related, draws)
+        found = series.called(series.jumping(4 * series.NOISE, 10), 20, related, draws)
         promise, sampler = "a change found, 20 sets", f"a jump of four deviations, r = {related}"
         yield PromiseRow(promise, sampler, found, draws, *near(percent, 2))
-        found = called(jumping(STEP, 3), 20, related, draws)
+        found = series.called(series.jumping(series.STEP, 3), 20, related, draws)
         sampler = f"a jump of six deviations 3 sets ago, r = {related}"
         yield PromiseRow(promise, sampler, found, draws)
