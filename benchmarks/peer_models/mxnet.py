@@ -32,7 +32,7 @@ def resnet50(work: Assignment) -> Run:
 
 def bert(work: Assignment) -> Run:
     units, vocabulary = work.hyper["hidden"], work.hyper["vocabulary"]
-    segments = work.hyper["segments"]
+    types = work.hyper["segments"]
     encoder = gluonnlp.model.BERTEncoder(
         num_layers=work.hyper["layers"],
         units=units,
@@ -42,7 +42,7 @@ def bert(work: Assignment) -> Run:
         dropout=work.hyper["dropout"],
     )
     model = gluonnlp.model.BERTModel(
-        encoder, vocabulary, token_type_vocab_size=segments, units=units, embed_size=units
+        encoder, vocab_size=vocabulary, token_type_vocab_size=types, units=units, embed_size=units
     )
     _initialize(model, mx.init.Normal(work.hyper["initializer_range"]), work)
     arrays = {name: nd.array(array, dtype="int32") for name, array in work.batch.items()}
