@@ -2,12 +2,11 @@
 
     .venv/bin/python benchmarks/outside.py [PROGRAM ..] [--results results/outside]
 
-``superbench``: its model benchmarks ``resnet50`` and ``bert-base``. It is in no package index:
-put a checkout of microsoft/superbenchmark at ``.peers/sources/superbench``. ``optimum``:
-optimum-benchmark with ResNet-50 and BERT-base, inference. ``openvino``: its ``benchmark_app``,
-whose kernels are oneDNN's, with the five convolutions that take most of ResNet-50. All in fp32 and
-one thread on each physical core; every figure is of a fresh process. There is no goal: a ratio
-above 1 means that ours takes less time. Writes ``outside.csv`` and ``outside.md``.
+``superbench``: its model benchmarks ``resnet50`` and ``bert-base``, from a checkout as in
+docs/reproduced.md. ``optimum``: optimum-benchmark, inference. ``openvino``: its ``benchmark_app``
+with the five convolutions that take most of ResNet-50. All in fp32 and one thread on each physical
+core; every figure is of a fresh process. A ratio above 1 means that ours takes less time. Writes
+``outside.csv``.
 """
 
 from __future__ import annotations
@@ -19,12 +18,15 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
+import in_turn
+import peers
+from in_turn import ROOT
+
 #: Our model, batch and sequence length by SuperBench's name of the model.
 MODELS = {"resnet50": ("resnet50_v1.5", 8, None), "bert-base": ("superbench_bert_base", 4, 64)}
 CONVOLUTIONS = 5
@@ -50,35 +52,29 @@ def superbench(model: str, mode: str) -> float:
 
 def optimum(model: str, mode: str) -> float:
     """Return the milliseconds of a forward pass of optimum-benchmark."""
+    import optimum_benchmark
     import transformers
-    from optimum_benchmark import (
-        Benchmark,
-        BenchmarkConfig,
-        InferenceConfig,
-        InlineConfig,
-        PyTorchConfig,
-    )
 
     _, batch, length = MODELS[model]
     if length:
         built = transformers.BertModel(transformers.BertConfig())
+        task, shapes = "feature-extraction", {"sequence_length": length}
     else:
-        built = transformers.ResNetForImageClassification(
-            transformers.ResNetConfig(num_labels=1000)
-        )
-    shapes = {"sequence_length": length} if length else {"height": 224, "width": 224}
+        config = transformers.ResNetConfig(num_labels=1000)
+        built = transformers.ResNetForImageClassification(config)
+        task, shapes = "image-classification", {"height": 224, "width": 224}
     with tempfile.TemporaryDirectory() as folder:
         built.save_pretrained(folder)
-        backend = PyTorchConfig(
-            model=folder,
-            library="transformers",
-            task="feature-extraction" if length else "image-classification",
-            device="cpu",
+        backend = optimum_benchmark.PyTorchConfig(
+            model=folder, library="transformers", task=task, device="cpu"
         )
-        scenario = InferenceConfig(
+        scenario = optimum_benchmark.InferenceConfig(
             warmup_runs=2, iterations=8, duration=0, input_shapes={"batch_size": batch, **shapes}
         )
-        report = Benchmark.launch(BenchmarkConfig("outside", backend, scenario, InlineConfig()))
+        launcher = optimum_benchmark.InlineConfig()
+        report = optimum_benchmark.Benchmark.launch(
+            optimum_benchmark.BenchmarkConfig("outside", backend, scenario, launcher)
+        )
     return 1000 * float(report.forward.latency.p50)
 
 
@@ -104,71 +100,48 @@ def openvino(at: dict[str, Any], batch: int) -> float:
     return float(re.findall(r"Median: +([\d.]+) ms", ran.stdout)[0])
 
 
-def theirs(python: str, program: str, *arguments: Any) -> float:
-    """Run another ``program`` in a separate process; return the milliseconds that it reports."""
-    command = [python, __file__, "--inside", json.dumps([program, *arguments])]
-    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return float(ran.stdout.splitlines()[-1])
-
-
 def ours(python: str, kind: str, model: str, batch: int, *arguments: str) -> dict[str, Any]:
     """Return the metrics that the harness records."""
+    cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "record.json")
-        command = [python, str(ROOT / "scripts/harness"), f"--kind={kind}", f"--output={path}"]
-        command += ["--framework", str(ROOT / "scripts/frameworks/pytorch"), "--accelerator=cpu"]
-        command += ["--model", str(ROOT / f"scripts/models/{model}.json")]
-        cores = len(os.sched_getaffinity(0))
-        command += [f"--batch-per-device={batch}", f"--cores-per-device={cores}", *arguments]
+        command = [python, f"{ROOT}/scripts/harness", f"--kind={kind}", f"--output={path}"]
+        command += [f"--framework={ROOT}/scripts/frameworks/pytorch", "--accelerator=cpu"]
+        command += [f"--model={ROOT}/scripts/models/{model}.json", f"--cores-per-device={cores}"]
+        command += [f"--batch-per-device={batch}", *arguments]
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-        metrics: dict[str, Any] = json.loads(path.read_text())["metrics"]
-    return metrics
-
-
-def step_time(python: str, mode: str, model: str) -> float:
-    """Return the milliseconds of a step of ours."""
-    name, batch, length = MODELS[model]
-    arguments = ["--warmup-steps=2", "--timed-steps=8"]
-    arguments += [f"--sequence-length={length}"] if length else []
-    rate = ours(python, mode, name, batch, *arguments)["throughput"]["value"]
-    return 1000 * batch / float(rate)
+        return dict(json.loads(path.read_text())["metrics"])
 
 
 def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any], float]]:
     """Return shape and milliseconds of each convolution of ResNet-50, those first that take most
     operations in the model."""
     metrics = ours(python, "convolution", "resnet50_v1.5", batch)
-    times = {n: m for n, m in metrics.items() if m.get("quantity") == "forward_time"}
 
     def operations(name: str) -> float:
         rate = metrics[name.replace("forward_time", "forward_rate")]["value"]
-        return float(rate * times[name]["value"] * times[name]["at"]["times"])
+        return float(rate * metrics[name]["value"] * metrics[name]["at"]["times"])
 
-    names = sorted(times, key=operations, reverse=True)[:CONVOLUTIONS]
-    return {name: (times[name]["at"], times[name]["value"] / 1000) for name in names}
+    names = [name for name, m in metrics.items() if m.get("quantity") == "forward_time"]
+    most = sorted(names, key=operations, reverse=True)[:CONVOLUTIONS]
+    return {name: (metrics[name]["at"], metrics[name]["value"] / 1000) for name in most}
 
 
-def measure(program: str, rounds: int) -> dict[tuple[str, int], tuple[list[float], list[float]]]:
-    """Return the milliseconds of our and the other program in each round, by operation and
-    batch."""
-    import peers
-
-    own, python = peers.environment("pytorch"), peers.environment("outside", "pytorch")
-    found: dict[tuple[str, int], tuple[list[float], list[float]]] = {}
-    for _ in range(rounds):
-        if program == "openvino":
-            batch = MODELS["resnet50"][1]
-            for name, (at, milliseconds) in convolution_times(own, batch).items():
-                sides = found.setdefault((name.removeprefix("forward_time at "), batch), ([], []))
-                sides[0].append(milliseconds)
-                sides[1].append(theirs(python, program, at, batch))
-            continue
-        for model, (_, batch, _) in MODELS.items():
-            for mode in ("inference", "train") if program == "superbench" else ("inference",):
-                sides = found.setdefault((f"{model} {mode}", batch), ([], []))
-                sides[0].append(step_time(own, mode, model))
-                sides[1].append(theirs(python, program, model, mode))
-    return found
+def measure(program: str, own: str, python: str) -> Iterator[tuple[str, int, float, float]]:
+    """Yield operation, batch, and the milliseconds of ours and of the other program."""
+    if program == "openvino":
+        batch = MODELS["resnet50"][1]
+        for name, (at, milliseconds) in convolution_times(own, batch).items():
+            theirs = in_turn.run_inside(python, __file__, [program, at, batch])
+            yield name.removeprefix("forward_time at "), batch, milliseconds, theirs
+        return
+    for model, (name, batch, length) in MODELS.items():
+        arguments = ["--warmup-steps=2", "--timed-steps=8"]
+        arguments += [f"--sequence-length={length}"] if length else []
+        for mode in ("inference", "train") if program == "superbench" else ("inference",):
+            rate = ours(own, mode, name, batch, *arguments)["throughput"]["value"]
+            theirs = in_turn.run_inside(python, __file__, [program, model, mode])
+            yield f"{model} {mode}", batch, 1000 * batch / rate, theirs
 
 
 def main() -> int:
@@ -185,20 +158,24 @@ def main() -> int:
         program, *arguments = options.inside
         print(f"\n{programs[program](*arguments)}")
         return 0
-    import in_turn
-    import peers
     from framebench.statistics import descriptive
 
     peers.use_physical_cores()
+    own, python = peers.environment("pytorch"), peers.environment("outside", "pytorch")
+    cores = len(os.sched_getaffinity(0))
     rows: list[tuple[Any, ...]] = []
     for program in options.programs or programs:
-        for (what, batch), (mine, others) in measure(program, options.rounds).items():
-            medians = (round(descriptive.median(side), 3) for side in (mine, others))
-            ratios = (round(value, 3) for value in in_turn.ratio(mine, others))
-            cores = len(os.sched_getaffinity(0))
+        found: dict[tuple[str, int], list[list[float]]] = {}
+        for _ in range(options.rounds):
+            for what, batch, *milliseconds in measure(program, own, python):
+                found.setdefault((what, batch), []).append(milliseconds)
+        for (what, batch), both in found.items():
+            sides = list(map(list, zip(*both, strict=True)))
+            medians = (round(descriptive.median(side), 3) for side in sides)
+            ratios = (round(value, 3) for value in in_turn.ratio(*sides))
             rows.append((program, what, batch, cores, options.rounds, *medians, *ratios))
             print(*rows[-1], flush=True)
-            peers.write(COLUMNS, rows, options.results / "outside")
+            peers.write(COLUMNS, rows, options.results / "outside.csv")
     return 0
 
 

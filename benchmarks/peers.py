@@ -4,12 +4,12 @@
 
 Same inputs, batch, optimizer, learning rate, fp32, and one thread on each physical core. Goal: ours
 at least GOAL of theirs, by the interval over the rounds; per multiply-add where the architectures
-differ. Writes ``FRAMEWORK.csv`` and ``FRAMEWORK.md`` after each measurement. A verdict is "unsure"
-where the interval includes the goal.
+differ. Writes ``FRAMEWORK.csv`` after each measurement. A verdict is "unsure" where the interval
+includes the goal.
 
 What official code needs beyond ``envs/FRAMEWORK.yaml`` goes into an environment below ``.peers``;
-code that is in no package is fetched from its repository. What needs no packages runs in the
-environment of the workflow. :func:`measure` runs in these environments: Python 3.7 to 3.13.
+code that is in no package is fetched from its repository. :func:`measure` and :func:`build_ours`
+run in these environments: Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Sequence
 from urllib.request import urlopen
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "workflow")]
+import in_turn
+from in_turn import ROOT
+
 GOAL = 0.97
 FEWEST_ROUNDS = 6
 MODES = ("train", "inference")
@@ -89,47 +90,47 @@ def read_config(model: str) -> dict[str, Any]:
     return read_model(str(ROOT / "scripts" / "models" / (model + ".json")))
 
 
-# ---- in the framework's environment --------------------------------------------------------------
+def peers_of(framework: str, model: str) -> list[Peer]:
+    return [peer for peer in PEERS if (peer.framework, peer.model) == (framework, model)]
 
 
-def ours(config: dict[str, Any], batch: dict[str, Any], options: argparse.Namespace) -> Any:
+def build_ours(
+    framework: str, model: str, mode: str, compiler: str, batch: int, image_size: int = 224
+) -> tuple[Any, dict[str, Any]]:
+    """Return our adapter with the model built, in fp32 on all cores, and its arrays by name."""
     from harness.adapter import Case, RankContext
     from harness.adapter.base import load_adapter
-    from peer_models import loop
-
-    length = SEQUENCE if config["sequence_lengths"] else None
-    counts = 1, 1, len(next(iter(batch.values())))
-    axes = options.model, options.mode, *counts, "fp32", options.compiler, length
-    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", len(os.sched_getaffinity(0)), 0)
-    folder = str(ROOT / "scripts" / "frameworks" / options.inside)
-    adapter = load_adapter(folder, Case(options.inside, *axes), config, rank_context)
-    adapter.start()
-    adapter.build(batch)
-    return loop(adapter.step, adapter.synchronize)
-
-
-def measure(options: argparse.Namespace) -> None:
-    """Print the step seconds of our and the official model in each round, by name, as JSON."""
-    import in_turn
     from harness.measuring.model import make_batch
-    from peer_models import Assignment
 
-    config = read_config(options.model)
+    config = read_config(model)
     for entry in config["inputs"]:
         if entry["name"] == "images":
-            entry["shape"][1:3] = [options.image_size] * 2
+            entry["shape"][1:3] = [image_size] * 2
     length = SEQUENCE if config["sequence_lengths"] else None
-    batch = make_batch(config["inputs"], options.batch or BATCHES[options.model], length, 0, 0)
-    runs = {"ours": ours(config, batch, options)}
-    work = Assignment(batch, config["hyperparameters"], options.mode == "train", options.compiler)
-    module = import_module("peer_models." + options.inside)
-    for peer in PEERS:
-        if (peer.framework, peer.model) == (options.inside, options.model):
-            runs[peer.name] = getattr(module, peer.function)(work)
-    print(json.dumps(in_turn.measure(runs, options.rounds, options.steps)))
+    case = Case(framework, model, mode, 1, 1, batch, "fp32", compiler, length)
+    rank_context = RankContext(0, 0, ["127.0.0.1:0"], "cpu", len(os.sched_getaffinity(0)), 0)
+    folder = str(ROOT / "scripts" / "frameworks" / framework)
+    adapter = load_adapter(folder, case, config, rank_context)
+    arrays = make_batch(config["inputs"], batch, length, 0, 0)
+    adapter.start()
+    adapter.build(arrays)
+    return adapter, arrays
 
 
-# ---- in the environment of the workflow ----------------------------------------------------------
+def measure(case: argparse.Namespace) -> dict[str, Any]:
+    """Return the step seconds of our and the official model in each round, by name."""
+    from peer_models import Assignment, loop
+
+    adapter, arrays = build_ours(
+        case.framework, case.model, case.mode, case.compiler, case.batch, case.image_size
+    )
+    runs = {"ours": loop(adapter.step, adapter.synchronize)}
+    hyper = adapter.model_config["hyperparameters"]
+    work = Assignment(arrays, hyper, case.mode == "train", case.compiler)
+    module = import_module("peer_models." + case.framework)
+    for peer in peers_of(case.framework, case.model):
+        runs[peer.name] = getattr(module, peer.function)(work)
+    return in_turn.measure(runs, case.rounds, case.steps)
 
 
 def environment(name: str, framework: str = "") -> str:
@@ -150,15 +151,14 @@ def environment(name: str, framework: str = "") -> str:
     python, installed = folder / "bin" / "python", folder / "installed.txt"
     wanted = [*file.packages, *packages.read_text().split()]
     if not installed.is_file() or installed.read_text().split() != wanted:
-        settings, tool = uv.pip_settings(), uv.executable()
-        variables = uv.variables(settings, file.indexes)
+        settings = uv.pip_settings()
         venvs.make_venv(file.python, folder)
         # FlowVision's setup imports pkg_resources, which setuptools 81 dropped.
         constraints = folder / "build.txt"
         constraints.write_text("setuptools==80.9.0\n")
-        install = [tool, "pip", "install", "--quiet", "--python", str(python), "--no-deps"]
-        install += ["--build-constraints", str(constraints), *uv.arguments(settings)]
-        subprocess.run([*install, *wanted], check=True, env=variables)
+        install = ["pip", "install", "--quiet", "--python", str(python), "--no-deps"]
+        install += ["--build-constraints", str(constraints), *uv.arguments(settings), *wanted]
+        uv.run(install, uv.variables(settings, file.indexes)).check_returncode()
         installed.write_text("\n".join(wanted))
     return str(python)
 
@@ -167,8 +167,7 @@ def use_physical_cores() -> None:
     """Run this process and its children on one thread of each physical core."""
     from harness import cores, hardware
 
-    usable = cores.allowed()
-    os.sched_setaffinity(0, cores.deal(usable, 1, len(hardware.physical_cores(usable)))[0])
+    cores.restrict(len(hardware.physical_cores(cores.allowed())))
     os.environ["OMP_NUM_THREADS"] = str(len(os.sched_getaffinity(0)))
 
 
@@ -178,24 +177,19 @@ def compilers(framework: str) -> tuple[str, ...]:
     return COMPILERS.get(framework, ("none", native) if native else ("none",))
 
 
-def rows_of(
-    framework: str, options: argparse.Namespace, seconds: dict[str, list[float]]
-) -> Iterator[tuple[Any, ...]]:
+def rows_of(case: argparse.Namespace, seconds: dict[str, list[float]]) -> Iterator[tuple[Any, ...]]:
     """Yield the row of each peer from the seconds of a step by name."""
-    import in_turn
     from framebench.statistics import descriptive
 
-    own_multiply_adds = read_config(options.model)["forward_multiply_adds"].get("per_sample")
+    own_multiply_adds = read_config(case.model)["forward_multiply_adds"].get("per_sample")
     mine = seconds["ours"]
-    for peer in PEERS:
-        if (peer.framework, peer.model) != (framework, options.model):
-            continue
+    for peer in peers_of(case.framework, case.model):
         share = peer.multiply_adds / own_multiply_adds if peer.multiply_adds else 1.0
         theirs = seconds[peer.name]
         ratio, low, high = in_turn.ratio(mine, [second / share for second in theirs])
         yield (
-            *(framework, options.model, peer.name, options.mode, options.compiler),
-            *(options.batch or BATCHES[options.model], len(os.sched_getaffinity(0)), len(mine)),
+            *(case.framework, case.model, peer.name, case.mode, case.compiler),
+            *(case.batch, len(os.sched_getaffinity(0)), len(mine)),
             *(round(1000 * descriptive.median(values), 2) for values in (mine, theirs)),
             *(round(value, 3) for value in (share, ratio, low, high)),
             "met" if low >= GOAL else "missed" if high < GOAL else "unsure",
@@ -203,13 +197,9 @@ def rows_of(
 
 
 def write(columns: Sequence[str], rows: list[tuple[Any, ...]], path: Path) -> None:
-    """Write the rows as ``path.csv`` and, as a Markdown table, ``path.md``."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_suffix(".csv").open("w", newline="", encoding="utf-8") as file:
+    with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([columns, *rows])
-    lines = [columns, ["---"] * len(columns), *rows]
-    text = "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
-    path.with_suffix(".md").write_text(text, encoding="utf-8")
 
 
 def parse() -> argparse.Namespace:
@@ -233,37 +223,30 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     if options.inside:
-        measure(argparse.Namespace(**options.inside))
-        sys.stdout.flush()
+        print(json.dumps(measure(argparse.Namespace(**options.inside))), flush=True)
         os._exit(0)  # MindSpore raises thousands of errors when Python ends
     use_physical_cores()
     failed = False
-    common = {key: getattr(options, key) for key in ("rounds", "steps", "batch", "image_size")}
+    common = {key: getattr(options, key) for key in ("rounds", "steps", "image_size")}
     for framework in options.framework:
         python, rows = environment(framework), []
-        models = {peer.model for peer in PEERS if peer.framework == framework}
-        for model, compiler, mode in product(
-            [model for model in options.model if model in models],
-            options.compiler or compilers(framework),
-            options.mode,
-        ):
+        models = [model for model in options.model if peers_of(framework, model)]
+        tried = product(models, options.compiler or compilers(framework), options.mode)
+        for model, compiler, mode in tried:
             case = argparse.Namespace(
-                **common, inside=framework, model=model, compiler=compiler, mode=mode
+                **common, framework=framework, model=model, compiler=compiler, mode=mode
             )
-            ran = subprocess.run(
-                [python, __file__, "--inside", json.dumps(vars(case))],
-                stdout=subprocess.PIPE,
-                text=True,
-                check=False,
-            )
-            if ran.returncode:
+            case.batch = options.batch or BATCHES[model]
+            try:
+                seconds = in_turn.run_inside(python, __file__, vars(case))
+            except subprocess.CalledProcessError:
                 print(f"{framework} {model} {compiler} {mode} failed: see above", file=sys.stderr)
                 failed = True
                 continue
-            for row in rows_of(framework, case, json.loads(ran.stdout.splitlines()[-1])):
+            for row in rows_of(case, seconds):
                 print(*row, flush=True)
                 rows.append(row)
-            write(COLUMNS, rows, options.results / framework)
+            write(COLUMNS, rows, options.results / f"{framework}.csv")
         failed |= any(row[-1] == "missed" for row in rows)
     return int(failed)
 

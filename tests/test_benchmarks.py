@@ -47,7 +47,6 @@ def test_official_code_is_compared_with_ours(tmp_path: Path) -> None:
     assert run.returncode == (row["verdict"] == "missed"), run.stderr
     assert (row["peer"], row["rounds"]) == ("paddle.vision", "6")
     assert 0 < float(row["ratio_low"]) <= float(row["ratio"]) <= float(row["ratio_high"])
-    assert "| paddle | resnet50_v1.5 | paddle.vision |" in (tmp_path / "paddle.md").read_text()
 
 
 def test_the_harness_is_timed_beside_a_bare_loop(pytorch_python: str) -> None:

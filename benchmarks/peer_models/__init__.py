@@ -27,6 +27,18 @@ def loop(step: Callable[[], Any], wait: Callable[[], Any] = lambda: None) -> Run
     return run
 
 
+def keras_loop(model: Any, batches: Any, trains: bool) -> Run:
+    """Return a loop of ``fit``, or of ``predict``, over a repeated data set."""
+
+    def run(steps: int) -> None:
+        if trains:
+            model.fit(batches, steps_per_epoch=steps, verbose=0)
+        else:
+            model.predict(batches, steps=steps, verbose=0)
+
+    return run
+
+
 class Assignment(NamedTuple):
     """``batch``: arrays by the names of the model config; ``hyper``: its hyperparameters."""
 
@@ -39,3 +51,14 @@ class Assignment(NamedTuple):
     def images(self) -> Any:
         """The images as (batch, channels, height, width)."""
         return self.batch["images"].transpose(0, 3, 1, 2).copy()
+
+    @property
+    def sgd(self) -> Any:
+        """Learning rate, momentum, weight decay."""
+        return [self.hyper[key] for key in ("learning_rate", "momentum", "weight_decay")]
+
+    @property
+    def adamw(self) -> Any:
+        """Learning rate, weight decay, first and second beta, epsilon."""
+        names = ("learning_rate", "weight_decay", "beta1", "beta2", "epsilon")
+        return [self.hyper[key] for key in names]

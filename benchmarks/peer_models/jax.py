@@ -25,10 +25,8 @@ def resnet50(work: Assignment) -> Run:
     model = ResNet50(num_classes=work.hyper["classes"])
     images, labels = jnp.array(work.batch["images"])[None], jnp.array(work.batch["labels"])[None]
     variables = jax.jit(model.init)(jax.random.key(0), images[0])
-    optimizer = optax.chain(
-        optax.add_decayed_weights(work.hyper["weight_decay"]),
-        optax.sgd(work.hyper["learning_rate"], work.hyper["momentum"]),
-    )
+    rate, momentum, decay = work.sgd
+    optimizer = optax.chain(optax.add_decayed_weights(decay), optax.sgd(rate, momentum))
 
     def train(state: Any, images: Any, labels: Any) -> Any:
         parameters, statistics, moments = state
@@ -47,8 +45,7 @@ def resnet50(work: Assignment) -> Run:
         variables = {"params": state[0], "batch_stats": state[1]}
         return state, model.apply(variables, images, train=False, mutable=False)
 
-    parameters, statistics = variables["params"], variables["batch_stats"]
-    state = parameters, statistics, optimizer.init(parameters)
+    state = variables["params"], variables["batch_stats"], optimizer.init(variables["params"])
     state = jax.tree_util.tree_map(lambda array: jnp.array(array)[None], state)
     step = jax.pmap(train if work.trains else infer, axis_name="batch", donate_argnums=0)
     return _running(step, state, images, labels)
@@ -66,20 +63,17 @@ def bert(work: Assignment) -> Run:
 
     def outputs(model: Any, arrays: Any) -> Any:
         """Return the logits; token logits only at the masked positions, as in our model."""
-        x, pooled = model.bert(*inputs(arrays), deterministic=not work.trains, return_dict=False)[
-            :2
-        ]
+        is_fixed = not work.trains
+        x, pooled = model.bert(*inputs(arrays), deterministic=is_fixed, return_dict=False)[:2]
         chosen = jnp.take_along_axis(x, arrays["masked_positions"][:, :, None], axis=1)
         table = model.bert.variables["params"]["embeddings"]["word_embeddings"]["embedding"]
         return model.cls(chosen, pooled, shared_embedding=table)
 
     parameters = jax.jit(model.init)(jax.random.key(0), *inputs(arrays))["params"]
+    rate, decay, *others = work.adamw
     optimizer = optax.chain(
         optax.clip_by_global_norm(work.hyper["clip_global_norm"]),
-        optax.adamw(
-            *(work.hyper[key] for key in ("learning_rate", "beta1", "beta2", "epsilon")),
-            weight_decay=work.hyper["weight_decay"],
-        ),
+        optax.adamw(rate, *others, weight_decay=decay),
     )
 
     def train(state: Any, arrays: Any) -> Any:

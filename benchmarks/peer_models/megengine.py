@@ -18,12 +18,8 @@ def resnet50(work: Assignment) -> Run:
     images = megengine.tensor(work.images)
     labels = megengine.tensor(work.batch["labels"].astype("int32"))
     manager = megengine.autodiff.GradManager().attach(model.parameters())
-    optimizer = megengine.optimizer.SGD(
-        model.parameters(),
-        lr=work.hyper["learning_rate"],
-        momentum=work.hyper["momentum"],
-        weight_decay=work.hyper["weight_decay"],
-    )
+    rate, momentum, decay = work.sgd
+    optimizer = megengine.optimizer.SGD(model.parameters(), rate, momentum, weight_decay=decay)
 
     def train() -> None:
         with manager:

@@ -17,12 +17,9 @@ def resnet50(work: Assignment) -> Run:
     images = mindspore.Tensor(work.images)
     labels = mindspore.Tensor(work.batch["labels"].astype("int32"))
     criterion = mindspore.nn.CrossEntropyLoss()
+    rate, momentum, decay = work.sgd
     optimizer = mindcv.optim.create_optimizer(
-        model.trainable_params(),
-        opt="momentum",
-        lr=work.hyper["learning_rate"],
-        weight_decay=work.hyper["weight_decay"],
-        momentum=work.hyper["momentum"],
+        model.trainable_params(), opt="momentum", lr=rate, weight_decay=decay, momentum=momentum
     )
 
     def losses(images: Any, labels: Any) -> Any:

@@ -15,12 +15,8 @@ def resnet50(work: Assignment) -> Run:
     images = oneflow.tensor(work.images)
     labels = oneflow.tensor(work.batch["labels"])
     criterion = oneflow.nn.CrossEntropyLoss()
-    optimizer = oneflow.optim.SGD(
-        model.parameters(),
-        lr=work.hyper["learning_rate"],
-        momentum=work.hyper["momentum"],
-        weight_decay=work.hyper["weight_decay"],
-    )
+    rate, momentum, decay = work.sgd
+    optimizer = oneflow.optim.SGD(model.parameters(), rate, momentum, weight_decay=decay)
 
     class TheirGraph(oneflow.nn.Graph):
         def __init__(self) -> None:
@@ -48,5 +44,4 @@ def resnet50(work: Assignment) -> Run:
         return loss
 
     step = TheirGraph() if work.compiler == "graph" else eager_step
-
     return loop(lambda: step(images, labels), oneflow._oneflow_internal.eager.Sync)

@@ -14,12 +14,8 @@ def resnet50(work: Assignment) -> Run:
     model.train() if work.trains else model.eval()
     network = model if work.compiler == "none" else paddle.jit.to_static(model)
     criterion = paddle.nn.CrossEntropyLoss()
-    optimizer = paddle.optimizer.Momentum(
-        work.hyper["learning_rate"],
-        work.hyper["momentum"],
-        parameters=model.parameters(),
-        weight_decay=work.hyper["weight_decay"],
-    )
+    rate, momentum, decay = work.sgd
+    optimizer = paddle.optimizer.Momentum(rate, momentum, model.parameters(), weight_decay=decay)
 
     def infer() -> None:
         with paddle.no_grad():

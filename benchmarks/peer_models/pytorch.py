@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from types import ModuleType
 from typing import Any, Callable
 
@@ -19,24 +20,24 @@ sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations
 def torchvision_resnet50(work: Assignment) -> Run:
     from torchvision.models import resnet50
 
-    return _images(resnet50(weights=None), work)
+    return image_loop(resnet50(weights=None), work)
 
 
 def timm_resnet50(work: Assignment) -> Run:
     import timm
 
-    return _images(timm.create_model("resnet50"), work)
+    return image_loop(timm.create_model("resnet50"), work)
 
 
-def _images(model: nn.Module, work: Assignment) -> Run:
+def image_loop(
+    model: nn.Module, work: Assignment, logits: Callable[[Any], Any] = lambda outputs: outputs
+) -> Run:
+    """Return a loop of a model of images. ``logits``: those among its outputs."""
     model = model.to(memory_format=torch.channels_last)
     images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
     labels = torch.from_numpy(work.batch["labels"])
-
-    def losses(logits: Any) -> Any:
-        return F.cross_entropy(logits, labels)
-
-    return _running(model, (images,), losses, work)
+    losses = partial(F.cross_entropy, target=labels)
+    return _running(model, (images,), lambda outputs: losses(logits(outputs)), work)
 
 
 class Pretraining(nn.Module):
@@ -64,20 +65,23 @@ def bert(work: Assignment) -> Run:
         loss = F.cross_entropy(words.flatten(0, 1), tensors["masked_labels"].flatten())
         return loss + F.cross_entropy(following, tensors["next_sentence_labels"])
 
-    inputs = tuple(tensors[name] for name in names)
-    return _running(model, inputs, losses, work)
+    return _running(model, [tensors[name] for name in names], losses, work)
 
 
 def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: Assignment) -> Run:
     model.train(work.trains)
     network = model if work.compiler == "none" else torch.compile(model)
-    hyper = work.hyper
-    rates = {"lr": hyper["learning_rate"], "weight_decay": hyper["weight_decay"], "fused": True}
-    if hyper["optimizer"] == "adamw":
-        rates |= {"betas": (hyper["beta1"], hyper["beta2"]), "eps": hyper["epsilon"]}
-        optimizer: Any = torch.optim.AdamW(model.parameters(), **rates)
+    optimizer: Any
+    if work.hyper["optimizer"] == "adamw":
+        rate, decay, *betas, epsilon = work.adamw
+        optimizer = torch.optim.AdamW(
+            model.parameters(), rate, betas, epsilon, weight_decay=decay, fused=True
+        )
     else:
-        optimizer = torch.optim.SGD(model.parameters(), momentum=hyper["momentum"], **rates)
+        rate, momentum, decay = work.sgd
+        optimizer = torch.optim.SGD(
+            model.parameters(), rate, momentum, weight_decay=decay, fused=True
+        )
 
     def infer() -> None:
         with torch.inference_mode():
@@ -86,8 +90,8 @@ def _running(model: nn.Module, inputs: Any, losses: Callable[[Any], Any], work: 
     def train() -> None:
         optimizer.zero_grad(set_to_none=True)
         losses(network(*inputs)).backward()
-        if "clip_global_norm" in hyper:
-            nn.utils.clip_grad_norm_(model.parameters(), hyper["clip_global_norm"])
+        if "clip_global_norm" in work.hyper:
+            nn.utils.clip_grad_norm_(model.parameters(), work.hyper["clip_global_norm"])
         optimizer.step()
 
     return loop(train if work.trains else infer)

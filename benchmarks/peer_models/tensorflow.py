@@ -8,19 +8,17 @@ import keras
 import keras_hub
 import tensorflow as tf
 
-from . import Assignment, Run
+from . import Assignment, Run, keras_loop
 
 
 def resnet50(work: Assignment) -> Run:
     model = keras.applications.ResNet50(
         weights=None, input_shape=work.batch["images"].shape[1:], classifier_activation=None
     )
-    optimizer = keras.optimizers.SGD(
-        work.hyper["learning_rate"], work.hyper["momentum"], weight_decay=work.hyper["weight_decay"]
-    )
+    rate, momentum, decay = work.sgd
+    optimizer = keras.optimizers.SGD(rate, momentum, weight_decay=decay)
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-    model.compile(optimizer, loss, jit_compile=work.compiler == "xla")
-    return _running(model, work.batch["images"], work.batch["labels"], work.trains)
+    return _running(model, optimizer, loss, (work.batch["images"], work.batch["labels"]), work)
 
 
 def bert(work: Assignment) -> Run:
@@ -42,16 +40,8 @@ def bert(work: Assignment) -> Run:
     words = head(outputs["sequence_output"], mask_positions=positions)
     following = keras.layers.Dense(2, name="following")(outputs["pooled_output"])
     model = keras.Model({**backbone.input, "mask_positions": positions}, [words, following])
-    optimizer = keras.optimizers.AdamW(
-        work.hyper["learning_rate"],
-        weight_decay=work.hyper["weight_decay"],
-        beta_1=work.hyper["beta1"],
-        beta_2=work.hyper["beta2"],
-        epsilon=work.hyper["epsilon"],
-        global_clipnorm=work.hyper["clip_global_norm"],
-    )
-    losses = [keras.losses.SparseCategoricalCrossentropy(from_logits=True) for _ in range(2)]
-    model.compile(optimizer, losses, jit_compile=work.compiler == "xla")
+    clip = work.hyper["clip_global_norm"]
+    optimizer = keras.optimizers.AdamW(*work.adamw, global_clipnorm=clip)
     inputs = {
         "token_ids": work.batch["token_ids"],
         "segment_ids": work.batch["segment_ids"],
@@ -59,16 +49,10 @@ def bert(work: Assignment) -> Run:
         "mask_positions": work.batch["masked_positions"],
     }
     labels = (work.batch["masked_labels"], work.batch["next_sentence_labels"])
-    return _running(model, inputs, labels, work.trains)
+    losses = [keras.losses.SparseCategoricalCrossentropy(from_logits=True) for _ in labels]
+    return _running(model, optimizer, losses, (inputs, labels), work)
 
 
-def _running(model: Any, inputs: Any, labels: Any, trains: bool) -> Run:
-    batches = tf.data.Dataset.from_tensors((inputs, labels)).repeat()
-
-    def run(steps: int) -> None:
-        if trains:
-            model.fit(batches, steps_per_epoch=steps, verbose=0)
-        else:
-            model.predict(batches, steps=steps, verbose=0)
-
-    return run
+def _running(model: Any, optimizer: Any, losses: Any, batch: Any, work: Assignment) -> Run:
+    model.compile(optimizer, losses, jit_compile=work.compiler == "xla")
+    return keras_loop(model, tf.data.Dataset.from_tensors(batch).repeat(), work.trains)

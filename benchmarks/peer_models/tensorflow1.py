@@ -5,7 +5,7 @@ from __future__ import annotations
 import tensorflow as tf
 from bert import modeling, optimization, run_pretraining
 
-from . import Assignment, Run, loop
+from . import Assignment, Run, keras_loop, loop
 
 
 def resnet50(work: Assignment) -> Run:
@@ -15,19 +15,16 @@ def resnet50(work: Assignment) -> Run:
         model = tf.keras.applications.ResNet50(
             weights=None, input_shape=work.batch["images"].shape[1:]
         )
-        optimizer = tf.contrib.opt.MomentumWOptimizer(
-            *(work.hyper[key] for key in ("weight_decay", "learning_rate", "momentum"))
-        )
+        rate, momentum, decay = work.sgd
+        optimizer = tf.contrib.opt.MomentumWOptimizer(decay, rate, momentum)
         model.compile(optimizer, "sparse_categorical_crossentropy")
         pairs = tf.data.Dataset.from_tensors((work.batch["images"], work.batch["labels"])).repeat()
         session = tf.keras.backend.get_session()
+    inside = keras_loop(model, pairs, work.trains)
 
     def run(steps: int) -> None:
         with graph.as_default(), session.as_default():
-            if work.trains:
-                model.fit(pairs, steps_per_epoch=steps, verbose=0)
-            else:
-                model.predict(pairs, steps=steps, verbose=0)
+            inside(steps)
 
     return run
 
@@ -40,10 +37,8 @@ def bert(work: Assignment) -> Run:
             for name, array in work.batch.items()
         }
         config = modeling.BertConfig(vocab_size=work.hyper["vocabulary"])
-        model = modeling.BertModel(
-            *(config, work.trains, arrays["token_ids"], arrays["attention_mask"]),
-            arrays["segment_ids"],
-        )
+        names = ("token_ids", "attention_mask", "segment_ids")
+        model = modeling.BertModel(config, work.trains, *(arrays[name] for name in names))
         weights = tf.ones(work.batch["masked_positions"].shape)
         words_loss, _, words = run_pretraining.get_masked_lm_output(
             *(config, model.get_sequence_output(), model.get_embedding_table()),
@@ -54,10 +49,7 @@ def bert(work: Assignment) -> Run:
         )
         fetched = [words, following]  # TensorFlow would optimize a group of these operations away
         if work.trains:
-            optimizer = optimization.AdamWeightDecayOptimizer(
-                *(work.hyper[key] for key in ("learning_rate", "weight_decay", "beta1", "beta2")),
-                epsilon=work.hyper["epsilon"],
-            )
+            optimizer = optimization.AdamWeightDecayOptimizer(*work.adamw)
             variables = tf.trainable_variables()
             gradients = tf.gradients(words_loss + next_loss, variables)
             gradients, _ = tf.clip_by_global_norm(gradients, work.hyper["clip_global_norm"])

@@ -7,42 +7,38 @@ import re
 import sys
 from pathlib import Path
 
-from . import bisections, gates, history, medians, pairs, ratios, steps, winners
-from .row import PromiseRow
+from . import gates, history, intervals, steps, winners
 
-MODULES = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (medians, ratios, pairs, gates, bisections, winners, steps, history)
+METHODS = {
+    "intervals": intervals.rows,
+    "gates": gates.gate_rows,
+    "bisections": gates.bisection_rows,
+    "winners": winners.rows,
+    "steps": steps.rows,
+    "history": history.rows,
 }
 RESULTS = Path(__file__).parent / "results.md"
-HEAD = """# Statistical promises, simulated
-
-Written by `.venv/bin/python -m benchmarks.promises`, which fails if a promise is missed by more
-than three standard errors. Some rows have a tenth of the draws or less. "Kept aside": no method was
-chosen on this sampler. Rows without a goal show what no method can promise.
-"""
 COLUMNS = "| promise | sampler | goal | result |\n|---|---|---|--:|"
 
 
 def main() -> int:
-    """Run the chosen modules; return 1 if a promise is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("modules", nargs="*", metavar="MODULE", help=", ".join(MODULES))
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help=", ".join(METHODS))
     parser.add_argument("--draws", type=int, default=20_000)
     options = parser.parse_args()
-    tables, missed = {}, 0
-    for name in options.modules or MODULES:
-        found: list[PromiseRow] = []
-        for row in MODULES[name].rows(options.draws):
+    head, *parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)
+    tables = dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True))
+    missed = False
+    for name in options.methods or METHODS:
+        lines = [f"{options.draws} draws.", "", COLUMNS]
+        for row in METHODS[name](options.draws):
             print(row, flush=True)
-            found.append(row)
-        missed += sum(row.is_missed for row in found)
-        tables[name] = "\n".join([f"{options.draws} draws.", "", COLUMNS, *map(str, found)])
-    parts = re.split(r"^## (\w+)\n", RESULTS.read_text(), flags=re.MULTILINE)[1:]
-    tables = {**dict(zip(parts[::2], map(str.strip, parts[1::2]), strict=True)), **tables}
-    sections = [f"## {name}\n\n{tables[name]}\n" for name in MODULES if name in tables]
-    RESULTS.write_text("\n".join([HEAD, *sections]))
-    return 1 if missed else 0
+            lines.append(str(row))
+            missed |= row.is_missed
+        tables[name] = "\n".join(lines)
+    sections = [f"## {name}\n\n{tables[name]}\n" for name in METHODS if name in tables]
+    RESULTS.write_text(head + "\n".join(sections))
+    return int(missed)
 
 
 if __name__ == "__main__":

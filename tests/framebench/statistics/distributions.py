@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import numpy as np
@@ -38,6 +38,13 @@ def coarse(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     return random.normal(100.0, 1.0, shape).round()
 
 
+def autoregressive(noise: np.ndarray, related: float) -> np.ndarray:
+    """Make independent normal noise first-order autoregressive along its first axis, in place."""
+    for step in range(1, len(noise)):
+        noise[step] = related * noise[step - 1] + np.sqrt(1 - related**2) * noise[step]
+    return noise
+
+
 ROUND = 6  # runs: three cases in two variants; only one case is used
 # Standard deviation, and correlation from one run to the next, as on a virtual machine.
 DRIFT, RELATED = 0.05, 0.57
@@ -48,9 +55,7 @@ def machine(
 ) -> np.ndarray:
     """Sample the machine's factor in consecutive runs, shape (draws, runs).
     Its logarithm is first-order autoregressive (``related``) with a standard deviation of DRIFT."""
-    noise = random.normal(0.0, 1.0, (runs, draws))
-    for run in range(1, runs):
-        noise[run] = related * noise[run - 1] + np.sqrt(1 - related**2) * noise[run]
+    noise = autoregressive(random.normal(0.0, 1.0, (runs, draws)), related)
     return np.exp(DRIFT * noise.T)
 
 
@@ -82,6 +87,11 @@ def median_of(sampler: Sampler) -> float:
     return float(np.median(sampler(np.random.default_rng(1), (2_000_000,))))
 
 
+def coverage(found: Iterable[intervals.Interval | None], truth: float) -> float:
+    """Return the fraction of intervals that hold the truth."""
+    return float(np.mean([bool(ends) and ends[0] <= truth <= ends[1] for ends in found]))
+
+
 def ratio_held(sides: tuple[Sampler, Sampler], counts: tuple[int, int], draws: int) -> float:
     """Return the fraction of intervals that hold the ratio of the true medians."""
     random = np.random.default_rng(0)
@@ -90,6 +100,21 @@ def ratio_held(sides: tuple[Sampler, Sampler], counts: tuple[int, int], draws: i
         for sampler, count in zip(sides, counts, strict=True)
     )
     truth = median_of(sides[1]) / median_of(sides[0])
-    both = zip(base, candidate, strict=True)
-    actual = [intervals.ratio_interval(*pair) or (2.0, 0.0) for pair in both]
-    return float(np.mean([low <= truth <= high for low, high in actual]))
+    return coverage(map(intervals.ratio_interval, base, candidate), truth)
+
+
+def pairs_held(sides: tuple[Sampler, Sampler], count: int, draws: int) -> float:
+    """Return the fraction of intervals of pairs that hold the ratio of the true medians."""
+    random = np.random.default_rng(0)
+    base, candidate = (side(random, (draws, count)) / median_of(side) for side in sides)
+    runs = drifting(random, draws, count) * np.stack([base, candidate], axis=-1)
+    ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
+    return coverage(map(intervals.signed_rank_interval, ratios), 1.05)
+
+
+def called_under_drift(factor: float, count: int, draws: int) -> float:
+    """Return the fraction of sets of pairs called different, if only the machine drifts.
+    ``factor``: the candidate's speed in truth."""
+    runs = drifting(np.random.default_rng(0), draws, count)
+    ratios = (factor * runs[..., 1] / runs[..., 0]).tolist()
+    return float(np.mean([intervals.signed_rank_test(ratio) <= 0.05 for ratio in ratios]))

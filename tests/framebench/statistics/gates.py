@@ -9,7 +9,7 @@ import numpy as np
 from framebench.statistics import sequential
 from framebench.statistics.verdicts import PAIRS
 
-from .distributions import machine
+from .distributions import autoregressive, machine
 
 MARGIN, CASES, NOISE = 0.05, 20, 0.02
 #: Samplers of the runs of gates, shape (gates, pairs, cases, 2), base and candidate.
@@ -49,9 +49,7 @@ def bimodal(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np
 def dependent(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:
     """Sample runs whose noise has a correlation of 0.5 with the previous repeat's, on each side."""
     noise = random.normal(0, NOISE, shape)
-    for pair in range(1, shape[1]):
-        noise[:, pair] = 0.5 * noise[:, pair - 1] + 0.75**0.5 * noise[:, pair]
-    return np.exp(noise)
+    return np.exp(autoregressive(noise.swapaxes(0, 1), 0.5).swapaxes(0, 1))
 
 
 def stalls(random: np.random.Generator, shape: tuple[int, int, int, int]) -> np.ndarray:

@@ -24,8 +24,13 @@ def steady_series(random: np.random.Generator, points: int, related: float) -> n
     return NOISE * change_points.noise(random, 1, points, related)[0]
 
 
-def jumping(random: np.random.Generator, points: int, related: float) -> np.ndarray:
-    return steady_series(random, points, related) + STEP * (np.arange(points) >= points // 2)
+def jumping(size: float, last: int) -> Draw:
+    """Return a sampler of series with a jump by ``size`` before the ``last`` points."""
+
+    def draw(random: np.random.Generator, points: int, related: float) -> np.ndarray:
+        return steady_series(random, points, related) + size * (np.arange(points) >= points - last)
+
+    return draw
 
 
 def changing_noise(size: float, first: float, last: float) -> Draw:

@@ -44,18 +44,18 @@ def test_noise_that_changes_its_size_is_seldom_a_change(draw: Draw, related: flo
 
 
 def test_a_jump_is_found_where_it_is() -> None:
-    assert called(jumping, 20, 0.0, SERIES) > 0.95
+    assert called(jumping(STEP, 10), 20, 0.0, SERIES) > 0.95
     random = np.random.default_rng(0)
     places = Counter(
         change.at
         for _ in range(50)
-        for change in change_points.changes(np.exp(jumping(random, 20, 0.0)).tolist())
+        for change in change_points.changes(np.exp(jumping(STEP, 10)(random, 20, 0.0)).tolist())
     )
     assert places[10] > 40, places
 
 
 def test_of_many_series_each_must_show_more() -> None:
-    values = np.exp(jumping(np.random.default_rng(3), 14, 0.0) / 1.6).tolist()
+    values = np.exp(jumping(STEP, 7)(np.random.default_rng(3), 14, 0.0) / 1.6).tolist()
     (alone,) = change_points.changes(values)
     enough = int(change_points.LEVEL / alone.p_value)
     assert change_points.changes(values, enough)

@@ -11,7 +11,14 @@ import pytest
 from framebench.statistics import intervals
 from scipy import stats
 
-from .distributions import SAMPLERS, UNLIKE, Sampler, drifting, ratio_held
+from .distributions import (
+    SAMPLERS,
+    UNLIKE,
+    Sampler,
+    called_under_drift,
+    pairs_held,
+    ratio_held,
+)
 
 DRAWS = 2000
 #: Three standard errors of a coverage of 95 % in DRAWS draws.
@@ -171,19 +178,9 @@ def test_the_interval_and_the_test_of_pairs_agree() -> None:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_the_interval_covers_the_factor_as_often_as_it_says(name: str) -> None:
-    count = 6
-    random = np.random.default_rng(0)
-    own = SAMPLERS[name](random, (PAIR_DRAWS, count, 2))
-    runs = drifting(random, PAIR_DRAWS, count) * own
-    ratios = (1.05 * runs[..., 1] / runs[..., 0]).tolist()
-    actual = [intervals.signed_rank_interval(ratio) or (2, 0) for ratio in ratios]
-    held = sum(low <= 1.05 <= high for low, high in actual) / PAIR_DRAWS
+    held = pairs_held((SAMPLERS[name], SAMPLERS[name]), 6, PAIR_DRAWS)
     assert abs(held - 0.95) <= MARGIN, f"{held:.3f}"
 
 
 def test_a_drift_that_both_sides_share_is_not_called_a_difference() -> None:
-    runs = drifting(np.random.default_rng(0), PAIR_DRAWS, 12)
-    called = [
-        intervals.signed_rank_test(run) <= 0.05 for run in (runs[..., 1] / runs[..., 0]).tolist()
-    ]
-    assert 0.02 <= sum(called) / PAIR_DRAWS <= NO_MORE
+    assert 0.02 <= called_under_drift(1.0, 12, PAIR_DRAWS) <= NO_MORE
