@@ -66,7 +66,7 @@ def test_the_snakefile_of_another_folder(project: Project, elsewhere: Project) -
 
 
 def test_a_module_of_another_workflow(project: Project, elsewhere: Project) -> None:
-    """It has renamed rules, prefixed results, and handlers of both workflows."""
+    """The module has renamed rules, prefixed results, and handlers of both workflows."""
     text = MODULE.format(snakefile=repr(snakefile_of(project)), prefix='    prefix: "below"')
     (elsewhere.folder / "Snakefile").write_text(f"onsuccess:\n    print('ours')\n{text}")
     results = elsewhere.folder / "below" / "results"

@@ -2,16 +2,18 @@
 
 1. Cases with the same keys are matched; the versions of the framework and of a user's own model
    may differ if each side has one.
-2. If enough repeats were measured in pairs (:func:`paired_ratios`), the ratios of the pairs
-   are tested (:mod:`intervals`), which are free of the machine's drift. Enough means that they
-   can show a single difference among all these cases (:func:`intervals.pairs_needed`).
+2. If enough repeats were measured in pairs (:func:`records.run.paired_ratios`), the ratios of the
+   pairs are tested (:mod:`statistics.intervals`), which are free of the machine's drift. Enough
+   means that they can show a single difference among all these cases
+   (:func:`intervals.pairs_needed`).
 3. Else each side is a set of repeats: the candidate's median over the base's, with an interval
    (:func:`intervals.ratio_interval`), and a rank sum test. Where less is better, it is the base's
-   median over the candidate's, so that above 1 is better in every row. 4. p-values are adjusted for
-   a false discovery rate of 5 %. 5. Verdict: ``faster`` or ``slower`` if the adjusted p-value is at
-   most 5 %; else ``no difference shown`` if the interval excludes every difference above the
-   threshold; else ``cannot tell``. The interval is not adjusted for the number of cases: it may
-   exclude 1 where the verdict is ``cannot tell``."""
+   median over the candidate's, so that above 1 is better in every row.
+4. p-values are adjusted for a false discovery rate of 5 %.
+5. Verdict: ``faster`` or ``slower`` if the adjusted p-value is at most 5 %; else ``no difference
+   shown`` if the interval excludes every difference above the threshold; else ``cannot tell``. The
+   interval is not adjusted for the number of cases: it may exclude 1 where the verdict is ``cannot
+   tell``."""
 
 from __future__ import annotations
 
@@ -223,9 +225,9 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 def agreement_text(first: Inputs, second: Inputs) -> str:
     """Say how many orders and intervals of each set the other one confirms; "" for none.
 
-    An order is a setting's fastest framework and a significantly slower one. It
-    repeats if the medians of the other set have the same order. An interval holds if it covers the
-    other set's median."""
+    An order is a setting's fastest framework and a significantly slower one. It repeats if the
+    medians of the other set have the same order. An interval holds if it covers the other set's
+    median."""
     outcomes = {
         "significant orders repeat": [*_repeats(first, second), *_repeats(second, first)],
         "intervals cover the other median": [*_covers(first, second), *_covers(second, first)],

@@ -65,7 +65,7 @@ def with_energy(run: Run, joules: float | None, resumed_after: int = 0) -> Run:
 
 
 def test_the_energy_of_a_training_is_that_of_one_process() -> None:
-    """That of a killed one is unknown."""
+    """The energy of a process that was killed is unknown."""
     actual = tables(
         with_energy(trained(0.9, 0.97, seed=0), 300.0),
         with_energy(trained(0.9, 0.96, seed=1), 500.0),

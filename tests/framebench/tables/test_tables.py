@@ -115,7 +115,7 @@ def test_a_verdict_of_scaling_is_against_as_many_single_devices() -> None:
 
 
 def test_verdicts_are_adjusted_for_all_ratios_of_the_table() -> None:
-    """Of 40 equal ones some intervals exclude 1."""
+    """Some intervals of 40 equal cases exclude 1."""
     random = np.random.default_rng(3)
     runs = []
     for batch in range(1, 41):

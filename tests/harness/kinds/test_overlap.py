@@ -118,7 +118,7 @@ def test_the_share_follows_from_the_times_beside_it(order: int) -> None:
 
 
 def test_an_element_wise_product_runs_next_to_the_all_reduce(toy: Bench) -> None:
-    """It is the first operation of SuperBench's computation-communication-overlap."""
+    """SuperBench's computation-communication-overlap begins with an element-wise product."""
     figures(overlapped(toy, operation="multiply", shape="8x4x16").record)
 
 

@@ -37,7 +37,7 @@ def test_steps_that_do_not_change_settle_at_once(noise: float) -> None:
     ("late", "noise"), [(5, 0.001), (5, 0.02), (20, 0.001), (20, 0.02), (50, 0.001)]
 )
 def test_slow_steps_at_the_start_are_waited_for(late: int, noise: float) -> None:
-    """Of a frequency, a cache, or an autotuner: the first ``late`` steps fall to half."""
+    """The first ``late`` steps fall to half, as with a frequency, a cache, or an autotuner."""
     actual = settled(lambda step: 1 + np.maximum(0, 1 - step / late), noise)
     assert np.quantile(actual, 0.05) >= late, "stopped before it had settled"
     assert np.quantile(actual, 0.95) <= 3 * late + FEWEST, "went on long after it had settled"

@@ -1,5 +1,5 @@
-"""What a suite measures: axes of its matrix and of further blocks, and benchmarks other than steps
-with their parameters.
+"""Measurements of a suite: axes of its matrix and of further blocks, and benchmarks other than
+steps with their parameters.
 
 The declaration of a benchmark is its module in the harness, or in the user's folder.
 """

@@ -2,7 +2,7 @@
 in a table and by its exit status, which is 1 for a regression and for nothing else.
 
 Both sides are variants of one suite, in which both runs of each repeat of a case are next to each
-other, as :mod:`records.pairs` requires. One call of Snakemake measures them."""
+other, as :func:`records.run.paired_ratios` requires. One call of Snakemake measures them."""
 
 from __future__ import annotations
 
