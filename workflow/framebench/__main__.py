@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
     programs.protect()
     from framebench import cli
 
-    # Nearly all objects live to the end; looking for others takes a tenth of a report's time.
+    # Nearly all objects live to the end; garbage collection takes a tenth of a report's time.
     gc.set_threshold(50_000, 50, 50)
     return cli.main(arguments)
 

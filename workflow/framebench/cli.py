@@ -1,4 +1,4 @@
-"""Commands of Framebench: their options, and those that make tables and report of records."""
+"""Commands of Framebench with their options; code of those that make tables and the report."""
 
 from __future__ import annotations
 
@@ -42,8 +42,7 @@ class Disagreement(Exception):
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command and return the exit status; of one that fails, after one clear message on
-    stderr."""
+    """Run one command and return its exit status. Failures print one clear message on stderr."""
     parser = argparse.ArgumentParser(prog="framebench", description="Commands of Framebench.")
     commands = parser.add_subparsers(required=True)
 
@@ -146,9 +145,9 @@ def make_report(
 ) -> None:
     """Write ``tables/`` and ``report.html`` below ``results`` from the records at ``source``.
     Prints the summary.
-    ``leave``: tables that rules have made already, which keep their files and ``runs.csv``.
-    ``is_before_round``: do not write ``runs.csv``. Its rule makes it from all rounds; Snakemake
-    would take an early file for that, and make no further runs."""
+    ``leave``: tables that rules have made already; neither they nor ``runs.csv`` are written.
+    ``is_before_round``: do not write ``runs.csv``. Its rule writes it after all rounds; Snakemake
+    would take an earlier file for the final one and measure no further runs."""
     # pandas and Matplotlib are slow to import; other commands need neither.
     from .report import html_report
     from .tables import first_screen, frames, setting_answers
@@ -238,7 +237,7 @@ def make_verification(source: Path, results: Path) -> None:
         verifications.PARTLY: "ran partly in another precision",
         verifications.NOT_MADE: "could not be made; the next call repeats them",
     }
-    if ends := [f"{counted[name]} {said}" for name, said in words.items() if counted[name]]:
+    if ends := [f"{counted[name]} {text}" for name, text in words.items() if counted[name]]:
         count = len(verification_results)
         raise Disagreement(f"of {count} verifications {', '.join(ends)}: see above")
 
@@ -246,8 +245,8 @@ def make_verification(source: Path, results: Path) -> None:
 def _make_hashes(names: Sequence[str], pins: Sequence[str], environments: Path) -> None:
     """Write the hashes of the environments ``names``; by default, of all that are not exempt.
 
-    With ``pins``, write files that add them to ``names``, with their hashes, to the folder
-    ``environments``."""
+    With ``pins``, write to the folder ``environments`` copies of the environment files that have
+    these packages in addition, and their hashes."""
     from .environments import locking
     from .environments.venvs import exemption, files_of, read_environment_file
 

@@ -56,7 +56,7 @@ def checks_of_call(wildcards):
 
 
 def list_of_files(wildcards):
-    """List of the existing files that runs.csv is made of, newer than it if one has changed."""
+    """File that lists the sources of runs.csv, newer than runs.csv if one of them has changed."""
     return driver.list_of_files()
 
 
@@ -78,7 +78,7 @@ def given_records(wildcards):
 def table(file):
     """CSV of a table, with its place in Snakemake's own report.
 
-    It is not removed before the job: where that fails, the former table is still there.
+    Snakemake does not remove it before the job, so it stays if the job fails.
     """
     known = TABLES[Path(file).stem]
     return report(

@@ -1,4 +1,4 @@
-# The first rule: its output shows where a module's prefix or pathvars have the results.
+# The first rule: its output shows where a module's prefix or pathvars put the results.
 rule outcome:
     """Mark a call whose runs all have a record; failed runs decide its exit status."""
     input:

@@ -1,7 +1,7 @@
 rule plan:
     """Print the runs that are missing and their expected time; measure nothing."""
     handover: True
-    # Else it would ask for all that a call may use, which on a cluster has no number.
+    # Otherwise the rule requests all resources of the call, which on a cluster have no number.
     resources:
         runtime=5,
     params:
@@ -66,7 +66,7 @@ checkpoint round:
         "<results>/logs/rounds/{number}.log",
     wildcard_constraints:
         number="[0-9]+",
-    # A look costs little, and what it asks for may come before what else is to do.
+    # Deciding takes little time, and the runs that it adds may precede other jobs.
     priority: lookups.first
     localrule: True
     conda:

@@ -41,7 +41,7 @@ class Conditions(_Values):  # type: ignore[misc]
 
     @property
     def without_variant(self) -> Conditions:
-        """Return the conditions with defaults for those in which variants may differ."""
+        """Return the conditions, with those that a variant may change set to their defaults."""
         return replace(self, **_OF_VARIANT)
 
     @property
@@ -53,7 +53,7 @@ class Conditions(_Values):  # type: ignore[misc]
 
 
 def _input(source: str, identity: str) -> str:
-    """Return the input of a case; ``identity``: identity of its data set, "" if it read none."""
+    """Return the condition ``input``; ``identity``: that of the data set, "" if none was read."""
     if identity:
         name = source if source in axes.READING else axes.DATA
         return f"{name}@{identity[:8]}"
@@ -61,8 +61,8 @@ def _input(source: str, identity: str) -> str:
 
 
 def input_axis(mode: str, condition: str) -> str:
-    """Return the input of a case as a suite names it; ``condition``: the input of its figure. A
-    benchmark that reads images by itself counts as synthetic."""
+    """Return the input of a case as a suite names it. ``condition``: the condition ``input``, such
+    as ``data@1a2b3c4d``. The benchmark of input pipelines counts as synthetic."""
     name = condition.partition("@")[0]
     if name not in axes.INPUTS or (mode == INPUT and name == axes.DATA):
         return axes.SYNTHETIC
@@ -129,7 +129,7 @@ class Key(NamedTuple):
 
     @property
     def on_one(self) -> Key:
-        """Return the key of the same case on one device, with the same batch on it."""
+        """Return the key of the same case on one device, with the same batch per device."""
         return self.at(nodes=1, devices_per_node=1, parallelism=DATA)
 
     @property
@@ -139,7 +139,7 @@ class Key(NamedTuple):
 
     @property
     def order(self) -> tuple[Any, ...]:
-        """Sort key of cases; a scaling series is in ascending order."""
+        """Sort key of cases; cases of a scaling series sort by their number of devices."""
         case = self.case
         return (
             case.framework,
@@ -183,7 +183,7 @@ def conditions_from_settings(
 
 
 def case_and_conditions(record: Mapping[str, Any], mode: str) -> tuple[Case, Conditions]:
-    """Return case and conditions of a record; ``mode``: the benchmark that the case has.
+    """Return case and conditions of a record; ``mode``: the mode or benchmark of the case.
 
     Raises ValueError for an unknown axis."""
     case, settings = record["case"], record["settings"]

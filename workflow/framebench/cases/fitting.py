@@ -19,8 +19,8 @@ from ..config.validation import ConfigError
 from ..machine.local import Machine
 from . import matrix
 
-#: Most GiB that a batch per GiB uses, GiB of a GPU that does not report its memory, and nominal
-#: memory over the memory that the driver reports, 15 of 16 GB.
+#: For a batch per GiB: most GiB that count, GiB assumed for a GPU that does not report its memory,
+#: and nominal / reported memory (a GPU with 16 GB reports about 15).
 MOST_GIB, UNKNOWN_GIB, NOMINAL = 80, 16, 1.1
 #: Arrays of the size of the weights that an optimizer keeps.
 _MOMENTS = {"sgd": 1, "adamw": 2, "lamb": 2}
@@ -56,8 +56,8 @@ class Capacity:
 
 
 def why_lacking(case: Case, capacity: Capacity, catalog: Catalog) -> str:
-    """Return why a case is known to lack its precision here, because the CPU emulates it or by the
-    framework's declaration; "" if it may have it."""
+    """Return why a case cannot run in its precision here: the CPU emulates it, or the framework
+    declares that it lacks it; "" if it may work."""
     sets = capacity.instruction_sets
     is_known = sets and case.precision in precisions.known()
     if is_known and (why := precisions.emulated(case.precision, sets)):
@@ -79,7 +79,7 @@ def why_lacking(case: Case, capacity: Capacity, catalog: Catalog) -> str:
 
 def accelerator_of(settings: Settings, machine: Machine) -> str:
     """Return the accelerator that the configuration asks for, or that the machine has. Raises
-    ConfigError if there may be GPUs that cannot be used, so that no CPU is measured for them."""
+    ConfigError if the machine may have GPUs that do not work: no CPU is measured in their place."""
     if machine.fault and settings.accelerator != "cpu":
         raise ConfigError(
             f"{SOURCE}: accelerator: found {settings.accelerator!r}, but {machine.fault}, or cpu"
@@ -90,7 +90,7 @@ def accelerator_of(settings: Settings, machine: Machine) -> str:
 
 
 def on_machine(settings: Settings, machine: Machine) -> Settings:
-    """Return the settings with the suite that replaces their suite on GPUs, if there are any."""
+    """Return the settings; on GPUs with the suite that the key ``on_gpus`` names, if it is set."""
     suite = settings.suite.on_gpus
     if suite is None or accelerator_of(settings, machine) == "cpu":
         return settings
@@ -133,9 +133,9 @@ def _with_batch(case: Case, capacity: Capacity, settings: Settings) -> Case:
 def capacity(settings: Settings, machine: Machine, cases: list[Case]) -> Capacity:
     """Return the devices of this machine: its GPUs, or its physical cores split into devices.
 
-    ``cores_per_device: auto`` divides the physical cores among the most devices per node that a
-    case needs, among the cases whose devices get at least one core each. With fewer physical cores
-    than devices, hardware threads are devices too, and their figures are flagged.
+    ``cores_per_device: auto`` divides the physical cores by the largest number of devices per node
+    of any case; cases with more devices than cores do not count. With fewer physical cores than
+    devices, hardware threads are divided instead, and the figures are flagged.
 
     Raises ConfigError for a CUDA request without GPUs and for more cores than there are.
     """
@@ -185,18 +185,18 @@ def fit(
     return [case for case, reason in reasons.items() if not reason], left
 
 
-def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: int = 1) -> str:
-    """Return why the weights of a case and what trains them do not fit, with the arithmetic; "" if
-    they may fit.
+def _too_large(case: Case, memory: int, holder: str, catalog: Catalog, devices: int = 1) -> str:
+    """Return why the weights, moments and gradients of a case do not fit into memory, with the
+    arithmetic; "" if they may fit.
 
     Activations and the framework need more memory; the run would end as ``oom`` minutes later.
-    Gradients count where they are clipped, because clipping needs all of them at once. ``there``:
-    bytes for so many ``devices``, 0 if unknown; ``holder``: text for their owner.
+    Gradients count where they are clipped, because clipping needs all of them at once.
+    ``memory``: bytes that ``devices`` share, 0 if unknown; ``holder``: text for their owner.
     """
     model_config = catalog.models.get(case.model, {})
     parameters = model_config.get("trainable_parameters")
     precision = precisions.known().get(case.precision)
-    if not there or not case.is_step or not parameters or precision is None:
+    if not memory or not case.is_step or not parameters or precision is None:
         return ""
     hyper, what, arrays = model_config.get("hyperparameters", {}), "weights", 1
     if case.mode == "train":
@@ -206,13 +206,13 @@ def _too_large(case: Case, there: int, holder: str, catalog: Catalog, devices: i
     each = precisions.BYTES.get(precision.storage, 0)
     shards = case.devices // parallelism.layout_of(case.parallelism, case.devices).data
     needed = parameters * each * arrays / shards * devices
-    if there >= needed:
+    if memory >= needed:
         return ""
     ways = f" / {shards} devices" if shards > 1 else ""
     several = f" x {devices} devices" if devices > 1 else ""
     return (
         f"{parameters:,} parameters x {each} bytes x {arrays} ({what}){ways}{several} take "
-        f"{needed / 2**30:.1f} GiB of {holder} {there / 2**30:.1f} GiB"
+        f"{needed / 2**30:.1f} GiB of {holder} {memory / 2**30:.1f} GiB"
     )
 
 
@@ -224,10 +224,10 @@ def _misfit_on_gpus(case: Case, gpus: Sequence[Gpu], catalog: Catalog) -> str:
     for gpu in gpus:
         if reason := precisions.unsupported(case.precision, gpu.capability, own):
             return f"{gpu.name} {reason}" + (f" in {case.framework}" if own else "")
-    there, name = min(
+    memory, name = min(
         ((gpu.memory_bytes, gpu.name) for gpu in gpus if gpu.memory_bytes), default=(0, "")
     )
-    return _too_large(case, there, f"a GPU, {name} has", catalog)
+    return _too_large(case, memory, f"a GPU, {name} has", catalog)
 
 
 def _misfit(case: Case, capacity: Capacity) -> str:

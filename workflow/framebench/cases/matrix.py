@@ -25,10 +25,10 @@ from .conditions import input_axis
 def cases(suite: Suite, catalog: Catalog, gpus: int = 0) -> dict[Case, int]:
     """Return all cases of a suite in a stable order, with the stage in which each is measured.
 
-    They are the product of the axes, and again that product with the values of each block of
-    ``include`` and ``then``, without the matches of exclude patterns. Each block of ``then`` is a
-    further stage. ``gpus``: number of GPUs of a node. Raises ConfigError for a pattern without a
-    match and for a suite without cases.
+    They are the product of the axes, and for each block of ``include`` and ``then`` a product in
+    which its values replace those of the axes. Cases that match an exclude pattern are left out.
+    Each block of ``then`` is a further stage. ``gpus``: number of GPUs of a node. Raises
+    ConfigError for a pattern without a match and for a suite without cases.
     """
     matrix = suite.axes or {}
     blocks = [(0, matrix)] if matrix else []
@@ -112,8 +112,8 @@ def rounds(
 
     Repeats of different cases are interleaved, so that drift of the machine affects all alike. Each
     round is shuffled with its own seed. The variants of a case run back to back, so that they see
-    the same machine, in an order shuffled anew in each round. The comparison of the pairs is exact
-    because of that (see ``intervals``). ``own_model``: see :func:`without_variant`.
+    the same machine, in an order shuffled anew in each round. This shuffling makes the
+    comparison of pairs exact (see ``intervals``). ``own_model``: see :func:`without_variant`.
     """
     variants: dict[Case, list[Case]] = defaultdict(list)
     for case in cases:
@@ -128,10 +128,10 @@ def rounds(
 
 
 def _replaced(axes: Axes, block: Axes) -> Axes:
-    """Return the axes, with a block's values in place of theirs. A block's batch axis replaces
-    either axis of BATCHES."""
-    taken = BATCHES if any(batch in block for batch in BATCHES) else ()
-    return {**{axis: values for axis, values in axes.items() if axis not in taken}, **block}
+    """Return the axes, overridden by the values of a block. A block's batch axis replaces both axes
+    of BATCHES."""
+    replaced = BATCHES if any(batch in block for batch in BATCHES) else ()
+    return {**{axis: values for axis, values in axes.items() if axis not in replaced}, **block}
 
 
 def _on_machine(block: Mapping[str, Any], gpus: int) -> Axes:
@@ -162,7 +162,7 @@ def _product(suite: Suite, block: Axes, catalog: Catalog) -> Iterator[Case]:
             compiler = catalog.compiler(framework, compiler)
             case = Case(framework, model, mode, nodes, devices, batch, precision, compiler, length)
             chosen = zip(optional, further, strict=True)
-            case = case._replace(**{own.name: one for own, one in chosen if mode in own.applies_to})
+            case = case._replace(**{own.name: v for own, v in chosen if mode in own.applies_to})
             if case.devices == 1:
                 case = case._replace(parallelism=DATA)
             if axis == "batch_total":

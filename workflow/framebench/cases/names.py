@@ -17,7 +17,7 @@ _WORDS = {"train": "training", "amp": "mixed"}
 SUPERBENCH = "superbench"
 #: SuperBench's spelling of our precisions, if different.
 SUPERBENCH_PRECISIONS = {"fp8": "fp8_hybrid"}
-#: Most models to name; longer lists show their number.
+#: Most models to list by name; for more, the text only counts them.
 MOST_MODELS = 6
 
 

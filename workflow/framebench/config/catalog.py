@@ -56,8 +56,8 @@ class Catalog:
         return ["none", *WORDS, *sorted(named - {"none"})]
 
     def compiler(self, framework: str, word: str) -> str:
-        """Return the compiler that a name, or one of WORDS, stands for. ``native`` stays for a
-        framework without one, so that the run reports it."""
+        """Return the compiler that a name, or one of WORDS, stands for. For a framework
+        without a native compiler ``native`` is kept, so that the run reports the lack."""
         if word not in WORDS:
             return word
         declared = self.frameworks[framework].get(WORDS[word])
@@ -68,10 +68,10 @@ class Catalog:
     ) -> tuple[Path | None, str]:
         """Return the environment file of a framework in ``envs``, or None and the reason.
 
-        ``gpus``: GPUs of the machine; without any, the preferred file. The reason says what helps:
-        a driver, or software of the user's. Frameworks that lack the same thing have the same
-        reason. The file of a framework without a row in ``envs/capabilities.csv``, such as a
-        user's own, is ``envs/FRAMEWORK-cuda.yaml``.
+        ``gpus``: GPUs of the machine; without any, the preferred file is returned. The reason says
+        what helps: a newer driver, or the user's own software. Frameworks that lack the same thing
+        have the same reason. A framework without a row in ``envs/capabilities.csv``, such as a
+        user's own, has the file ``envs/FRAMEWORK-cuda.yaml``.
         """
         envs = self.root / "envs"
         if accelerator == "cpu":
@@ -121,12 +121,12 @@ def framework_declaration(framework: str) -> dict[str, Any]:
 
 
 def framework_title(framework: str) -> str:
-    """Return the title of one of this project's frameworks, and the name of another."""
+    """Return the title of a framework of this project; the name itself for any other."""
     return str(framework_declaration(framework).get("title", framework))
 
 
 def model_title(model: str) -> str:
-    """Return the title of one of this project's models, and the name of another."""
+    """Return the title of a model of this project; the name itself for any other."""
     title = project_catalog().models.get(model, {}).get("title", model)
     return str(title).removesuffix(" pre-training")
 
@@ -165,8 +165,8 @@ class GpuEnvironment(NamedTuple):
     ptx: tuple[str, ...]
 
     def driver_for(self, gpus: Sequence[Gpu]) -> int:
-        """Return the oldest driver for these GPUs; newer than ``minimum_driver`` where a GPU has
-        kernels only as PTX."""
+        """Return the oldest driver with which the environment runs on these GPUs: newer than
+        ``minimum_driver`` if a GPU has kernels only as PTX."""
         least = int(self.minimum_driver)
         return max(least, PTX_DRIVERS.get(self.cuda, least)) if self.compiles_ptx(gpus) else least
 
@@ -177,7 +177,7 @@ class GpuEnvironment(NamedTuple):
         return not all(_is_covered(capability, self.machine_code) for capability in known)
 
     def works_on(self, gpus: Sequence[Gpu]) -> bool:
-        """Return whether kernels and drivers are for these GPUs, as far as they are known."""
+        """Return whether these GPUs have kernels here and a new enough driver, as far as known."""
         driver = self.driver_for(gpus)
         return self.has_kernels(gpus) and all(_major(gpu) >= driver for gpu in gpus if gpu.driver)
 
@@ -217,8 +217,8 @@ def _gpu_environments(root: Path) -> tuple[GpuEnvironment, ...]:
 
 
 def compiling(file: Path, gpus: Iterable[Gpu]) -> str:
-    """Return the framework of an environment file whose kernels the driver compiles for these GPUs
-    at their first use; "" for another file."""
+    """Return the framework of an environment file if the driver must compile its kernels for these
+    GPUs at their first use; "" otherwise."""
     known = (own for own in _gpu_environments(PROJECT) if own.environment == file.stem)
     return next((own.framework for own in known if own.compiles_ptx(gpus)), "")
 

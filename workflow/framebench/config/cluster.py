@@ -106,8 +106,8 @@ class Cluster(KeysFromTexts):
         }
 
     def asked(self, cuda: bool, each_node: bool = False) -> list[str]:
-        """Return the names of resources that some job sets. The others are left to Snakemake's
-        ``--default-resources``, which a rule that names them overrides even with None."""
+        """Return the names of resources that some job sets. Rules must name no others: even the
+        value None would override Snakemake's ``--default-resources``."""
         resources = self.resources(2, 1, 1, cuda, "named" if each_node else "")
         return [name for name, value in resources.items() if value is not None]
 

@@ -81,8 +81,8 @@ class _Loader(yaml.SafeLoader):
 
 class KeyContext(NamedTuple):
     """Catalog and the user's folders, for the check of values. ``folders``: by key of the
-    configuration: ``kinds`` of the user's benchmarks, ``storage`` and ``data`` for parameters that
-    name none, ``results``."""
+    configuration: ``kinds`` with the user's benchmarks; ``storage`` and ``data``, the defaults of
+    parameters; ``results``."""
 
     catalog: Catalog
     folders: Mapping[str, Path] = {}
@@ -118,7 +118,7 @@ class KeysFromTexts(Keys):
 
 
 def default(written: Any) -> Any:
-    """Return a field with a default, given in its written form."""
+    """Return a field whose default is given as a user would write it."""
     return Field(default=written)
 
 
@@ -137,7 +137,7 @@ def validated(
 
 
 def matching(pattern: str, allowed: str) -> AfterValidator:
-    """Return a check that a text matches a regular expression, which ``allowed`` has in words."""
+    """Return a check that a text matches a regular expression; ``allowed``: the same in words."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -168,7 +168,7 @@ def or_all(kind: str) -> BeforeValidator:
 
 
 def as_list(value: Any) -> Any:
-    """Return the list [a, b] for the text ``a,b``, and a list of one for a number."""
+    """Return the list [a, b] for the text ``a,b``, and [n] for a number n; others unchanged."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")]
     return [value] if isinstance(value, (int, float)) else value

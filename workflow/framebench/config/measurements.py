@@ -1,7 +1,7 @@
-"""Measurements of a suite: axes of its matrix and of further blocks, and benchmarks other than
-steps with their parameters.
+"""Measurements of a suite: axes of its matrix and of further blocks; and the benchmarks under
+``measurements``, with their parameters.
 
-The declaration of a benchmark is its module in the harness, or in the user's folder.
+A benchmark is declared by its module in the harness, or in the user's folder.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ else:
     _Mode = Literal[axes.MODES]
 
 
-#: A batch that is not a number; one for CPUs and one for GPUs are joined by OR_ON_GPUS.
+#: Batches that are not plain numbers. OR_ON_GPUS joins a batch for CPUs and a batch for GPUs.
 _NUMBER = "[1-9][0-9]{0,3}"
 _WORDS = f"{MAX}|{_NUMBER}{PER_CORE}|({_NUMBER}({PER_CORE})?{OR_ON_GPUS})?{_NUMBER}{PER_GIB}"
 _Batch = (
@@ -68,7 +68,7 @@ _Batch = (
         str,
         matching(
             _WORDS,
-            f"a whole number of at least 1, one of at most 9999 with{PER_CORE} or{PER_GIB}, "
+            f"a whole number of at least 1, 1 to 9999{PER_CORE} or{PER_GIB}, "
             f"2{OR_ON_GPUS}8{PER_GIB}, {MAX}",
         ),
     ]
@@ -81,7 +81,7 @@ def _not_given() -> Any:
 
 
 def _read_as(axis: Axis) -> BeforeValidator:
-    """Return the reader of a value of an axis that the register declares."""
+    """Return a validator that parses a value of a registered axis."""
 
     def read(value: Any) -> Any:
         try:
@@ -167,7 +167,7 @@ class MatrixKeys(AxesKeys):
 
 
 class PatternKeys(AxesKeys):
-    """Values of axes of cases, including axes of benchmarks."""
+    """Values of axes that select cases. ``mode`` may also be the name of a benchmark."""
 
     mode: Values[str] = _not_given()
 
@@ -183,7 +183,7 @@ class MeasurementKeys(PatternKeys):
 
 @dataclass(frozen=True)
 class Measurement:
-    """A benchmark of a suite: values of the axes of a case, and of each parameter as in records."""
+    """A benchmark of a suite: values of its axes, and of its parameters as records have them."""
 
     kind: str
     axes: Mapping[str, list[Any]]
@@ -191,10 +191,10 @@ class Measurement:
     parameters: Mapping[str, tuple[Any, ...]]
 
 
-def measurement(kind: str, given: Axes, usual: Axes, context: KeyContext) -> Measurement:
+def measurement(kind: str, given: Axes, defaults: Axes, context: KeyContext) -> Measurement:
     """Return a benchmark as the harness declares it. ``given``: its axes and parameters as written;
-    ``usual``: values of axes that are not among them. Raises :class:`NotAllowed` for unknown or
-    missing ones."""
+    ``defaults``: values of axes that ``given`` lacks. Raises :class:`NotAllowed` for unknown or
+    missing axes and parameters."""
     catalog, folders = context
     results = folders.get("results", Path("results"))
     chosen = {name: values for name, values in given.items() if name in AxesKeys.model_fields}
@@ -218,7 +218,7 @@ def measurement(kind: str, given: Axes, usual: Axes, context: KeyContext) -> Mea
         if axis not in declared.axes:
             found = f"an axis that {kind} does not have"
             raise NotAllowed(_listed(declared, parameters), found, axis)
-    axes = {axis: {**usual, **chosen}.get(axis, []) for axis in declared.axes}
+    axes = {axis: {**defaults, **chosen}.get(axis, []) for axis in declared.axes}
     for axis, values in axes.items():
         if not values or not isinstance(values, list) or "max" in values:
             allowed = "a list of values, because the suite's axes do not set this one"

@@ -100,7 +100,7 @@ class Configuration(KeysFromTexts):
 
     @model_validator(mode="after")
     def _with_own_models(self, info: ValidationInfo[KeyContext]) -> Self:
-        """Return the configuration of a user's own models: their suite, and models of their own."""
+        """Return the configuration with the user's own models, if any, in place of the suite's."""
         models = [self.model] if self.model else self.suite.own_models
         if not models:
             return self
@@ -111,10 +111,10 @@ class Configuration(KeysFromTexts):
         if {*self.models} != {*every}:
             raise NotAllowed("all beside model", show(self.models), "models")
         if own_model.framework not in self.frameworks:
-            allowed = f"all, or {own_model.framework}, which {own_model.source} is one of"
+            allowed = f"all, or {own_model.framework}, the framework of {own_model.source}"
             raise NotAllowed(allowed, show(self.frameworks), "frameworks")
         suite = _with_own_model(self.suite, own_model)
-        return self.model_copy(update={"suite": suite, "models": [one.name for one in models]})
+        return self.model_copy(update={"suite": suite, "models": [model.name for model in models]})
 
 
 class Settings(Configuration):
@@ -169,8 +169,8 @@ def load_settings(
 def _with_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     """Return the suite with a user's model instead of all models and frameworks.
 
-    The suite keeps its axes and, of other benchmarks, the control of scaling and the bandwidth of
-    memory. Raises ConfigError for a suite without axes.
+    The suite keeps its axes. Of its benchmarks it keeps only the control of a scaling series and
+    those of memory bandwidth. Raises ConfigError for a suite without axes.
     """
     if suite.axes is None:
         raise ConfigError(
@@ -192,11 +192,11 @@ def _with_own_model(suite: Suite, own_model: OwnModel) -> Suite:
     of_model = {
         "axes": {**replaced(suite.axes), **names},
         "include": further,
-        "then": [],  # each combination is tried before any is repeated
+        "then": [],  # its blocks are in ``include``, so that each runs before any is repeated
         "exclude": [entry for entry in suite.exclude if "model" not in entry],
         "measurements": {
-            kind: replace(one, axes={name: names.get(name, own) for name, own in one.axes.items()})
-            for kind, one in suite.measurements.items()
+            kind: replace(old, axes={name: names.get(name, own) for name, own in old.axes.items()})
+            for kind, old in suite.measurements.items()
             if kind in (INDEPENDENT, *BANDWIDTHS)
         },
         "own_model": own_model.name,
@@ -206,7 +206,7 @@ def _with_own_model(suite: Suite, own_model: OwnModel) -> Suite:
 
 
 def _values_of_all_models(values: Any) -> Any:
-    """Return the values of an axis; batches by model become the batches of all."""
+    """Return the values of an axis; batches by model become one list of all batches."""
     if not isinstance(values, dict):
         return values
     return list(dict.fromkeys(value for some in values.values() for value in some))

@@ -43,9 +43,9 @@ from .measurements import (
 )
 from .validation import NotAllowed, did_you_mean, show
 
-#: Repeats of a case in a suite that names no number; most of them in one with a time budget.
+#: Default number of repeats, and default of the most repeats within a time budget.
 USUAL, MOST_WITHIN_BUDGET = 7, 30
-#: Folder of tuned settings, and files of published ones in it.
+#: Folder of tuned settings, and NAMEs of its files ``tuned_NAME.yaml`` with published settings.
 TUNED, _PUBLISHED = Path("config"), ("nvidia", "dlperf")
 
 _Number = Annotated[int, Field(ge=1, le=1000)]
@@ -53,9 +53,9 @@ _Number = Annotated[int, Field(ge=1, le=1000)]
 
 @dataclass(frozen=True)
 class Repeats:
-    """Number of repeats of a case. ``margin``: margin of a performance gate, whose two variants are
-    measured until each case is decided, with ``two_sided`` also whether it is faster by more than
-    the margin. Without it, and without a time budget, ``at_most`` equals ``at_least``."""
+    """Number of repeats of a case. ``margin``: margin of a performance gate, which repeats a case
+    until it is decided whether it is slower by more than the margin, and with ``two_sided`` also
+    whether it is faster. ``at_most`` exceeds ``at_least`` in gates and time budgets only."""
 
     at_least: int
     at_most: int
@@ -84,7 +84,7 @@ class Warmup(Keys):
 
 
 class Timed(Keys):
-    """Timed steps: ``at_least``, and as many as take about ``seconds``, if given."""
+    """Timed steps: ``at_least`` or more and, if ``seconds`` is given, for about that time."""
 
     at_least: Count
     seconds: Count | None = None
@@ -103,8 +103,8 @@ class Steps(Keys):
 
 
 class GateRepeats(Keys):
-    """Pairs of two variants: until each case is slower by more than ``margin`` or not, with
-    ``two_sided`` also faster or not."""
+    """Pairs of two variants, measured until it is decided whether each case is slower by more than
+    ``margin``, and with ``two_sided`` also whether it is faster."""
 
     margin: Share
     at_most: _Number = PAIRS
@@ -129,7 +129,7 @@ class TunedSetting(Keys):
     source: Text
 
     def is_for(self, case: Case, accelerator: str) -> bool:
-        """Return whether a case has one of the values of each axis in ``cases``."""
+        """Return whether the setting is for a case: its accelerator and all axes match."""
         given = self.cases.named_axes if self.cases else {}
         has_all = all(getattr(case, axis) in values for axis, values in given.items())
         return has_all and accelerator in self.accelerators
@@ -143,7 +143,7 @@ class TunedFile(Keys):
     frameworks: dict[FrameworkName, list[TunedSetting]] = default({})
 
     def variables(self, case: Case, accelerator: str) -> dict[str, str]:
-        """Return the variables for a case; those of its framework replace those of all."""
+        """Return the variables for a case; settings of its framework override those of ``all``."""
         return {
             name: value
             for setting in (*self.all, *self.frameworks.get(case.framework, ()))
@@ -212,12 +212,12 @@ def _number_of_repeats(
 def _declared(
     written: Mapping[str, Axes], info: ValidationInfo[KeyContext]
 ) -> dict[str, Measurement]:
-    """Return the benchmarks of a suite, which supplies the axes that they leave out."""
-    usual = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
+    """Return the benchmarks of a suite; axes that they leave out have the suite's values."""
+    defaults = info.data.get("axes") or MatrixKeys.model_validate({}, context=info.context).every
     results = {}
     for kind, given in written.items():
         try:
-            results[kind] = measurements.measurement(kind, given, usual, info.context)
+            results[kind] = measurements.measurement(kind, given, defaults, info.context)
         except NotAllowed as error:
             key = f"{kind}.{error.key}" if error.key else kind
             raise NotAllowed(error.allowed, error.shown or "nothing", key) from None
@@ -277,7 +277,7 @@ class SuiteFile(Keys):
 
     @model_validator(mode="after")
     def _within_a_budget(self) -> Self:
-        """Check the keys that a time budget goes with."""
+        """Check the keys that need a time budget, and those that exclude one."""
         keys = ("then", "batch_check") if self.time_budget is None else ("variants", "measurements")
         for key in keys:
             if getattr(self, key):
@@ -299,8 +299,8 @@ class SuiteFile(Keys):
 
 
 class Suite(SuiteFile):
-    """A suite. ``file``: that it was read from; ``own_model``: name of the user's model that
-    replaces those of the suite, or of the first variant's."""
+    """A suite. ``file``: file that it was read from; ``own_model``: name of the user's own model
+    that replaces the suite's models; if variants have different ones, of the first."""
 
     file: Path
     own_model: str = ""

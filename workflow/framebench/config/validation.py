@@ -31,7 +31,7 @@ class ConfigError(Exception):
 
 class NotAllowed(ValueError):
     """A value that is not allowed. ``allowed``: allowed values, as text; ``shown``: text instead of
-    the value; ``key``: place below the checked value."""
+    the value; ``key``: path from the checked value to this one."""
 
     def __init__(self, allowed: str, shown: str = "", key: str = "") -> None:
         super().__init__(f"allowed: {allowed}")
@@ -55,7 +55,7 @@ def explain(invalid: ValidationError, data: Any, source: str) -> str:
     """Return a line for each fault that pydantic found in ``data``, read from ``source``.
 
     A value that fits no branch of a union has one line with the allowed values of all branches, or,
-    if some branch got deeper into the data, the fault there.
+    if the value has the type of some branch, the fault that this branch found inside.
     """
     faults: dict[tuple[Any, ...], list[ErrorDetails]] = defaultdict(list)
     for error in invalid.errors(include_url=False):
@@ -69,7 +69,7 @@ def explain(invalid: ValidationError, data: Any, source: str) -> str:
 
 
 def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
-    """Return the keys and positions that lead to an error's value, and to a missing key. Pydantic's
+    """Return the keys and indices that lead to an error's value or to a missing key. Pydantic's
     location also has the names of union branches."""
     path = []
     for part in error["loc"]:
@@ -84,7 +84,7 @@ def _path(error: ErrorDetails, data: Any) -> tuple[Any, ...]:
 
 
 def _lines(key: str, errors: Sequence[ErrorDetails]) -> Iterator[str]:
-    """Yield a line for each fault of one value, and one for all that only name its type."""
+    """Yield a line for each fault of one value; faults of its type share one line."""
     allowed = []
     for error in errors:
         cause = error.get("ctx", {}).get("error")
@@ -94,7 +94,7 @@ def _lines(key: str, errors: Sequence[ErrorDetails]) -> Iterator[str]:
             yield cause.line(key, error["input"])
         else:
             allowed.append(_allowed_by_pydantic(error))
-    if len(allowed) == len(errors):  # otherwise a branch of a union matched beyond the type
+    if len(allowed) == len(errors):  # otherwise the value has the type of some union branch
         shown = next((fault.shown for fault in allowed if fault.shown), "")
         words = ", or ".join(dict.fromkeys(fault.allowed for fault in allowed))
         yield NotAllowed(words, shown).line(key, errors[0]["input"])

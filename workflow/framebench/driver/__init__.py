@@ -1,5 +1,5 @@
-"""Entry of the rules: an object with configuration and plan, which offers files and handlers; and
-jobs as the rules see them: the files that they wait for, their command, cores and resources."""
+"""What the rules call: ``Driver``, with configuration, plan, input files and handlers; and
+``Lookups``, with the files that a job waits for, its command, cores and resources."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class Driver:
         module: str | None,
         outcome: str,
     ) -> None:
-        """``module``: name of the module that these rules are in another workflow, None in the main
-        workflow. ``outcome``: output of the rule ``outcome``."""
+        """``module``: name under which another workflow includes these rules as a module, None in
+        the main workflow. ``outcome``: output of the rule ``outcome``."""
         # Nearly all objects of Snakemake live to the end; garbage collection would take a fifth of
         # a dry run.
         gc.set_threshold(50_000, 50, 50)
@@ -82,7 +82,7 @@ class Driver:
 
     @property
     def state(self) -> CallState:
-        """State of this call, which measures if Snakemake asks for a record first."""
+        """State of this call; one that measures, unless Snakemake asked for the plan first."""
         return self._state or self._begin()
 
     @property
@@ -97,7 +97,7 @@ class Driver:
         return state.missing(state.table.full)
 
     def list_of_files(self) -> list[str]:
-        """Return the list of the files that runs.csv is made of, [] without records.
+        """Return the path of the file that lists the sources of runs.csv; [] without records.
 
         Existing records are an input of the rule by this list: as separate inputs they would put
         thousands of finished jobs into the graph, and a forced rule would let Snakemake remove
@@ -124,7 +124,7 @@ class Driver:
 
     def _begin(self, measures: bool = True) -> CallState:
         """Return the state of this call. For a call that measures, lock the results and print the
-        excluded cases. Also in a module, whose handlers Snakemake does not call."""
+        excluded cases. This is no handler, because Snakemake calls no handlers of a module."""
         self._state = state = CallState(self, measures)
         if not state.is_locked:
             return state
@@ -136,8 +136,8 @@ class Driver:
         return state
 
     def _note(self) -> None:
-        """Record next to the results what this call is to measure, and that it began. Its failed
-        runs decide its exit status, even if all have a record."""
+        """Note next to the results that this call began and what it will measure. Remove the file
+        of the rule ``outcome`` after a failed run, so that the rule decides the exit status."""
         plan, results = self.state.plan, self.settings.results
         try:
             if call_text.failed([run.status for run in plan.runs]):
@@ -161,12 +161,12 @@ class JobTexts:
 
 
 class Lookups:
-    """Jobs of a call.
+    """Properties of a call's jobs.
 
-    ``driver``: starts a command that makes tables; with ``--sdm conda`` its packages come from
-    ``workflow/envs/driver.yaml``. ``cores``: cores of a job that runs alone; ``threads``: threads
-    of any job that measures. ``resources``: by name, those requested from the cluster, or the
-    default folder of temporary files.
+    ``driver``: first words of a command that makes tables; with ``--sdm conda`` its packages come
+    from ``workflow/envs/driver.yaml``. ``cores``: cores of a job that runs alone; ``threads``:
+    threads of any job that measures. ``resources``: resources requested from the cluster, by name;
+    without a cluster only ``tmpdir``.
     """
 
     first = FIRST
@@ -207,8 +207,8 @@ class Lookups:
         return self.state.inputs(self.state.job(wildcards).waits_for)
 
     def texts(self, wildcards: Wildcards) -> JobTexts:
-        """Return command and label by one function, because Snakemake takes long to call each
-        function."""
+        """Return command and label of a job. One function returns both, because Snakemake takes
+        long to call a function."""
         job, plan = self.state.job(wildcards), self.state.plan
         arguments = job.arguments()
         # Quoted here, because Snakemake takes seconds to quote 10,000 commands.
@@ -223,7 +223,7 @@ class Lookups:
         loader = {} if image else programs.callers_loader()
         caller = ["env", *map("=".join, loader.items())] if loader else []
         command = shlex.join([*caller, *start, *arguments])
-        # The harness prints a result line for those who start it by hand.
+        # Discard the result line, which is for people who start the harness by hand.
         return JobTexts(f"> /dev/null {command} {self._origin(job.software)}", job.title)
 
     def priority(self, wildcards: Wildcards) -> int:
@@ -231,8 +231,8 @@ class Lookups:
         return self.state.job(wildcards).priority
 
     def cores_of_environment(self, wildcards: Wildcards) -> int:
-        """Return the cores of the job that builds an environment: all for the first, which is the
-        only one before the early run."""
+        """Return the cores of the job that builds an environment: all for the first, because no
+        other environment is built before the early run."""
         return self._cores_here if self.priority(wildcards) > FIRST + 1 else 1
 
     def _conda(self, wildcards: Wildcards) -> str | None:
@@ -246,8 +246,8 @@ class Lookups:
         return commands.origin(self.state.plan, self._driver.catalog, name)
 
     def _share_of_cores(self, wildcards: Wildcards) -> int:
-        """Return the cores of a job: all, or a GPU's share of them for a job side by side with
-        others, of which as many run at a time as there are GPUs."""
+        """Return the cores of a job: all, or for a job side by side with others all / GPUs, because
+        one such job runs on each GPU."""
         job, plan = self.state.job(wildcards), self.state.plan
         kinds = ("run", "verification", "checks")
         if job.kind not in kinds or not is_beside(job.case.devices, plan.settings):

@@ -29,8 +29,8 @@ class Wildcards(Protocol):
 
 
 class SnakemakeCall:
-    """One call of Snakemake. ``module``: name of the module that the rules are of another workflow,
-    None for the main workflow."""
+    """One call of Snakemake. ``module``: name under which another workflow includes the rules as a
+    module, None in the main workflow."""
 
     def __init__(self, workflow: Any, module: str | None) -> None:
         self._workflow = workflow

@@ -83,7 +83,7 @@ class CallState:
 
     @property
     def further(self) -> list[Job]:
-        """Jobs that later rounds may add. Those of a time budget are counted as a whole."""
+        """Jobs that later rounds may add; none with a time budget, which counts as a whole."""
         return self.table.rows(() if self.plan.settings.budget else self.plan.reserve)
 
     def check(self) -> None:
@@ -95,7 +95,7 @@ class CallState:
         checked(targets.check_own_model, plan)
 
     def _check_once(self) -> None:
-        """End the call if its request cannot be measured."""
+        """End a call that cannot measure as requested or has no case to run; check once."""
         if not (self.shows or self._is_checked):
             self._is_checked = True
             self.check()
@@ -207,7 +207,7 @@ class CallState:
 
     def _spent(self, cached: record_sets.RecordSet | None) -> float:
         """Return the seconds of the time budget that the call has spent: node time of its runs on a
-        cluster, else wall time without that of environments."""
+        cluster, else wall time without building environments."""
         if not self.plan.settings.cluster:
             return self.clock()
         found = cached.runs if cached else ()

@@ -1,5 +1,5 @@
-"""Handlers that Snakemake calls before the first job and after the last, and signals that end the
-call: its runs end too, and existing results are reported."""
+"""Handlers that Snakemake calls before the first job and after the last, and handlers of signals,
+which end the call and its runs and report existing results."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class Handlers:
                 "profiles/slurm. docs/cluster.md says which executors run what"
             )
         self._measures = True
-        # Close after Snakemake's last output; after an error of its own, Snakemake calls no
-        # handler.
+        # At exit, so that it follows Snakemake's last output and errors in Snakemake itself, for
+        # which it calls no handler.
         atexit.register(self._close)
         # On a cluster the budget is node time, which no clock shows.
         budget = None if plan.settings.cluster else plan.settings.budget

@@ -1,6 +1,6 @@
 """``framebench environment --file F [--marker M]``: build a missing or damaged venv.
 
-Runs next to benchmarks, so that other modules are imported only if there is something to build.
+It runs during benchmarks, and so imports other modules only if there is something to build.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="framebench environment", description=__doc__)
     parser.add_argument("--file", type=Path, required=True, help="envs/NAME.yaml")
     parser.add_argument(
-        "--marker", type=Path, help="file that says it is built (default: in the project's .venvs)"
+        "--marker", type=Path, help="marker of the built venv (default: in the project's .venvs)"
     )
     parser.add_argument(
         "--without-hashes", action="store_true", help="install any files of the pinned versions"
@@ -61,8 +61,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _end_with_parent() -> None:
-    """Request SIGTERM for this process when its parent ends, if the workflow asks for that by a
-    variable with the parent's process id: the parent may have ended before the request."""
+    """Request SIGTERM for this process when its parent ends, if PARENT_VARIABLE has the process id
+    of the parent. The id shows whether the parent has ended before the request."""
     parent = os.environ.get(PARENT_VARIABLE)
     if parent:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
@@ -71,8 +71,8 @@ def _end_with_parent() -> None:
 
 
 def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
-    """Build the venv of ``file`` around ``marker`` (its :data:`MARKER`), which is written last,
-    unless another process does so first. ``hashed``: use only files with hashes next to ``file``.
+    """Build the venv of ``file`` in the folder of its ``marker``, which is written last, unless
+    another process builds it first. ``hashed``: require the hashes in files next to ``file``.
 
     Raises :class:`whole_files.LockError`, OSError, :class:`subprocess.CalledProcessError` if uv
     fails (its own message is on stderr), and :class:`ConfigError` if a hash does not match, or a
@@ -91,7 +91,7 @@ def ensure(file: Path, marker: Path, hashed: bool = True) -> None:
 
 
 def _build(file: Path, marker: Path, keep: int, hashed: bool) -> None:
-    """Build a venv; what its folder holds is removed. The file ``keep`` stays open in all build
+    """Build a venv in its emptied folder. The file descriptor ``keep`` stays open in all build
     processes, which end with this one."""
     from ..config.validation import ConfigError
     from . import venvs
@@ -99,7 +99,7 @@ def _build(file: Path, marker: Path, keep: int, hashed: bool) -> None:
     wanted, folder = venvs.read_environment_file(file, hashed), marker.parent
     marker.unlink(missing_ok=True)
     venvs.make_venv(wanted.python, folder, [keep])
-    by = venvs.install_packages(wanted, str(folder / "bin" / "python"), [keep])
+    hash_file = venvs.install_packages(wanted, str(folder / "bin" / "python"), [keep])
     fault = _import_fault(folder, {venvs.bare(pin) for pin in wanted.packages})
     if fault:
         raise ConfigError(
@@ -109,7 +109,7 @@ def _build(file: Path, marker: Path, keep: int, hashed: bool) -> None:
     content = {
         "file": file.name,
         "packages": wanted.packages,
-        "hashes": by,
+        "hashes": hash_file,
         "installed": _installed(folder),
     }
     temporary = marker.with_suffix(".tmp")
@@ -141,8 +141,8 @@ def _import_fault(folder: Path, packages: Collection[str]) -> str:
 
 
 def _compile_kernels(file: Path, folder: Path) -> None:
-    """Train models once where the driver compiles all kernels of an environment for a GPU of this
-    machine, which takes up to half an hour, and keeps them: no time budget pays for it."""
+    """Train models once if the driver must compile all kernels of an environment for a GPU of this
+    machine. That takes up to half an hour and is cached, so it is no part of a time budget."""
     from core import gpus
 
     from ..config import catalog
@@ -185,7 +185,7 @@ def damage(marker: Path) -> str:
     missing = sorted(wanted.difference(_installed(marker.parent)))
     if missing:
         others = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-        return f"{missing[0]}{others} of its packages' files missing"
+        return f"installed files are missing: {missing[0]}{others}"
     return ""
 
 

@@ -36,7 +36,7 @@ _PIN = re.compile(r"^[^\s#]+==[^\s;]+", re.MULTILINE)
 
 def lock(environment: Path) -> Path:
     """Write the hashes of all packages of ``environment``, from the indexes in pip's settings, and
-    return their file. Raises :class:`ConfigError` with uv's message if it finds no such builds."""
+    return their file. Raises :class:`ConfigError` with uv's message if uv fails."""
     wanted = read_environment_file(environment, hashed=False)
     failed = f"{environment}: cannot be locked"
     text = _compiled(wanted, wanted.packages, (*_LOCK, "--quiet"), failed)
@@ -56,19 +56,19 @@ def lock(environment: Path) -> Path:
 def with_version(
     environment_file: EnvironmentFile, package: str, version: str, target: Path
 ) -> EnvironmentFile:
-    """Write ``target``: ``environment_file`` with ``version`` of ``package`` or of its build.
-    Other packages change only if needed. Raises :class:`ConfigError` with uv's message if there is
-    none for its Python."""
+    """Write ``target``: ``environment_file`` with ``version`` of ``package``, or of its build such
+    as ``tensorflow-cpu``. Other packages change only if needed. Raises :class:`ConfigError` with
+    uv's message if uv fails, as for a version that its Python lacks."""
     name, _, old = environment_file.pin(package).partition("==")
     heads = [entry.partition("==")[0] for entry in environment_file.packages]
-    # Plugins are released with their framework, and neither needs the other.
+    # Plugins share the version of their framework, but no requirement makes uv change both.
     known = {bare(entry): entry.partition("==")[2] for entry in environment_file.packages}
     plugins = {head for head in known if head.startswith(f"{bare(name)}-") and known[head] == old}
     of_release = {bare(name), *plugins}
     asked = [f"{head}=={version}" if bare(head) in of_release else head for head in heads]
     with tempfile.TemporaryDirectory(prefix="framebench-") as folder:
         # uv prefers the versions in an existing output file. The first call fills it with the
-        # builds that the file itself would get, for example for CPUs.
+        # builds that uv chooses for the unchanged file, for example for CPUs.
         file = Path(folder, "pins.txt")
         arguments = (*_PINS, "--output-file", str(file))
         _compiled(
@@ -88,10 +88,10 @@ def file_with(environment_file: EnvironmentFile, pins: Sequence[str], environmen
 
 
 def lock_with(environment_file: EnvironmentFile, pins: Sequence[str], environments: Path) -> Path:
-    """Write the environment file with ``pins`` added, and its hashes, whose path is returned.
+    """Write the environment file with ``pins`` added, and its hashes, and return their path.
 
-    All of its pins stay. Raises :class:`ConfigError` for packages without a version, and with
-    uv's message where that is impossible."""
+    Existing pins stay. Raises :class:`ConfigError` for packages without a version, and with uv's
+    message if that is impossible."""
     if loose := [pin for pin in pins if not re.fullmatch(PIN, pin)]:
         raise ConfigError(f"--with: found {show(loose[0])}; allowed: NAME==VERSION")
     target = file_with(environment_file, pins, environments)

@@ -1,6 +1,6 @@
-"""Calls of pip and uv: which settings of the caller they follow, and pip's translated for uv, which
-does not read them. Settings say where packages are and how they are fetched; which packages go
-where is ours to say. Standard library only: ``bootstrap`` uses it before anything is installed."""
+"""Calls of pip and uv with the caller's settings; pip's are translated for uv. Settings of where
+packages are and how they are fetched are followed; settings that choose packages or where they go
+are not. Standard library only: ``bootstrap`` uses this module before anything is installed."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def arguments(settings: Mapping[str, str], any_index: bool = True) -> list[str]:
 
 
 def variables(settings: Mapping[str, str] = {}, indexes: Sequence[str] = ()) -> dict[str, str]:
-    """Return uv's environment for pip's ``settings``: the caller's, without what changes which
-    packages uv installs where, and with indexes and certificate bundle.
+    """Return uv's environment variables: the caller's, without those that change which packages uv
+    installs where, and with the indexes and certificates of pip's ``settings``.
     ``indexes``: further package indexes."""
     results = {
         name: value
@@ -105,7 +105,7 @@ def pip_variables(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def pip_settings(python: str = sys.executable) -> dict[str, str]:
-    """Return those of pip's merged settings that are followed, such as ``{"find-links": "/w"}``;
+    """Return pip's merged settings, as far as they are followed, such as ``{"find-links": "/w"}``;
     PIP_* variables win over files."""
     names = {f"PIP_{key.upper().replace('-', '_')}" for key in _PIP} | {"PIP_CONFIG_FILE"}
     listed = subprocess.run(

@@ -39,7 +39,7 @@ _REFUSED = re.compile(r"hash mismatch|trusted hash|must have a hash|matching has
 
 @dataclass(frozen=True)
 class Hashes:
-    """Hashes of an environment. ``files``: as of :func:`hash_files`; ``exempt``: reason for
+    """Hashes of an environment. ``files``: see :func:`hash_files`; ``exempt``: reason for
     installing without hashes, else ""; ``digest``: digest of the content of all files."""
 
     files: tuple[Path, ...]
@@ -72,8 +72,8 @@ class EnvironmentFile:
 
     @property
     def name(self) -> str:
-        """Name of the venv's folder, another for other pins, other hashes and missing hashes. Cases
-        are identified by pins alone, so new hashes of the same versions repeat no measurement."""
+        """Name of the venv's folder, which depends on pins and hashes. Cases are identified by pins
+        alone, so new hashes of the same versions repeat no measurement."""
         if self.hashes is None or not self.is_hashed:
             return f"{self.path.stem}-{self.digest}"
         both = f"{self.digest} {self.hashes.digest}"
@@ -123,7 +123,7 @@ def read_environment_file(path: Path, hashed: bool = True) -> EnvironmentFile:
             python = match[1]
         elif not str(entry).startswith("pip="):
             others.append(entry)
-    # Options as in pip's requirement files, which conda makes of the section.
+    # The section may have options of pip's requirement files, because conda makes one of it.
     indexes, sources = _values(_INDEX, lines), _values(_SOURCE, lines)
     packages = tuple(line for line in lines if not line.startswith((_INDEX, _SOURCE)))
     others += [entry for entry in packages if not re.fullmatch(PIN, entry)]

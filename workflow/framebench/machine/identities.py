@@ -12,11 +12,11 @@ from core import gpus
 class Identity(NamedTuple):
     """Identity of a machine. Unknown fields are "" and match any value.
 
-    ``hardware``: kinds of GPU and CPU, as text. ``processor``: its model numbers and cores, as
-    text. ``memory``: nominal size. ``host``: its name, "" if a scheduler chose the node: nodes of a
-    cluster with equal hardware are interchangeable. ``caches``, ``instruction_sets``: caches and
-    instruction sets of the processor, as text; under a hypervisor, different processors may share
-    name and numbers.
+    ``hardware``: kinds of GPU and CPU, as text. ``processor``: model numbers and cores of the
+    CPU, as text. ``memory``: nominal size. ``host``: host name, "" if a scheduler chose the node:
+    nodes of a cluster with equal hardware are interchangeable. ``caches``, ``instruction_sets``:
+    those of the processor, as text; under a hypervisor, different processors may share name and
+    numbers.
     """
 
     hardware: str = ""
@@ -72,7 +72,7 @@ def same(one: Identity, other: Identity) -> bool:
 
 
 def is_here(machine: Identity, here: Identity) -> bool:
-    """Return whether a record may be of this machine; a run may have used some GPUs only."""
+    """Return whether a record may be of this machine; it may name only some kinds of its GPUs."""
     kinds = set(machine.hardware.split(", "))
     known = bool(machine.hardware and here.hardware)
     fits = not known or kinds <= set(here.hardware.split(", "))

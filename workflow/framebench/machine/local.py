@@ -23,7 +23,8 @@ SMI_SECONDS = 60.0
 _CPUS = "/proc/cpuinfo"
 #: Seconds after which CUDA is taken to hang.
 _CUDA_SECONDS = 120.0
-#: Program that prints the error of CUDA's start. Frameworks may find a missing library elsewhere.
+#: Program that starts CUDA and prints its error, if any. A missing library is no error, because
+#: frameworks may find one elsewhere.
 _START = f"""
 import sys
 sys.path.insert(0, {str(Path(gpus.__file__).parents[1])!r})
@@ -79,8 +80,8 @@ class Machine:
 
 
 def detect(most_cores: int | None = None) -> Machine:
-    """Return this machine's resources, with at most ``most_cores`` of ``--cores``, and the whole
-    cores within the CPU quota of this process's control groups.
+    """Return this machine's resources. Its cores are limited by ``most_cores``, from ``--cores``,
+    and by the whole cores within the CPU quota of this process's control groups.
     A GPU counts if ``nvidia-smi`` lists it and CUDA_VISIBLE_DEVICES does not hide it."""
     devices, kinds, fault = _gpus()
     pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -1,9 +1,9 @@
-"""Repeats of each case within a time budget: first one of every case, then of the contenders.
+"""Repeats of each case within a time budget: one for every case first, then more for contenders.
 
 Settings are decided one after the other: frameworks at equal settings compete, and repeats go to
 frameworks whose order to the fastest is not settled. A stage of the suite begins when the settings
-of earlier stages are settled, or when the remaining budget does not reach their next look. Cases
-that check another batch come last: each setting's two leaders, once.
+of earlier stages are settled, or when the remaining time is too short for their next look. Cases
+that check another batch come last: each setting's two leaders, once each.
 
 On one machine the budget is the call's wall time, without building environments. A round gets no
 more runs than end in time even if the estimates are too low.
@@ -32,10 +32,10 @@ from ..statistics.verdicts import FALSE_WINNERS
 MARGIN = 2.0
 #: Relative deviation that repeats of measured cases share, as the machine changes.
 _DRIFT = 0.05
-#: Relative deviations of estimates: before any run has ended; least deviation; and for a run whose
-#: case was measured before.
+#: Relative deviations of estimates: of a case without runs, the least that all such cases share,
+#: and of a case with runs.
 GUESSED, LEAST, MEASURED = 0.4, 0.08, 0.15
-#: Number of ended runs that count as much as the estimate.
+#: Number of measured cases that count as much as the first estimate.
 WEIGHT = 2.0
 
 
@@ -45,8 +45,8 @@ class MeasuredCase:
 
     ``stage``: stage of the suite; ``seconds``: expected for a further repeat, including the time
     around it; ``checks``: seconds of checks that come with the first repeat; ``runs``: repeats so
-    far; ``checked``: the case of which this one checks another batch, once; ``figures``: figures of
-    the successful repeats, in order.
+    far; ``checked``: the case that this one repeats once with another batch, None for other cases;
+    ``figures``: figures of the successful repeats, in order.
     """
 
     case: Case
@@ -104,8 +104,8 @@ def _by_setting(cases: Iterable[MeasuredCase]) -> list[list[MeasuredCase]]:
 def _round_in_time(cases: Sequence[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return the part of the next round that ends in time; {} if nothing does.
 
-    If there is no time for any run of a round, other rounds are tried: without cases that have no
-    run yet, or without these settings.
+    If there is no time for any run of a round, another is tried. It leaves out cases of the round
+    that have no run yet, and all settings in which the round repeats cases.
     """
     going_on = list(cases)
     while True:
@@ -152,7 +152,7 @@ def _fitting(
 
 
 def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
-    """Yield, for each repeat, the most seconds of all repeats up to it (exceeded in rare cases).
+    """Yield, for each repeat, a bound of the seconds of all repeats up to it (rarely exceeded).
 
     ``measured``: number of cases whose runs corrected the estimates.
     """
@@ -216,7 +216,7 @@ def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[
 
 
 def leads(cases: Iterable[MeasuredCase]) -> tuple[int, int]:
-    """Return how many leads are settled, and the number of settings with several frameworks that
+    """Return how many leads are settled, and the number of settings in which several frameworks
     have a figure."""
     every = _by_setting(case for case in cases if not case.checked)
     settings = [some for some in every if len(_entrants(some)) > 1]
@@ -240,8 +240,8 @@ def _next_round(
 
 
 def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int]:
-    """Return a first repeat of each case of the cheapest setting that lacks any, baselines of
-    precisions first."""
+    """Return a first repeat of each case without runs in one setting: the cheapest that has such
+    cases, settings in a baseline precision first."""
     missing = [[case for case in some if not case.runs] for some in settings]
 
     def cost(some: Sequence[MeasuredCase]) -> tuple[bool, float]:
@@ -255,7 +255,7 @@ def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int
 def _contender_repeats(
     settings: Sequence[Sequence[MeasuredCase]], left: float, at_most: int
 ) -> dict[Case, int]:
-    """Return the repeats of contenders at their next look, of the cheapest settings that fit.
+    """Return the repeats of contenders for their next look, in the cheapest settings that fit.
 
     Settings with fewer looks come first, because a lead that one look did not show is small. As
     long as the order of any setting can be settled in the remaining time, only such settings get
@@ -289,7 +289,7 @@ def _sharing(settings: Sequence[Sequence[MeasuredCase]]) -> int:
 
 
 def _next_look(further: Sequence[MeasuredCase]) -> int:
-    """Return the repeats at the next look at these cases; the first look without any."""
+    """Return the number of repeats at the next look at these cases; without cases, at the first."""
     from ..statistics import repeated_intervals
 
     if not further:
@@ -317,8 +317,7 @@ def contenders(cases: Iterable[MeasuredCase], settings: int) -> list[MeasuredCas
 
 
 def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
-    """Return the fastest case of each framework, without cases that had a repeat without a
-    figure."""
+    """Return the fastest case of each framework among those whose repeats all have a figure."""
     best: dict[str, MeasuredCase] = {}
     for case in cases:
         if not case.may_go_on:
@@ -332,8 +331,8 @@ def _entrants(cases: Iterable[MeasuredCase]) -> list[MeasuredCase]:
 def _whole(cases: Iterable[MeasuredCase], left: float, at_most: int) -> dict[Case, int]:
     """Return ``at_most`` repeats of each case that has time for all of them, the cheapest first.
 
-    A further repeat of a case that is far behind would not show that it is behind, and might hide
-    it.
+    Cases get all of them or none: one further repeat of a case that is far behind would not show
+    that it is behind, and might hide it.
     """
     results: dict[Case, int] = {}
     lacking = [case for case in cases if case.may_go_on and case.repeats < at_most]

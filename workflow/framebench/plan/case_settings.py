@@ -44,8 +44,8 @@ def request(
     capacity: Capacity,
     software: Mapping[str, Software],
 ) -> dict[str, Any]:
-    """Return all settings besides the case that decide a measurement on so many ``devices`` in the
-    software ``name``."""
+    """Return all settings besides the case that decide a measurement on this number of ``devices``
+    in the software ``name``."""
     measuring = _measuring(devices, settings, capacity)
     return {**measuring, "seed": settings.seed, "environment": software[name].identity}
 

@@ -21,10 +21,10 @@ from .budget import MeasuredCase
 from .estimates import start_seconds
 from .plan import Plan
 
-#: Overhead of a run in seconds, for its interpreter, Snakemake and its share of pages; seconds of a
-#: page before a round.
+#: Seconds around a run, for its interpreter, Snakemake and its share of pages; and seconds to make
+#: the page (tables and report) before a round.
 AROUND, PAGE_SECONDS = 1.5, 3.0
-#: Seconds after the last round, relative to those of a page: a page, then tables and report by
+#: Time after the last round as a multiple of PAGE_SECONDS: a page, then tables and report by
 #: several rules.
 CLOSING = 4.0
 #: Fraction of a time budget that the steps of a run may take, and factor by which they may be
@@ -36,8 +36,8 @@ def too_slow(
     cases: Iterable[Case], settings: Settings, capacity: Capacity, catalog: Catalog
 ) -> dict[Case, str]:
     """Return why cases are left out of a time budget. They cannot be the fastest at their setting,
-    and one run of them would take the time that settles the order of others. The estimates are
-    those without records, so that all calls decide alike."""
+    and a run of theirs would take time that can settle the order of others. The estimates ignore
+    records, so that all calls decide alike."""
     if settings.budget is None:
         return {}
     steps = settings.suite.steps.warmup.at_least + settings.suite.steps.timed.at_least
@@ -79,8 +79,8 @@ def measured_cases(
 
 
 def time_left(plan: Plan, spent: float) -> tuple[float, float]:
-    """Return the seconds that are left of a plan's time budget without what closing takes, and the
-    seconds around a run. ``spent``: seconds of it that are spent."""
+    """Return the seconds left of a plan's time budget, without those to close the call, and the
+    seconds around a run. ``spent``: seconds of the budget already used."""
     left = (plan.settings.budget or 0.0) - spent
     if plan.settings.cluster:  # node time, without the time between jobs
         return left, 0.0
@@ -93,7 +93,7 @@ def _check_seconds(
 ) -> dict[Case, float]:
     """Return the seconds of checks that come with the first repeat of each case.
 
-    Cases share the first start of their framework, and on GPUs its peak in their precision. Each
+    Cases share the first start of their framework and, on GPUs, its peak benchmarks. Each
     verification is paid for once, by the first case that needs it: the verification in the
     precision of the case, and the one in its baseline, which a user's own model does not have."""
     of_framework = Counter(case.framework for case in cases)

@@ -1,4 +1,4 @@
-"""Expected seconds of runs: the median of their own records, else operations over a rough rate."""
+"""Expected seconds of runs: the median of their records, else operations / a rough rate."""
 
 from __future__ import annotations
 
@@ -34,13 +34,12 @@ OTHER_PRECISIONS = 3
 #: Fraction of the data sheet's peak that a model reaches in fp32, and with tensor cores: V100, T4
 #: and A100 in the published figures of DLPerf and NVIDIA.
 FULL_PART, TENSOR_PART = 0.5, 0.2
-#: Time of a core without AVX-512 over the time of one with it: AMD Zen 3 against Intel Sapphire
-#: Rapids.
+#: Time on a core without AVX-512 / time on a core with it: AMD Zen 3 and Intel Sapphire Rapids.
 SLOWER = 1.7
 #: Slices of compute into which MIG divides a GPU.
 SLICES = 7
-#: Seconds to build an environment: 10 from uv's cache; nine for CPUs have 4.6 GB of wheels, which
-#: take six minutes at 100 Mbit/s.
+#: Seconds to build an environment. It takes 10 from uv's cache, and 40 at 100 Mbit/s: the nine
+#: environments for CPUs have 4.6 GB of wheels together.
 ENVIRONMENT_SECONDS = 30.0
 #: Seconds of a run without a framework, and of a benchmark without steps.
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
@@ -63,8 +62,8 @@ def expected_seconds(
     catalog: Catalog,
     latest: dict[str, Run],
 ) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a run of each case, and the ratio of these to seconds
-    estimated from framework and operations; see :func:`corrected`."""
+    """Return the expected seconds of a run of each case, and the ratio of measured to estimated
+    seconds; see :func:`corrected`."""
     measured: dict[str, list[float]] = defaultdict(list)
     for origin, run in latest.items():
         if run.wall_seconds:
@@ -81,9 +80,9 @@ def expected_seconds(
 def corrected(
     estimated: Mapping[Case, float], measured: Mapping[Case, Sequence[float]]
 ) -> tuple[dict[Case, float], float]:
-    """Return the expected seconds of a run of each case: the median of its runs, which ``measured``
-    has, else the estimate times the median ratio of seconds taken to seconds estimated; and this
-    ratio."""
+    """Return the expected seconds of a run of each case, and the median ratio of measured to
+    estimated seconds. A case is expected to take the median of its ``measured`` seconds or,
+    without any, its estimate times this ratio."""
     took = {case: statistics.median(seconds) for case, seconds in measured.items() if seconds}
     ratios = [seconds / estimated[case] for case, seconds in took.items()]
     ratio = statistics.median(ratios) if ratios else 1.0
@@ -94,14 +93,14 @@ def count_samples(
     cases: Iterable[Case], settings: Settings, catalog: Catalog
 ) -> dict[Case, Amounts | str]:
     """Return the sample counts of the cases that train to a target, or the fault of their folder.
-    Cases are missing whose folder is not visible on this machine."""
+    Cases whose folder does not exist on this machine are left out."""
     found: dict[Case, Amounts | str] = {}
     for case in cases:
         if case.mode == CONVERGE:
             folder = training_folder(case, settings)
-            there = str(folder) if folder and folder.is_dir() else None
+            visible = str(folder) if folder and folder.is_dir() else None
             model_config = json.dumps(catalog.models[case.model], sort_keys=True)
-            count = _counted(model_config, case.input, case.sequence_length, there)
+            count = _counted(model_config, case.input, case.sequence_length, visible)
             if count is not None:
                 found[case] = count
     return found
@@ -119,8 +118,8 @@ def training_folder(case: Case, settings: Settings) -> Path | None:
 def _counted(
     model_config: str, source: str, length: int | None, folder: str | None
 ) -> Amounts | str | None:
-    """Return the numbers of samples in a data set: its fault if it cannot be counted, None if it
-    does not exist. ``model_config``: as JSON."""
+    """Return the numbers of samples in a data set; the reason, as text, if they cannot be counted;
+    None if there is no data set. ``model_config``: as JSON."""
     try:
         return amounts(json.loads(model_config), source, length, folder)
     except (TaskError, BadData, OSError) as error:
@@ -155,7 +154,7 @@ def peak_seconds(framework: str, capacity: Capacity) -> float:
 
 
 def step_seconds(case: Case, steps: int, capacity: Capacity, catalog: Catalog) -> float:
-    """Return the seconds of this many steps without records; 0 for a benchmark without steps."""
+    """Estimate the seconds of this many steps; return 0 for a benchmark without steps."""
     if not _has_steps(case):
         return 0.0
     # the samples of a replica are sharded over its devices
@@ -170,8 +169,7 @@ def _has_steps(case: Case) -> bool:
 def _run_seconds(
     case: Case, suite: Suite, capacity: Capacity, catalog: Catalog, learned: Amounts | None
 ) -> float:
-    """Return the seconds of a run without records; ``learned``: the samples of a training to a
-    target."""
+    """Estimate the seconds of a run. ``learned``: numbers of samples of a training to a target."""
     start = start_seconds(case.framework, case.mode, case.compiler, capacity)
     if _has_steps(case):
         timed, warmup = suite.steps.timed, suite.steps.warmup

@@ -24,7 +24,7 @@ PATHS = {
     "checks": "{framework}/{checks}",
 }
 _KINDS = {frozenset(re.findall(r"{(\w+)}", path)): kind for kind, path in PATHS.items()}
-#: Output and log of a job below the results by kind, around its path.
+#: Output and log of a job by kind, below the results; ``{}`` stands for its path.
 FILES = {
     "environment": ("logs/environments/{}", "logs/environments/{}.log"),
     "reference": ("reference/{}", "logs/reference/{}.log"),
@@ -119,13 +119,14 @@ def files_of(results: str | Path, kind: str, path: str) -> tuple[str, str]:
 
 
 def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
-    """Return labels such as ``pytorch  ResNet-50 training  fp32``, with further differing axes."""
+    """Return labels such as ``pytorch  ResNet-50 training  fp32``. Cases with equal labels also get
+    the axes in which they differ."""
     alike: dict[str, list[Case]] = defaultdict(list)
     for case in dict.fromkeys(cases):
         parts = (case.framework, names.workload(case), names.in_words(case.precision))
         alike["  ".join(filter(None, parts))].append(case)
     results = {}
-    for usual, group in alike.items():
+    for common, group in alike.items():
         words = {case: _further_words(case) for case in group}
         differing = [
             name
@@ -134,7 +135,7 @@ def label_cases(cases: Iterable[Case]) -> dict[Case, str]:
         ]
         for case, entry in words.items():
             texts = [entry.get(name, "") for name in differing]
-            results[case] = "  ".join(filter(None, [usual, *texts]))
+            results[case] = "  ".join(filter(None, [common, *texts]))
     return results
 
 

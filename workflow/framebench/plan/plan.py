@@ -38,8 +38,8 @@ class BatchSearch(NamedTuple):
 
     @property
     def largest(self) -> Case | None:
-        """The case with the largest batch, or at which a failed search ended, so that its status
-        appears in the tables; None while the search is pending."""
+        """The case with the largest batch; if the search failed, with the batch at which it ended,
+        so that its status appears in the tables; None while it is pending."""
         found = self.result
         return self.case._replace(batch_per_device=found.batch) if found else None
 
@@ -51,8 +51,8 @@ def batch_searches(
     retry: Collection[str],
 ) -> dict[Case, BatchSearch]:
     """Return the search of each case whose batch is ``max``. ``requests``: settings of each case's
-    runs, apart from the case; ``memory``: memory of the machine; ``retry``: statuses; a result with
-    one of them, or an invalid one, is searched again."""
+    runs, apart from the case; ``memory``: memory of the machine; ``retry``: statuses of
+    results whose search is repeated, as it is for invalid results."""
 
     def read(path: Path) -> SearchResult | None:
         try:
@@ -101,9 +101,9 @@ class Plan:
     seconds: dict[Case, float]
     """Expected seconds of a run of each case."""
     slower: float
-    """Seconds that runs took over those of the estimates without records."""
+    """Median ratio of measured to estimated seconds, see :func:`estimates.corrected`."""
     larger: dict[Case, Case]
-    """Cases with a multiple of the batch of another, and that case: see ``batch_check``."""
+    """By case that checks another batch: the case that it checks, see ``batch_check``."""
     leads: tuple[int, int] = (0, 0)
     """Settled leads and all leads after a round, (0, 0) without a time budget."""
 
@@ -154,26 +154,26 @@ class Plan:
         return alone + max([sum(beside) / self.capacity.devices_per_node, *beside])
 
     def total_seconds(self, jobs: Collection[Job]) -> float:
-        """Return the seconds until all jobs of the plan are done. A time budget replaces all of
-        them but the building of environments."""
+        """Return the seconds until all jobs of the plan are done. A time budget stands for all of
+        them except the building of environments."""
         budget = self.settings.budget
         if budget is None or not jobs:
             return self.seconds_for(jobs)
         return budget + sum(job.seconds for job in jobs if job.kind == "environment")
 
     def node_hours(self, jobs: Iterable[Job]) -> float:
-        """Return the node hours of jobs on a cluster, if each uses all of its time, and those of
-        rounds that a time budget decides later."""
+        """Return the node hours of jobs on a cluster if each uses its time limit, plus the time
+        budget, which later rounds may use."""
         settings, cluster = self.settings, self.settings.cluster
-        assert cluster is not None, "node hours are those of a cluster"
+        assert cluster is not None, "only a cluster has node hours"
         hours = cluster.minutes(settings.seconds_per_run) / 60
         return (settings.budget or 0.0) / 3600 + hours * sum(job.nodes for job in jobs)
 
 
 def note_expected(plan: Plan) -> None:
-    """Write the expected cases of the plan next to the records, and those left out at a setting
-    at which others are measured. Cases that check another batch are not expected: only those of the
-    leaders are measured. Raises OSError."""
+    """Write the expected cases of the plan next to the records, and the cases that are left out of
+    settings in which others compete. Cases that check another batch are not expected, because only
+    the leaders' are measured. Raises OSError."""
     competing = {case.setting for case in plan.folders}
     noted = [(case, folder, "") for case, folder in plan.folders.items() if case not in plan.larger]
     noted += [(search.case, "", "") for search in plan.unsearched]

@@ -26,7 +26,7 @@ from .plan import Plan
 #: Bytes of shared memory below which several GPUs may fail.
 SHARED = 2**30
 
-#: Largest number of cases whose names are listed, and of calls whose answers are.
+#: Most cases to list by name, and most calls whose expected answers are listed.
 MOST_NAMES, MOST_CALLS = 12, 3
 
 
@@ -173,13 +173,13 @@ def _answered(plan: Plan) -> list[str]:
 
 
 def left_out(plan: Plan) -> list[str]:
-    """Return a line for each reason for which cases are excluded, but for those in the line on the
-    processor; frameworks that lack a precision share one."""
-    said = _multiplied(plan)
+    """Return a line for each reason for which cases are left out; frameworks that lack a precision
+    share one, which is omitted if :func:`processor` has a line on this precision."""
+    reported = _multiplied(plan)
     grouped: dict[str, list[Case]] = defaultdict(list)
     for out in plan.left_out:
         is_lacking = _lacks_precision(out)
-        if not (is_lacking and out.case.precision in said):
+        if not (is_lacking and out.case.precision in reported):
             grouped[f"no {out.case.precision}" if is_lacking else out.reason].append(out.case)
     lines = []
     for reason, cases in grouped.items():
@@ -194,8 +194,8 @@ def left_out(plan: Plan) -> list[str]:
 
 
 def processor(plan: Plan) -> list[str]:
-    """Return a line for each precision that this processor multiplies besides the baseline: which
-    frameworks are measured in it."""
+    """Return a line for each reduced precision that this processor has instructions for, with the
+    frameworks that are measured in it."""
     lines = []
     for name, (instructions, cases) in _multiplied(plan).items():
         known, frameworks = precisions.known()[name], names.frameworks(cases)
@@ -295,7 +295,7 @@ def _rows(plan: Plan) -> list[list[str]]:
 
 
 def _row(runs: Sequence[Job]) -> list[str]:
-    """Return the cells of runs of a workload. Parameters have a place where they differ."""
+    """Return the cells of a workload's row. Parameters are shown only if they differ."""
     cases = list(dict.fromkeys(run.case for run in runs))
     columns: dict[str, dict[str, None]] = defaultdict(dict)
     for case in cases:

@@ -165,14 +165,14 @@ def _after_a_hang(
     runs: Iterable[Run],
     machine: Machine,
 ) -> dict[Case, str]:
-    """Return why cases of several GPUs are not measured: ranks of another case did not meet on GPUs
-    of this machine, and each such run would wait for minutes."""
+    """Return why cases of several GPUs are not measured: ranks of another case never connected on
+    this machine's GPUs, and each further run would wait for minutes, too."""
     if capacity.accelerator == "cpu" or "failed" in settings.retry:
         return {}
     here = [run for run in runs if run.case.devices > 1 and is_here(run.machine, machine.identity)]
     begun = {run.case._replace(framework_version="", source="") for run in here}
     hangs = [run.reason for run in here if NOT_MET in run.reason]
-    reason = f"{hangs[0]}; once it is mended: --config retry=failed" if hangs else ""
+    reason = f"{hangs[0]}; once it is repaired: --config retry=failed" if hangs else ""
     new = [case for case in cases if case.devices > 1 and case not in begun]
     return dict.fromkeys(new if reason else [], reason)
 
@@ -199,10 +199,10 @@ def _needed(
     left, around = costs.time_left(plan, spent)
     cases = costs.measured_cases(plan, compared, around)
     wanted, failing = budget.wanted(cases, left, suite.repeats.at_most), plan.failing
-    there = [some for some in cases if software(some.case, suite) not in failing]
-    if there and failing:
-        wanted |= budget.wanted(there, left, suite.repeats.at_most)
-    return wanted, budget.leads(there or cases)
+    built = [some for some in cases if software(some.case, suite) not in failing]
+    if built and failing:
+        wanted |= budget.wanted(built, left, suite.repeats.at_most)
+    return wanted, budget.leads(built or cases)
 
 
 def _record_of(
@@ -239,7 +239,7 @@ def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case,
     from ..statistics import sequential  # here: most plans need no numpy
 
     margin, at_most = suite.repeats.margin, suite.repeats.at_most
-    assert margin is not None, "called only for a suite with a rule for repeats"
+    assert margin is not None, "called only for performance gates"
     sides: dict[Case, list[Case]] = defaultdict(list)
     order = [*suite.variants]
     for case in sorted(runs, key=lambda case: order.index(case.variant)):
@@ -249,28 +249,28 @@ def wanted_pairs(runs: Mapping[Case, Sequence[Run]], suite: Suite) -> dict[Case,
     results = {}
     for shared, both in sides.items():
         some = [run for case in both for run in runs[case]]
-        there = max([suite.repeats.at_least, *(run.repeat for run in some)])
-        complete = len(some) == len(both) * there and all(run.status == "ok" for run in some)
-        few = min(map(len, ratios[shared]), default=0)
-        look = sequential.next_look(few)
+        planned = max([suite.repeats.at_least, *(run.repeat for run in some)])
+        complete = len(some) == len(both) * planned and all(run.status == "ok" for run in some)
+        pairs = min(map(len, ratios[shared]), default=0)
+        look = sequential.next_look(pairs)
         tested = ratios[shared]
         if suite.repeats.two_sided:
             tested = [*tested, *([1 / ratio for ratio in entry] for entry in tested)]
         is_open = any(
             not sequential.bounds(entry, margin, count).decides(margin) for entry in tested
         )
-        # Repeats without a pair are made up for.
-        then = there + look - few if complete and is_open and look else there
-        results.update(dict.fromkeys(both, then if then <= at_most else there))
+        # Repeats without a pair are replaced by further ones.
+        needed = planned + look - pairs if complete and is_open and look else planned
+        results.update(dict.fromkeys(both, needed if needed <= at_most else planned))
     return results
 
 
 def _ratios(base: Sequence[Run], candidate: Sequence[Run] = ()) -> Iterator[list[float]]:
     """Yield the ratios of the pairs for each metric that has pairs; above 1 is better."""
-    one, other = ([run for run in side if run.status == "ok"] for side in (base, candidate))
-    for metric in one[0].metrics if one else ():
-        below, above = (one, other) if metric.better == "higher" else (other, one)
-        values = [run.value(metric.name, metric.point) for run in (*one, *other)]
+    old, new = ([run for run in side if run.status == "ok"] for side in (base, candidate))
+    for metric in old[0].metrics if old else ():
+        below, above = (old, new) if metric.better == "higher" else (new, old)
+        values = [run.value(metric.name, metric.point) for run in (*old, *new)]
         if all(value is None or value > 0 for value in values) and (
             found := paired_ratios(below, above, metric.name, metric.point)
         ):

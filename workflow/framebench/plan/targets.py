@@ -19,7 +19,7 @@ from .plan import Plan
 
 
 def check_measurement(plan: Plan) -> None:
-    """Raise :class:`ConfigError` for records, which a measurement and its plan would ignore."""
+    """Raise :class:`ConfigError` if ``records`` is set, which a measurement would ignore."""
     if plan.settings.records:
         raise ConfigError(
             f"{SOURCE}: records: found '{plan.settings.records}' for a target that measures; "
@@ -92,9 +92,9 @@ def check_node_hours(plan: Plan, jobs: Iterable[Job]) -> None:
     most = cluster.most_node_hours if cluster else None
     if most is not None and (hours := plan.node_hours(jobs)) > most:
         raise ConfigError(
-            f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours by "
-            f"the time that they are asked for; allowed: at most {most:g}. Narrow the suite, or "
-            "lower time_limit: snakemake plan has the sum"
+            f"config: cluster.most_node_hours: found jobs that may take {hours:.2f} node hours "
+            f"if each uses its whole time limit; allowed: at most {most:g}. Narrow the suite, or "
+            "lower time_limit: snakemake plan shows the sum"
         )
 
 

@@ -63,8 +63,8 @@ class PeakFlopsLookup:
 
         ``framework``: the one whose matmuls count; "" for any.
 
-        It is of as many busy devices as the run had on a node, else of the next smaller number that
-        was measured, whose peak is no lower. None if there is none."""
+        The peak was measured with the run's number of busy devices per node, else with the next
+        smaller number, whose peak is no lower. None without such a peak."""
         if run.case.source != OURS or not run.hardware:
             return None
         where = run.conditions

@@ -79,8 +79,8 @@ class SampleWork(NamedTuple):
     """Work of one sample.
 
     ``multiply_adds``: multiply-adds of the forward pass; ``tokens``: tokens of its sequence; None
-    if unknown. ``parameters``: trainable ones of the model; ``read_parameters``: those that a
-    forward pass reads at least."""
+    if unknown. ``parameters``: number of trainable parameters of the model;
+    ``read_parameters``: number of parameters that a forward pass reads at least."""
 
     multiply_adds: float | None
     tokens: int | None
@@ -142,7 +142,7 @@ def _loader(ranks: Sequence[Mapping[str, Any]]) -> float | None:
     pipelines = [rank.get("input_pipeline", {}) for rank in ranks]
     if not all(pipeline.get("loader_seconds") for pipeline in pipelines):
         return None
-    return float(sum(one["loader_samples"] / one["loader_seconds"] for one in pipelines))
+    return float(sum(each["loader_samples"] / each["loader_seconds"] for each in pipelines))
 
 
 class GradientAllReduce(NamedTuple):

@@ -16,7 +16,7 @@ OWN = "own"
 DISTURBED = "disturbed"
 #: Flag of a training whose loss had vanished at the end of the timed region.
 VANISHED = "vanished"
-#: Flags for a compiler that ran within the timed region, and for one that left out parts.
+#: Flags for a compiler that ran within the timed region, or left out parts of the model.
 RECOMPILED, BROKEN = "recompiled", "graph_breaks"
 #: Flag of a user's model that compiles itself, where no compiler was asked for.
 SELF_COMPILED = "self_compiled"
@@ -24,8 +24,8 @@ SELF_COMPILED = "self_compiled"
 #: Gradients shrink further, until their products fall below 1.2e-38, the smallest normal float32.
 RESOLVED = 2.0**-23
 
-#: Largest foreign load, as a fraction of the run's cores. A system's own work is below it; a pinned
-#: rank that loses this fraction of its core is slower by about as much.
+#: Largest foreign load, as a fraction of the run's cores. An idle system stays below it; a
+#: pinned rank that loses this fraction of its core is slower by about this fraction.
 FOREIGN_LOAD = 0.05
 #: Largest foreign load, as a fraction of the machine's cores, which share memory, caches and power
 #: budget with the run.
@@ -115,18 +115,18 @@ def _self_compiled(record: Mapping[str, Any]) -> str:
 def _shared(record: Mapping[str, Any]) -> str:
     """Return whether threads outnumbered physical cores; older records lack their count."""
     per_device, devices = record["settings"]["cores_per_device"], record["case"]["devices_per_node"]
-    there = record["environment"]["hardware"].get("physical_cores")
-    if record["settings"]["accelerator"] != "cpu" or not per_device or not isinstance(there, int):
+    cores = record["environment"]["hardware"].get("physical_cores")
+    if record["settings"]["accelerator"] != "cpu" or not per_device or not isinstance(cores, int):
         return ""
     needed = per_device * devices
-    return f"{needed} threads had {there} physical cores between them" if needed > there else ""
+    return f"{needed} threads had {cores} physical cores between them" if needed > cores else ""
 
 
 def disturbed(record: Mapping[str, Any]) -> str:
-    """Return why an ok record's figure is not that of a machine at rest; "" if nothing is known.
+    """Return what disturbed the run of an ok record; "" if nothing is known.
 
-    For concurrent runs only the run's own cores must be at rest, and on GPUs no cores. Load
-    elsewhere is part of the conditions of such a run, and stays in the record.
+    A run side by side with others is disturbed by load on its own cores only, and on GPUs by no
+    load of cores. Load elsewhere is a condition of such a run, and stays in the record.
     """
     settings, quiet = record.get("settings", {}), ["foreign_load", "machine_foreign_load"]
     if settings.get("side_by_side"):

@@ -38,7 +38,7 @@ T = TypeVar("T")
 #: Errors of reading a file that is not a record, or is incomplete.
 UNREADABLE = (OSError, ValueError, LookupError, TypeError)
 _SCHEMA = Path(__file__).parents[2] / "schemas" / "record.schema.json"
-# Fields of an environment for the software below its packages.
+# Fields of a record's environment for software outside its packages.
 _PROVIDED = ("image", "image_digest", "modules")
 # Variables that change the arithmetic of a framework or library.
 _ARITHMETIC = re.compile(r"FPMATH|TF32|PRECISION|FLAGS|FAST_MATH|ENABLE_ONEDNN|X64|BF16|FP16")
@@ -275,11 +275,11 @@ def _slowest(ranks: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _waited(rank: Mapping[str, Any]) -> tuple[tuple[float, ...], str]:
-    """Return seconds of steps in a window in which each completed before the next began, and where
-    completed steps were timed.
+    """Return the seconds of steps in a separate window in which each completed before the next
+    began, and the region in which completed steps were timed.
 
-    Older records do not say; for them the timed region counts, because nearly all frameworks were
-    waited for at each step.
+    Older records do not say; for them it is the timed region, because nearly all frameworks
+    completed each step there.
     """
     if "waited_step_seconds" in rank:
         return tuple(map(float, rank["waited_step_seconds"])), WAITED_APART

@@ -67,7 +67,7 @@ class RecordSet:
 def load(path: Path) -> RecordSet:
     """Read a folder of records, a folder with runs.csv, or a tidy CSV of runs.
 
-    A CSV next to the folder ``runs`` whose rows name records there stands for these. Raises
+    If the rows of a CSV name records in the folder ``runs`` next to it, these are read. Raises
     RecordsError for another path, or a CSV with other columns.
     """
     named = tidy_csv.records_named(path) if path.is_file() and path.suffix == ".csv" else []
@@ -82,7 +82,7 @@ def load(path: Path) -> RecordSet:
     problems: list[Problem] = []
     searched: list[SearchResult] = []
     if not is_csv:
-        # records have no reference cycles; searching for some takes a sixth of the time
+        # records have no reference cycles; searching for cycles takes a sixth of the time
         gc.disable()
         try:
             runs, problems = record_files.read_folder(path, [path / name for name in named])
@@ -134,8 +134,8 @@ def runs_of_variant(record_set: RecordSet, name: str) -> tuple[Run, ...]:
 def _with_known_version(runs: Sequence[Run]) -> list[Run]:
     """Return runs with missing framework versions filled in.
 
-    Runs that failed early do not know their version. They get that of their framework and source,
-    if it is unique; otherwise a failed repeat would be its own case.
+    Runs that failed early do not know their version. They get the version of other runs of their
+    framework and source, if it is unique; otherwise a failed repeat would be a case of its own.
     """
     versions: dict[tuple[str, str], set[str]] = defaultdict(set)
     for run in runs:
@@ -234,7 +234,7 @@ def search_files(folder: Path) -> list[Path]:
 def texts_of_runs(record_set: RecordSet, source: Path, results: Path) -> dict[Path, str]:
     """Return the files that the rule ``runs`` writes for the records at ``source``.
 
-    Files that hold no run that counts, such as earlier attempts and unreadable files, are rows
+    Each file without a run that counts, such as an earlier attempt or an unreadable file, has a row
     without a figure.
     """
     rows = [

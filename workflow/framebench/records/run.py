@@ -74,11 +74,11 @@ class Run:
     matmul_dtypes : dtypes of the observed matmuls, most frequent first.
     variables : environment variables of an A/B test, and those that change arithmetic, by name.
     computation : digest of the code that computed the figure; "" if unknown.
-    commit : of the user's own model, else of the code that measured; "" if unknown.
+    commit : commit of the user's own model, else of the code that measured; "" if unknown.
     curve : learning curve of a training, also without convergence.
     started : seconds since the epoch; None if unknown.
-    crowded_out : whether it ran out of memory because others held it.
-    sample_work : of a user's own model; None of others.
+    crowded_out : whether the run lacked memory because other processes held it.
+    sample_work : work of a sample of a user's own model; None for other models.
     command : command line of the run, quoted for a shell; "" if imported.
     """
 

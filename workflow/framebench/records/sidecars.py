@@ -1,9 +1,9 @@
 """Sidecar files next to the records: calls that measured, runs that left no record, and expected
 cases.
 
-``calls.csv`` and ``interruptions.csv`` in the results grow by appended rows. A record knows the
-command of its run only. ``expected.json`` has the cases of the suites that are measured into the
-results, with or without records, and so shows when a suite is incomplete.
+``calls.csv`` and ``interruptions.csv`` in the results grow by appended rows. A record has the
+command of its run, but not of the call. ``expected.json`` has the cases of the suites that are
+measured into the results, with or without records, and so shows when a suite is incomplete.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def load(results: Path, kind: type[Entry]) -> list[Entry]:
 
 def _interrupted_runs(log: str, results: Path) -> Iterator[Interruption]:
     """Yield the interrupted runs in the text of Snakemake's log."""
-    statuses, noticed = {one["job"]: one["status"] for one in _STATUS.finditer(log)}, _now()
+    statuses, noticed = {ended["job"]: ended["status"] for ended in _STATUS.finditer(log)}, _now()
     # A record's name has neither blanks nor commas; the folder of the results may have both.
     run = re.compile(rf"^ +output: {re.escape(str(results))}/runs/([^\s,]+)\.json", re.MULTILINE)
     for failed in _FAILED.finditer(log):
@@ -140,7 +140,7 @@ class ExpectedCase:
 def write_expected(
     results: Path, suite: str, cases: Iterable[ExpectedCase], is_whole: bool
 ) -> None:
-    """Replace the expected cases of a suite; add to them unless ``cases`` are the whole suite.
+    """Replace the expected cases of a suite if ``cases`` are the whole suite, else add to them.
     Raises OSError."""
     known, _ = load_expected(results)
     others = [case for case in known if case.suite != suite]

@@ -33,7 +33,7 @@ from ..config.validation import show
 from ..files.json_files import Problem, cause
 from .run import NO_REASON, Flag, MetricValue, RecordsError, Run, order
 
-#: Texts and counts of a case.
+#: Columns of a case that are texts, and that are counts.
 _TEXTS = (
     "framework", "framework_version", "source", "model", "mode", "precision", "compiler",
 )  # fmt: skip
@@ -69,7 +69,7 @@ def read_csv(path: Path) -> tuple[list[Run], list[Problem]]:
         origin = f"{path.name}:{line}"
         try:
             if len(cells) != len(header):
-                raise ValueError(f"found {len(cells)} cells; allowed: {len(header)}, as above")
+                raise ValueError(f"found {len(cells)} cells; allowed: {len(header)}, as in line 1")
             texts = (printable(cell.strip()) for cell in cells)
             run = run_of(dict(zip(header, texts, strict=True)), origin)
             identity = order(run)[:-1]

@@ -29,12 +29,12 @@ FULL, SMALL = "full", "small"
 #: Labels that are classes, or probabilities of all classes (soft).
 HARD, SOFT = "hard", "soft"
 
-#: Bounds for every precision. Counts are exact; no generated token is wrong, or in float32 where
-#: the precision is narrower; no losses are in half precision, and no gradients in float32 are
-#: averaged in it. Ranks start with the same values, whose sums float32 rounds. Statistics of
-#: dropout lie within so many standard errors: right code is beyond them in less than one of a
-#: million verifications. Gradients spread twice as much where two parts share their masks. A
-#: model's own float64 run has no half-precision operation. ``initial values``, ``dropout of
+#: Bounds for every precision. 0: counts must agree; no generated token may be wrong, or computed
+#: in float32 if the precision is narrower; no loss may be in half precision, no float32 gradient
+#: averaged in it, and no operation of an own model's float64 run computed in it. Initial values of
+#: ranks: all start with the same values, whose sums float32 rounds. Dropout: 6 standard errors,
+#: which correct code exceeds in less than one of a million verifications. Masks of dropout:
+#: gradients spread twice as much if two parts share their masks. ``initial values``, ``dropout of
 #: ranks`` and ``multiply-adds`` are in older records only.
 EVERYWHERE = {
     "trainable parameters": 0.0,

@@ -36,7 +36,7 @@ FAILED, UNVERIFIED = "incorrect", "unverified"
 EXCLUDING = {DIFFERS: FAILED, PARTLY: PARTLY}
 
 
-#: Beginnings of the reasons of a figure that no further verification can help.
+#: Beginnings of reasons that no further verification can remove.
 NO_REFERENCE, NOT_COMPARABLE = "there is no reference", "it cannot be compared"
 
 
@@ -54,8 +54,8 @@ class VerificationKey(NamedTuple):
     dropout: bool = False
 
     def coverage_text(self, suffix: str) -> str:
-        """Return the coverage beyond one device, one micro-step and no dropout; "" for nothing.
-        ``suffix``: end of the text."""
+        """Return as text what is verified beyond one device, one micro-step and no dropout; "" for
+        nothing more. ``suffix``: end of the text."""
         parts = [
             "with dropout" if self.dropout else "",
             "on several devices" if self.by else "",
@@ -88,7 +88,7 @@ class VerificationFlags:
     ) -> None:
         self._models = models
         self._of: dict[VerificationKey, list[VerificationResult]] = defaultdict(list)
-        # The newest result counts, but a verification that could not be made replaces none.
+        # The newest result counts, but one that could not be made never replaces another.
         for result in sorted(
             verification_results, key=lambda result: (result.outcome != NOT_MADE, result.started)
         ):
@@ -136,7 +136,7 @@ class VerificationFlags:
         # The newest verification of each scale counts. A pass of the small model does not outweigh
         # a failure of the full one.
         made = {
-            key: {one.scale: one for one in self._of.get(key, ()) if not _others(one, run)}
+            key: {each.scale: each for each in self._of.get(key, ()) if not _others(each, run)}
             for key in needed
         }
         for outcome, name in EXCLUDING.items():
@@ -197,7 +197,7 @@ def without_excluded(runs: Iterable[Run], flags: VerificationFlags) -> list[Run]
         flag = flags.flag(run)
         if run.status != OK or not (flag and why_excluded([flag])):
             return run
-        return replace(run, metrics=tuple(one._replace(value=None) for one in run.metrics))
+        return replace(run, metrics=tuple(metric._replace(value=None) for metric in run.metrics))
 
     return list(map(compared, runs))
 

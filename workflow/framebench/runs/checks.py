@@ -58,9 +58,9 @@ class Verification(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """Name of the reference: the model, with the sequence length if it has one. Text that a
-        model generates has a reference of its own, as have a mean over more than two batches and
-        masks of micro-steps."""
+        """Name of the reference: the model, with the sequence length if it has one. Generated
+        text, means over more than two batches and masks of micro-steps have references of their
+        own."""
         length = self.case.labels().get("sequence_length", "")
         mode = axes.GENERATE if self.case.mode == axes.GENERATE else ""
         scale = SMALL if self.scale == SMALL else ""
@@ -120,8 +120,8 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
             verification = verification._replace(case=compared._replace(**fewest))
         add(verification)
         if case.mode == "train" and model["hyperparameters"].get("dropout"):
-            # Uses the small model where there is one, because statistics take many passes, and
-            # masks do not depend on sizes.
+            # Use the small model, if there is one: the statistics need many passes, and masks do
+            # not depend on sizes.
             scale = SMALL if SMALL in model["verification"] else verification.scale
             add(verification._replace(dropout=True, scale=scale))
     return list(found.values())
@@ -146,8 +146,8 @@ def _in_baseline(verification: Verification, catalog: Catalog) -> Iterator[Verif
 def small(
     plan: Plan, catalog: Catalog, full: Mapping[str, Verification]
 ) -> dict[str, Verification]:
-    """Return verifications of small models for those of ``full`` without a record, by name. Models
-    whose config has a small version get one. A user's own model stands for itself."""
+    """Return, by name, the short verifications that stand for those of ``full`` without a record:
+    of the small version of a model, if its config has one, and those that are short themselves."""
     folder = plan.settings.results / "verification"
     lacking = {name: each for name, each in full.items() if not (folder / f"{name}.json").exists()}
     made_small = [
@@ -233,8 +233,8 @@ def peak_benchmarks(plan: Plan) -> dict[str, Case]:
     """Return a peak-FLOPS benchmark for each framework, precision and number of devices of a node:
     large matmuls on all of these devices at once. The name is the path of its record in
     ``results/peak_flops`` without ``.json``; it ends in a digest of accelerator, cores and
-    environment, which decide the result. The model is any that the framework runs in the suite; the
-    harness needs one. With a time budget, CPUs have no such benchmarks."""
+    environment, which decide the result. The harness needs a model: any that the framework runs in
+    the suite. With a time budget, CPUs have no such benchmarks."""
     if plan.settings.budget and plan.capacity.accelerator == "cpu":
         return {}
     found: dict[tuple[str, str, int], Case] = {}
@@ -279,7 +279,7 @@ def _free_name(plan: Plan, where: str, name: str, kind: str, repeated: Collectio
 
 
 def _codes(catalog: Catalog, *folders: str) -> list[str]:
-    """Return a digest of the code in each folder of ``scripts``."""
+    """Return a digest of the code in each of these ``folders`` of ``scripts``."""
     return [_code(catalog.root / "scripts" / folder) for folder in folders]
 
 

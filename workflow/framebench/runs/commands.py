@@ -71,8 +71,8 @@ def harness_options(
     variables: Iterable[tuple[str, str]] | None = None,
 ) -> list[str]:
     """Return the arguments of the harness for a measurement of a case with ``parameters`` of its
-    benchmark. ``own``: further options by name, or others than those of the case; None for an
-    absent one. ``variables``: those of the ranks; None for those of the case's variant."""
+    benchmark. ``own``: options by name, in addition to or in place of those of the case; None
+    omits an option. ``variables``: variables of the ranks; None for those of the case's variant."""
     settings, capacity, memory = plan.settings, plan.capacity, plan.settings.memory_limit
     if settings.cluster and memory and memory.endswith("%"):
         memory = f"{parse_limit(memory).bytes_of(settings.cluster.memory_mib * 2**10)}KiB"

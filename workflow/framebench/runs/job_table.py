@@ -148,8 +148,8 @@ class JobTable:
             self._add(job)
 
     def _add_checks(self) -> None:
-        """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Those on one device
-        share a process if they have the same software, and no variables."""
+        """Add verifications and peak-FLOPS benchmarks of the cases in the plan. Checks on one
+        device share a process if they have the same software and no variables."""
         plan, catalog = self.plan, self._catalog
         wanted = [each for each in checks.full_size(plan, catalog) if each not in self._known]
         full = checks.verification_names(plan, catalog, wanted)

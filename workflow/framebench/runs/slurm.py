@@ -42,8 +42,8 @@ def note(log: str, results: Path) -> None:
 
 
 def jobs(results: Path) -> dict[str, str]:
-    """Return the state of each job of earlier calls for this folder that is still in the queue, by
-    its number. Raises SlurmError."""
+    """Return the states of jobs of earlier calls for this folder that are still in the queue, by
+    job id. Raises SlurmError."""
     path = results / FILE
     if not path.exists() or not (names := bounded.read_text(path).split()):
         return {}
@@ -110,6 +110,6 @@ def nodes(cluster: Cluster) -> dict[str, str]:
             reason = f", {why}" if why not in ("", "none") else ""
             results[name] = f"SLURM says {state}{reason}" if is_out else ""
     if not results:
-        where = f"partition {cluster.partition}" if cluster.partition else "the usual partition"
+        where = f"partition {cluster.partition}" if cluster.partition else "the default partition"
         raise ConfigError(f"config: nodes_named: SLURM has no node in {where}")
     return results
