@@ -21,7 +21,7 @@ from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, drawn, dropping
 from reference.weights import Arrays, Drawn, Hyper
 
-#: Least distance of other tokens to the sampled one: larger than rounding in half precision,
+#: Smallest lead of the sampled token over all others: larger than rounding in half precision,
 #: smaller than differences of logits.
 LEAD = 1.0
 

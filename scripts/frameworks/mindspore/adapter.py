@@ -106,8 +106,8 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         _pynative_executor.sync()
 
     def blocking(self) -> bool:
-        # Events exist for other devices only, and reading a tensor waits for all enqueued work, so
-        # steps that run ahead would end two at a time.
+        # On CPUs there are no events, and reading a tensor waits for all enqueued work: with a step
+        # enqueued ahead, two steps would end at once.
         return True
 
     def settings(self) -> Dict[str, Any]:

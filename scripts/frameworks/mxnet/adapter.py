@@ -232,7 +232,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             self._model.hybridize(**self._hybridize)
 
     def loss_scale(self) -> float:
-        # the trainer divides by the pass's loss scale and the number of ranks
+        # gradients are multiplied by AMP's loss scale, 1 / _scale, and summed over the ranks
         return self.rank_context.world_size / float(self._trainer._scale)
 
     def logits(self) -> Outputs:
