@@ -1,5 +1,5 @@
-"""Registers of axes, which distinguish cases, and of conditions, which tell figures of equal cases
-apart.
+"""Registers of axes, which distinguish cases, and of conditions, which distinguish measurements of
+the same case.
 
 A suite sets values of axes. Command line, suite, matrix, folder names, records, columns, labels and
 the filters of the page loop over these registers.
@@ -17,7 +17,7 @@ TEXT, COUNT, YES_NO = "text", "count", "yes_no"
 #: Benchmarks that time steps of a model.
 TRAIN, INFERENCE = "train", "inference"
 MODES = (TRAIN, INFERENCE)
-#: Benchmark that generates text, and all benchmarks whose figures are compared with the reference.
+#: Benchmark that generates text, and all benchmarks that are verified against the reference.
 GENERATE = "generate"
 VERIFIED = (*MODES, GENERATE)
 LARGEST_COUNT = 1000000
@@ -69,19 +69,18 @@ class Axis:
     ----------
     name : key of suites, cases and records; column; option of the command line
     help : one sentence for columns and ``--help``
-    type : makes a value, which JSON can hold, from a text; raises ValueError that states what is
-        allowed
+    type : parses a text to a JSON value; raises ValueError, which states what is allowed
     form : TEXT, COUNT or YES_NO: the type of its column
     default : meaning of an absent key, left out of labels, folder names and command lines; None for
         an axis without one
     applies_to : modes in which its value may differ from the default
     label : short text for folder names and labels, such as ``a4``
     words : text in lists of cases, such as ``accumulation 4``; by default name and value
-    observed : a condition of the measurement, which no suite sets as an axis
-    setting : of a condition, its key in ``settings`` of a record
+    observed : whether it is a condition of the measurement, which no suite sets
+    setting : a condition's key in ``settings`` of a record
     in_variants : whether the variants of an A/B test may differ in it
-    verified_at : value at which verifications of training cover every value but the default; None
-        for an axis without verifications of its own
+    verified_at : value at which training is verified for all values but the default; None for an
+        axis without verifications of its own
     in_own_models : whether a case with a user's own model, which makes its batch itself, may have
         another value than the default
     """
@@ -186,14 +185,14 @@ _MACHINE = (
     _condition("accelerator", "`cpu` or `cuda`"),
     _condition(
         "cores_per_device",
-        "physical cores of a device, on a CPU",
+        "physical cores per device, on a CPU",
         None,
         form=COUNT,
         words=lambda cores: f"{cores} core{'s' if cores != 1 else ''}",
     ),
     _condition(
         "side_by_side",
-        "whether other runs had the rest of the machine meanwhile",
+        "whether other runs used the rest of the machine at the same time",
         False,
         form=YES_NO,
         words=lambda _: "side by side",
@@ -210,7 +209,7 @@ _SETTINGS = (
     ),
     _condition(
         "warmup_limit",
-        "most steps of a warm-up that goes on until the step time has settled",
+        "largest number of warm-up steps, if the warm-up lasts until the step time has settled",
         None,
         form=COUNT,
         title="warm-up limit",
@@ -225,7 +224,7 @@ _SETTINGS = (
     ),
     _condition(
         "timed_seconds",
-        "seconds that the timed window was to fill, with at least `timed_steps`",
+        "requested seconds of the timed window, which has at least `timed_steps`",
         None,
         form=COUNT,
         words=lambda seconds: f"{seconds} s",
@@ -251,27 +250,27 @@ _SETTINGS = (
     ),
     _condition(
         "input",
-        "where the samples come from: `native`, as the source has it, of our own runs a batch on "
-        "the device; `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
+        "where the samples come from: `native` (in our own runs a batch on the device, else as in "
+        "the source); `synthetic_host`; `data@` or `dali@` and the first digits of the data set's "
         "identity; or another pipeline",
         NATIVE,
         setting="",
     ),
     _condition(
         "source_variant",
-        "further settings of an imported set, in its own words",
+        "further settings of an imported set, as the set names them",
         title="variant",
         setting="",
     ),
     _condition(
         "machine",
-        "label of the machine, where a set has several for one case",
+        "label of the machine, if an imported set has several for one case",
         words=lambda label: f"machine {label}",
         setting="",
     ),
     _condition(
         "environment",
-        "label of the packages, where a set has several for one case",
+        "label of the packages, if an imported set has several for one case",
         words=lambda label: f"environment {label}",
         setting="",
     ),
@@ -283,7 +282,7 @@ def _is_condition(axis: Axis) -> bool:
 
 
 _AXES = tuple(filter(_is_condition, BUILT_IN))
-#: Conditions, with the axes that only some tables have as columns.
+#: All conditions, and the axes that are columns of some tables only.
 CONDITIONS: Tuple[Axis, ...] = (*_MACHINE, *_AXES, *_SETTINGS)
 #: Fields of :class:`core.case.Case` that hold conditions, by name of the condition.
 IN_CASE = {**{axis.name: axis.name for axis in _AXES}, "suite_variant": "variant", "node": "node"}

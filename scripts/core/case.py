@@ -55,13 +55,13 @@ class _Values(NamedTuple):
 class Case(_Values):
     """Values of all axes of a case, as attributes.
 
-    ``mode``: the benchmark; an axis that it does not have is "" or 0. ``batch_per_device``: samples
-    that a device computes in a micro-step, MAX, N PER_CORE or PER_GIB, or TOTAL/PARTS for a total
-    batch without a whole number for each part; ``sequence_length``: tokens, None for a model
+    ``mode``: the benchmark; an axis that the benchmark lacks is "" or 0. ``batch_per_device``:
+    samples that a device computes in a micro-step, MAX, N PER_CORE or PER_GIB, or TOTAL/PARTS for a
+    total batch without a whole number for each part; ``sequence_length``: tokens, None for a model
     without sequences; ``variant``: variant of an A/B test, "" for none; ``parameters``: parameters
     of the benchmark, sorted by name, () for steps; ``accumulation``: micro-steps of a step;
     ``node``: node to measure, "" for any; ``framework_version`` and ``source`` (who measured) are
-    those of a figure, "" in a plan."""
+    "" in a plan."""
 
     __slots__ = ()
 
@@ -101,7 +101,7 @@ class Case(_Values):
 
     @property
     def topology(self) -> str:
-        """Return nodes x devices per node, such as 2n8g; "" where a file does not name them."""
+        """Return nodes x devices per node, such as 2n8g; "" if unknown."""
         return f"{self.nodes}n{self.devices_per_node}g" if self.devices else ""
 
     @property
@@ -174,7 +174,7 @@ class Case(_Values):
                 yield axis
 
     def labels(self) -> Dict[str, str]:
-        """Return short texts of the values that are not in every name, by axis or parameter."""
+        """Return the short labels that are not empty, by axis or parameter."""
         found = {"compiler": self.compiler, "batch": ""}
         if self.batch_per_device:
             found["batch"] = axes.BY_NAME["batch_per_device"].label(self.batch_per_device)
@@ -259,7 +259,7 @@ class Case(_Values):
 
 
 def _absent(axis: Axis) -> Any:
-    """Return the value of a case that does not have the axis."""
+    """Return the value of ``axis`` in a case that lacks the axis."""
     if axis.default is not None or axis.name == "sequence_length":
         return axis.default
     return "" if axis.form == axes.TEXT else 0

@@ -12,7 +12,7 @@ from core import bounded
 #: "import": the part of "start" that is the same for any model; "train": added for training;
 #: "compile": added for a compiler other than ``trained_with``.
 START_SECONDS = {"start": 3.0, "import": 1.5, "train": 2.0, "compile": 3.0}
-#: What a precision that a framework lacks on CPUs may depend on: axes, and the model's definition.
+#: Keys of a ``cpu_lacks`` entry (precisions missing on CPUs): axes, and the model's definition.
 DEFINITION = "definition"
 LACKING = ("precision", "compiler", "mode", DEFINITION)
 
@@ -22,22 +22,22 @@ _REQUIRED = (
     *("name", "title", "package", "compilers", "native_compiler", "precisions"),
     *("none_is", "none_means"),
 )
-#: Keys that may be absent, with their values then.
+#: Optional keys, with their default values.
 _OPTIONAL: Dict[str, Any] = {
     "trained_with": None,
     "parallelism": [],
     "optimizers": [],
-    "cpu_lacks": [],  # reasons, each with values of LACKING
+    "cpu_lacks": [],  # reasons, each with the values of LACKING that it applies to
     "capability": {},  # least compute capability by precision
     "start_seconds": {},  # the same keys as START_SECONDS
-    "slow_rates": {},  # operations per second, by train or inference and definition of the model
+    "slow_rates": {},  # operations per second, by mode and by definition of the model
     # model, mode, compiler, and percent by which the official code is faster (CPU, fp32)
     "official_faster": [],
 }
 
 
 def read_framework(folder: str) -> Dict[str, Any]:
-    """Return ``framework.json`` in a framework's folder, with the values of absent keys.
+    """Return ``framework.json`` in a framework's folder, with defaults for absent keys.
 
     Raises ValueError for a missing file, a missing key or another framework's name.
     """
@@ -53,7 +53,7 @@ def read_framework(folder: str) -> Dict[str, Any]:
 
 
 def read_object(path: str) -> Dict[str, Any]:
-    """Return the JSON object in a file. Raises ValueError, which names the file, for another."""
+    """Return the JSON object in a file. Raises ValueError, which names the file, otherwise."""
     try:
         content = bounded.read_json(path)
     except (OSError, ValueError) as error:
@@ -66,7 +66,7 @@ def read_object(path: str) -> Dict[str, Any]:
 def read_model_config(path: str, bases: str = "") -> Dict[str, Any]:
     """Return a model config merged over its ``base``, which may have its own base.
 
-    ``bases``: their folder, by default that next to the file. Raises ValueError."""
+    ``bases``: folder of the bases, by default ``bases`` next to the file. Raises ValueError."""
     model_config = read_object(path)
     base = model_config.pop("base", None)
     if not base:

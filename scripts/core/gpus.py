@@ -29,17 +29,17 @@ _STATE = (
 )
 _INSTANCE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+\d+:\s+\(UUID:\s*([^)\s]+)\)")
 _GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
-#: Profile of MIG with its memory: ``3g.20gb``, ``1g.10gb+me``; SLURM has it in types of GPUs.
+#: MIG profile with its memory: ``3g.20gb``, ``1g.10gb+me``; part of SLURM's GPU types, too.
 _PROFILE = re.compile(r"\d+g\.(\d+)gb")
 _VERSION = re.compile(r"^\d+(\.\d+)+$")
-#: Exit status and lines for a memory of serial numbers and settings that is corrupted: GPUs work.
+#: Exit status and warning of ``nvidia-smi`` for a corrupted infoROM, with which GPUs still work.
 _INFOROM, _WARNING = 14, "WARNING: infoROM"
 #: File that exists while the driver is loaded.
 LOADED = Path("/proc/driver/nvidia/version")
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 #: Beginning of the reason of a run whose ranks waited for each other for too long.
 NOT_MET = "ranks did not meet within"
-_VENDOR, _DISPLAY = "0x10de", "0x03"  # NVIDIA, and the class of its GPUs
+_VENDOR, _DISPLAY = "0x10de", "0x03"  # PCI vendor NVIDIA, PCI class of displays
 
 
 class GpuError(Exception):
@@ -85,8 +85,8 @@ def kind(name: str, state: Mapping[str, str]) -> str:
 def list_gpus(seconds: float = 60.0) -> List[Gpu]:
     """Return all GPUs that ``nvidia-smi`` lists; none without that command.
 
-    Raises GpuError where it fails, lists none or a broken one, or does not answer within
-    ``seconds``; and without it on a machine that has a GPU."""
+    Raises GpuError if the command fails, lists no GPU or a broken one, or does not answer within
+    ``seconds``, and if a machine with a GPU lacks the command."""
     if shutil.which(_SMI) is None:
         _require_no_gpu()
         return []
@@ -107,9 +107,9 @@ def visible_gpus(gpus: Sequence[Gpu], visible: Optional[str]) -> List[Gpu]:
     ``visible``: value of CUDA_VISIBLE_DEVICES, None if it is not set. CUDA stops at the first entry
     that it does not know.
 
-    Raises GpuError for GPUs that are all hidden, for unknown ones and those named twice, for a GPU
-    that MIG divides without a named instance, because CUDA would choose one, and for instances
-    beside other devices, because figures would be of either."""
+    Raises GpuError if all GPUs are hidden, if a name is unknown or repeated, if a GPU that MIG
+    divides is visible as a whole (CUDA would choose an instance), and if instances are mixed with
+    devices of another kind (a figure could be of either)."""
     if visible is None:
         chosen = list(gpus)
     else:
@@ -185,8 +185,8 @@ def _is_gpu(device: Path) -> bool:
     return vendor == _VENDOR and kind.startswith(_DISPLAY)
 
 
-def _failure(said: str) -> GpuError:
-    return GpuError(f"{_SMI} fails: {said}; {_DRIVER}")
+def _failure(reason: str) -> GpuError:
+    return GpuError(f"{_SMI} fails: {reason}; {_DRIVER}")
 
 
 def _ask(arguments: Sequence[str], seconds: float) -> str:
@@ -198,15 +198,15 @@ def _ask(arguments: Sequence[str], seconds: float) -> str:
     except OSError as error:
         raise _failure(str(error)) from None
     if ended.returncode not in (0, _INFOROM):
-        said = " ".join(f"{ended.stdout} {ended.stderr}".split())
-        raise _failure(said or f"exit status {ended.returncode}")
+        output = " ".join(f"{ended.stdout} {ended.stderr}".split())
+        raise _failure(output or f"exit status {ended.returncode}")
     return ended.stdout
 
 
 def _parse(text: str) -> List[Gpu]:
     """Return the GPUs in the output of ``nvidia-smi --query-gpu``.
 
-    Raises GpuError, in its words, where it lists none or a GPU that it cannot ask."""
+    Raises GpuError, with the text of the output, if it lists no GPU or one that gives no values."""
     gpus, broken = [], []
     for line in filter(str.strip, text.splitlines()):
         parts = [word.strip() for word in line.split(",")]
@@ -240,7 +240,7 @@ def _version(text: str) -> str:
 
 
 def profile_bytes(name: str) -> Optional[int]:
-    """Return the nominal memory of the profile of MIG in a name; None for another name."""
+    """Return the nominal memory of the MIG profile in a name; None if the name has no profile."""
     profile = _PROFILE.search(name)
     return int(profile.group(1)) * 2**30 if profile else None
 
@@ -260,9 +260,9 @@ def _instances(gpu: Gpu, listing: str) -> Tuple[Gpu, ...]:
 
 
 def start_cuda() -> Tuple[int, str]:
-    """Return CUDA's number of the error and its words; 0 and the CUDA version that the driver
-    supports where it starts. Raises OSError without the driver's library. A broken driver may hang
-    or crash this process."""
+    """Start CUDA; return its error code and message, or 0 and the CUDA version that the driver
+    supports. Raises OSError without the driver's library. A broken driver may hang or crash this
+    process."""
     driver = ctypes.CDLL(CUDA)
     number = int(driver.cuInit(0))
     if number:

@@ -1,5 +1,5 @@
-"""Limits on memory and cores: those of control groups, version 1 and 2, on this process, and memory
-limits that runs are given, in bytes or in percent of the available memory."""
+"""Limits on memory and cores: the limits of this process by its control groups (version 1 or 2),
+and memory limits of runs, in bytes or percent of the available memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Optional
 #: Where the kernel lists this process's control groups, and where they are mounted.
 OWN = "/proc/self/cgroup"
 MOUNTED = "/sys/fs/cgroup"
-#: Files with the number of processes killed for lack of memory, of version 2 and 1.
+#: Files that count processes killed for lack of memory, of version 2 and of version 1.
 _OOM_COUNTERS = ("memory.events", "memory.oom_control")
 _UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
@@ -19,7 +19,7 @@ _LIMIT = re.compile(r"([0-9]+(?:[.][0-9]+)?)(%|KiB|MiB|GiB|TiB)")
 def control_groups(controller: str) -> List[str]:
     """Return the folders of this process's control groups, innermost first.
 
-    They are those of version 2, or of version 1's ``controller`` (memory, cpu)."""
+    Version 2 has one set of groups, version 1 one for each ``controller`` (memory, cpu)."""
     for line in _text(OWN).splitlines():
         _, controllers, path = line.split(":", 2)
         if controllers == "" or controller in controllers.split(","):
@@ -84,9 +84,8 @@ def throttled_periods() -> int:
 def oom_kills() -> int:
     """Return how many processes the kernel has killed for lack of memory.
 
-    They are counted in this process's control group, where it counts them, else on the whole
-    machine."""
-    own = control_groups("memory")[:-1][:1]  # the last group is the root, which does not count
+    Counted in this process's control group if it has a counter, else on the whole machine."""
+    own = control_groups("memory")[:-1][:1]  # without the root, which is last and has no counter
     counters = [os.path.join(folder, name) for folder in own for name in _OOM_COUNTERS]
     for source in (*counters, "/proc/vmstat"):
         match = re.search(r"^oom_kill (\d+)$", _text(source), re.MULTILINE)

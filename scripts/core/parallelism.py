@@ -21,7 +21,7 @@ from typing import Dict, NamedTuple
 
 DATA, FSDP, TENSOR = "data", "fsdp", "tensor"
 PIPELINE = "pipeline"
-#: Names from the outermost to the innermost group: ranks of a tensor group follow each other.
+#: Names from the outermost to the innermost group: ranks of a tensor group are consecutive.
 NAMES = (PIPELINE, DATA, FSDP, TENSOR)
 
 #: Least number of batches (of replicas or micro-steps) that a reference averages over.
@@ -54,7 +54,7 @@ class Layout(NamedTuple):
         return self.pipeline * self.replicas * self.tensor
 
     def replica(self, rank: int) -> int:
-        """Return the number of the replica that ``rank`` belongs to."""
+        """Return the index of the replica that ``rank`` belongs to."""
         return rank // self.tensor % self.replicas
 
 

@@ -23,14 +23,14 @@ class Precision(NamedTuple):
     ``share``: least fraction of a step's matmuls and convolutions in ``dtypes``. ``baseline``:
     precision that its speed-up is relative to, None for a baseline itself. ``bounds``: largest
     relative error that counts as the same computation, by quantity of the verification.
-    ``gradient_floor``: a parameter's gradient is compared with at least this fraction of its share
-    of the norm of all gradients, see :mod:`harness.kinds.verification`. ``updates``: whether
-    weights are stored finely enough to compare updates, and the losses after them. ``variables``:
-    environment variables that make libraries compute in another precision while the matmuls look
-    the same, with the values at which they do not. ``storage``: dtype of the parameters, "" if not
-    stated. ``cpu_dtype``: dtype that frameworks use on a CPU, "" for a precision that no CPU
-    emulates; ``instructions``: instruction sets, any of which computes in it. ``capability``: least
-    compute capability of a GPU that has it, "" for any."""
+    ``gradient_floor``: a gradient's error is relative to at least this fraction of its share of the
+    norm of all gradients, see :mod:`harness.measuring.errors`. ``updates``: whether weights are
+    stored precisely enough to compare updates, and the losses after them. ``variables``:
+    environment variables that change the precision of libraries but not the dtypes of matmuls, with
+    their harmless values. ``storage``: dtype of the parameters, "" if not stated. ``cpu_dtype``:
+    dtype that frameworks use on a CPU, "" for a precision that no CPU emulates; ``instructions``:
+    instruction sets, each of which suffices for it. ``capability``: least compute capability of a
+    GPU that has it, "" for any."""
 
     name: str
     title: str
@@ -129,7 +129,7 @@ def unsupported(name: str, capability: str, own: str = "") -> str:
 
 
 def version(text: str) -> Tuple[int, ...]:
-    """Return the numbers of a version such as ``9.0``, so that versions compare by number."""
+    """Return the numbers of a version, so that ``10.0`` is greater than ``9.0``."""
     return tuple(int(number) for number in text.split("."))
 
 

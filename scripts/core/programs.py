@@ -1,6 +1,6 @@
-"""Our programs and the caller: the caller's environment, which must not steer them (settings of the
-dynamic loader and of Python, a user without a name), signals that ask them to end, and programs
-that they run.
+"""How our programs depend on their caller: protection from its environment (settings of the dynamic
+loader and of Python, a user without a name), signals that ask them to end, and programs that they
+run.
 
 Standard library only: ``bootstrap`` and the launchers read this file before anything can be
 imported.
@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence
 
 #: Variables of the dynamic loader. A library that another program needs can hide one of ours.
 _LOADER = ("LD_AUDIT", "LD_LIBRARY_PATH", "LD_PRELOAD")
-#: Prefix of the names under which their values are kept for runs and for foreign programs.
+#: Prefix of variables that keep the caller's loader variables for runs and foreign programs.
 _KEPT = "FRAMEBENCH_CALLER_"
 #: Python's variables that a framework's own interpreter may need, and that affect no other program.
 _PYTHON = (
@@ -28,7 +28,7 @@ _PYTHON = (
 )
 #: Signals that ask a process to end, and may be handled.
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Seconds to wait for an own signal after one ended another process of the job.
+#: Seconds to wait for a signal to this process after a signal ended another process of the job.
 _OWN_SECONDS = 5.0
 
 
@@ -56,7 +56,7 @@ def protected(environment: Mapping[str, str]) -> Dict[str, str]:
 
 
 def protect() -> None:
-    """Protect this process and its children. It starts again if the loader is steered already."""
+    """Protect this process and its children; restart it if the loader has read the variables."""
     environment = protected(os.environ)
     if any(name in os.environ and name not in environment for name in _LOADER):
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)
@@ -98,8 +98,8 @@ def raise_signals() -> None:
 def ignore_signals(numbers: Iterable[int]) -> None:
     """Ignore these signals from now on, also in programs that this process starts.
 
-    Their Python handlers stay and may run once more, for signals that came before: Python prints an
-    OSError where a handler is gone by then, and any thread may have taken the signal.
+    The Python handlers stay, because they may still run for signals that any thread received
+    before: without a handler, Python would print an OSError.
     """
     import ctypes  # not above: a library of the caller's may hide the one that ctypes needs
 
@@ -115,8 +115,8 @@ def ignore_signals(numbers: Iterable[int]) -> None:
 def await_own_signal(statuses: Iterable[int]) -> None:
     """Wait a few seconds for a signal to this process if one ended another process of its job.
 
-    A scheduler that ends a job signals its processes one after the other, on each node at another
-    moment. The handler of the signal says what happens then.
+    A scheduler that ends a job signals its processes one after the other, at different times on
+    each node. The handler of the signal decides what happens next.
 
     ``statuses``: exit statuses of the other processes: minus the signal, or 128 plus the signal.
     """
@@ -125,15 +125,15 @@ def await_own_signal(statuses: Iterable[int]) -> None:
 
 
 def _drop_handlers(numbers: List[int]) -> None:
-    """Drop the Python handlers: at its end Python makes signals that have one fatal again."""
+    """Drop the Python handlers: at exit, Python makes signals with a handler fatal again."""
     for number in numbers:
         signal.signal(number, signal.SIG_IGN)
 
 
 def run(command: Sequence[str], **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Run a program to its end and return it with its output and errors, which are text whatever
-    its bytes are. ``options``: options of :func:`subprocess.run`, whose exceptions are raised. It
-    has the caller's loader, which may be the only way to its libraries."""
+    """Run a program to its end, and return its status, output and errors; invalid bytes are
+    replaced. ``options``: options of :func:`subprocess.run`, whose exceptions are raised. The
+    program gets the caller's loader variables, without which it may not find its libraries."""
     options.setdefault("env", {**os.environ, **callers_loader()})
     return subprocess.run(
         command, capture_output=True, encoding="utf-8", errors="replace", **options

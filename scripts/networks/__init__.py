@@ -1,8 +1,8 @@
-"""Models as data. The description of a convolutional network names a family and its numbers. From
-it :func:`describe` makes a flat list of layers with their shapes, and :func:`weights` their arrays.
-An interpreter in each framework's ``cnn.py`` runs the list. :mod:`networks.transformers` has the
-arrays of transformers and the LSTM, and :func:`loss_parts` the cross-entropies that all models but
-ELECTRA learn by.
+"""Models as data. A model config describes a convolutional network by a family and
+hyper-parameters. From these, :func:`describe` makes a list of layers with their shapes, and
+:func:`weights` their arrays. An interpreter in each framework's ``cnn.py`` runs the list.
+:mod:`networks.transformers` has the arrays of transformers and the LSTM, and :func:`loss_parts` the
+cross-entropies that all models but ELECTRA learn by.
 
 Standard library; Python 3.7 to 3.13.
 """
@@ -35,10 +35,10 @@ Family = Callable[[Layers], str]
 
 
 def listed(add: Layers) -> str:
-    """Add the layers that a model config lists. ``layers``: each a mapping with ``op`` (a method of
-    :class:`Layers`), ``name`` and what the method takes; ``inputs``, a list of names, or else the
-    layer before. The last one's output are the logits. ``head_begins``, on the last layer of an
-    auxiliary head: the name of the head's first layer."""
+    """Add the layers that a model config lists. The last of ``layers`` returns the logits. Each is
+    a mapping with ``op`` (a method of :class:`Layers`), ``name``, arguments of the method, and
+    optionally ``inputs`` (names; by default the layer before it) and ``head_begins`` (on the last
+    layer of an auxiliary head: the name of the head's first layer)."""
     x, begins = IMAGES, {}
     for entry in add.hyper["layers"]:
         attributes = dict(entry)
@@ -101,8 +101,7 @@ def loss_parts(
     cross_entropy: CrossEntropy,
     swap: Callable[[Any], Any],
 ) -> List[Any]:
-    """Return the terms of a model's loss. ``swap`` exchanges the last two axes of an array
-    of three."""
+    """Return the terms of a model's loss. ``swap`` exchanges the last two of three axes."""
     if "spans" in batch:  # begin and end are classified over the tokens
         return [cross_entropy(swap(outputs[0]), batch["spans"])]
     if "masked_labels" in batch:

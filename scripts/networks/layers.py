@@ -21,8 +21,8 @@ from typing import (
 #: Distribution of initial values: ``("normal", standard deviation)`` around zero,
 #: ``("uniform", bound)`` between -bound and bound, or ``("constant", value)``.
 Initial = Tuple[str, float]
-#: Function of fan-in and fan-out: the number of products in each output, and that each input
-#: enters.
+#: Function of fan-in (number of inputs of each output) and fan-out (number of outputs of each
+#: input).
 Rule = Callable[[int, int], Initial]
 ZERO: Initial = ("constant", 0.0)
 ONE: Initial = ("constant", 1.0)
@@ -48,7 +48,7 @@ def by_fan_in(fan_in: int, fan_out: int) -> Initial:
 
 
 def he_normal_in(fan_in: int, fan_out: int) -> Initial:
-    """Return normal initial values by the inputs (He et al. 2015, arXiv:1502.01852)."""
+    """Return a normal distribution by the fan-in (He et al. 2015, arXiv:1502.01852)."""
     return "normal", (2 / fan_in) ** 0.5
 
 
@@ -86,7 +86,7 @@ class Layer(NamedTuple):
     """One operation. Its arrays are named ``NAME.weight``, ``NAME.bias``, ``NAME.running_mean`` and
     ``NAME.running_var``.
 
-    The values of ``op``, and which further fields they have:
+    The values of ``op``, each with its further fields:
 
     - ``convolution``: ``kernel`` and ``padding`` (rows, columns; the padding on either side),
       ``stride``, ``groups``, ``bias``, ``initial``, ``initial_bias``;
@@ -96,8 +96,8 @@ class Layer(NamedTuple):
     - ``max_pool``: ``kernel``, ``stride``, ``padding``, ``ceil`` (whether a last window may reach
       over the end), ``extra`` (rows and columns that it reaches over, beyond the padding);
     - ``average_pool``: ``kernel``, ``stride``, ``padding``, which counts in the mean;
-    - ``adaptive_average_pool``: ``size``; the window of place i of n begins at
-      floor(i * extent / n) and ends before ceil((i + 1) * extent / n);
+    - ``adaptive_average_pool``: ``size``; window i of n begins at floor(i * extent / n) and ends
+      before ceil((i + 1) * extent / n);
     - ``linear``: ``bias``, ``initial``, ``initial_bias``; ``dropout``: ``rate``;
     - ``channels``: ``begin``, ``end``; ``shuffle``: ``groups``; the first channels of all groups
     come first.
@@ -165,11 +165,11 @@ class Layers:
         self._auxiliary: List[str] = []
 
     def network(self, logits: str) -> LayerGraph:
-        """Return the network of all layers; ``logits``: the last."""
+        """Return the network of all layers; ``logits``: name of the layer that returns them."""
         return LayerGraph(tuple(self._layers), (logits, *self._heads), frozenset(self._auxiliary))
 
     def head(self, logits: str, first: int) -> None:
-        """Mark the layers from number ``first`` on as an auxiliary head with the output ``logits``,
+        """Mark the layers from index ``first`` on as an auxiliary head with the output ``logits``,
         whose weight in the loss is the hyper-parameter ``auxiliary_weight``."""
         self._heads.append(logits)
         self._auxiliary += [layer.name for layer in self._layers[first:]]

@@ -1,7 +1,7 @@
 """Networks without shortcuts: AlexNet (Krizhevsky 2014, arXiv:1404.5997), VGG (Simonyan and
 Zisserman 2014, arXiv:1409.1556), SqueezeNet (Iandola et al. 2016, arXiv:1602.07360), GoogLeNet
 (Szegedy et al. 2014, arXiv:1409.4842), whose "5x5" is a 3x3 as in torchvision, and Inception V3
-(Szegedy et al. 2015, arXiv:1512.00567). ``width``, of the last two: a factor of all channels."""
+(Szegedy et al. 2015, arXiv:1512.00567). ``width`` scales all channels of the last two."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Networks of residual, dense and shuffled blocks: ResNet (He et al. 2015, arXiv:1512.03385), its
 bottlenecks with the stride in the 3x3 (v1.5), ResNeXt (Xie et al. 2016, arXiv:1611.05431) and Wide
 ResNet (Zagoruyko and Komodakis 2016, arXiv:1605.07146); DenseNet (Huang et al. 2016,
-arXiv:1608.06993); ShuffleNet V2 (Ma et al. 2018, arXiv:1807.11164). Of inverted residuals:
+arXiv:1608.06993); ShuffleNet V2 (Ma et al. 2018, arXiv:1807.11164). Networks of inverted residuals:
 MobileNet V2 (Sandler et al. 2018, arXiv:1801.04381), MnasNet (Tan et al. 2018,
 arXiv:1807.11626)."""
 
@@ -28,8 +28,7 @@ DIVISOR = 8
 
 def resnet(add: Layers) -> str:
     """Add a ResNet. ``block``: a key of EXPANSION; ``blocks`` of each stage; ``width`` of the first
-    stage; ``groups`` of the 3x3 of a bottleneck and ``width_per_group`` of it, where the width is
-    64."""
+    stage; ``groups`` of a bottleneck's 3x3, and its ``width_per_group`` in a stage of width 64."""
     hyper = add.hyper
     add.initials = Initials(convolution=he_normal_out)
     width, expansion = hyper["width"], EXPANSION[hyper["block"]]
@@ -67,8 +66,8 @@ def _bottleneck(add: Layers, x: str, name: str, channels: int, stride: int) -> s
 
 
 def densenet(add: Layers) -> str:
-    """Add a DenseNet. ``growth``: channels that a layer adds; ``blocks``: layers of each; ``width``
-    of the stem."""
+    """Add a DenseNet. ``growth``: channels that a layer adds; ``blocks``: number of layers of each
+    block; ``width``: channels of the stem."""
     hyper = add.hyper
     add.initials = Initials(convolution=he_normal_in, linear_bias=constant(0.0))
     x = add.convolution(IMAGES, "features.conv0", hyper["width"], 7, 2)
@@ -188,8 +187,8 @@ def mobilenet_v2(add: Layers) -> str:
 
 def mnasnet(add: Layers) -> str:
     """Add an MNASNet. ``stages``: kernel, stride, expansion, blocks and channels of each;
-    ``channels``: two of the stem, and that of the last convolution; ``width``: a factor of all
-    channels but the last convolution's."""
+    ``channels`` of the stem, of its separable convolution and of the last convolution; ``width``: a
+    factor of all channels but the last convolution's."""
     hyper = add.hyper
     add.initials = Initials(he_normal_out, linear=lecun_uniform_out, linear_bias=constant(0.0))
     stem, separated, last = hyper["channels"]

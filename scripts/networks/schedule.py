@@ -31,7 +31,7 @@ class Call(NamedTuple):
 
 class Schedule(NamedTuple):
     """Calls of layers, in order. ``places``: length of the list of values. The images are at 0
-    before the first call; ``outputs``: positions of the network's outputs after the last one."""
+    before the first call; ``outputs``: positions of the network's outputs after the last call."""
 
     calls: Tuple[Call, ...]
     places: int

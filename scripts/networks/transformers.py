@@ -130,7 +130,7 @@ def decoder(hyper: Hyper) -> Arrays:
 
 
 def lstm(hyper: Hyper) -> Dict[str, Weight]:
-    """Return the arrays by PyTorch's names, uniform within 1 / sqrt(hidden) as there."""
+    """Return the arrays by PyTorch's names; as in PyTorch, uniform within 1 / sqrt(hidden)."""
     inputs, hidden, classes = hyper["features"], hyper["hidden"], hyper["classes"]
     shapes: Dict[str, Any] = {}
     for layer in range(hyper["layers"]):

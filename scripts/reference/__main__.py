@@ -25,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reference", description=main.__doc__)
     parser.add_argument("--model", required=True, type=Path, metavar="CONFIG.json")
     parser.add_argument("--sequence-length", type=int, help="tokens, for models with sequences")
-    reductions = "a reduction in the model config's verification"
+    reductions = "make the model smaller, by this key of its config's `verification`"
     parser.add_argument("--reduced", choices=("small", "reduced"), help=reductions)
     parts = "number of batches whose gradients are averaged"
     parser.add_argument("--parts", type=int, default=FEWEST_PARTS, help=parts)
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--soft-labels", action="store_true", help=soft)
     micro_steps = "add references for micro-steps with dropout"
     parser.add_argument("--micro-steps", action="store_true", help=micro_steps)
-    parser.add_argument("--generate", action="store_true", help="continue prompts, do not train")
+    parser.add_argument("--generate", action="store_true", help="continue prompts without training")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", required=True, type=Path, metavar="DIR")
     arguments = parser.parse_args()

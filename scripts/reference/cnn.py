@@ -29,7 +29,7 @@ from reference.weights import Arrays, Drawn, Hyper
 
 RECTIFIERS = ("relu", "relu6")
 
-#: Centre of the inputs of a ReLU, and the fraction of channels whose centre is its negative.
+#: Centre of a ReLU's inputs, and the fraction of channels that are centred at -LIFT instead.
 LIFT, NEGATED = 2.0, 0.15
 #: Standard deviation of the outputs of a batch normalisation.
 SPREAD = 0.4
@@ -46,10 +46,10 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
     """Return every parameter and running statistic, and how its value for the comparison is drawn.
 
     The gradient of a ReLU jumps at zero. With inputs drawn around zero, rounding in float32 moves
-    so many of them to the other side that gradients differ by a hundredth. So biases shift most
-    channels above zero, and some below. The weights of convolutions add up to zero and remove this
-    shift, because a variance computed as the difference of two large means would lose digits. Terms
-    added to a shortcut before a ReLU vary little, and less the more terms there are.
+    so many of them to the other side that gradients differ by 1 %. So biases shift most channels
+    above zero, and some below. The weights of convolutions add up to zero and remove this shift,
+    because a variance computed as the difference of two large means would lose digits. Terms added
+    to a shortcut before a ReLU vary little, and less the more terms there are.
     """
     network = describe(model_config)
     uses = _uses(network)
@@ -116,9 +116,9 @@ def _is_rectified(layer: Layer, uses: dict[str, list[Layer]]) -> bool:
 
 def calibrated(weights: Arrays, batch: Arrays, hyper: Hyper) -> Any:
     """Return the drawn ``weights``, adapted by a pass over a batch: running statistics are near the
-    batch's own, and matmuls and sums before a ReLU, without batch normalisation between, keep away
-    from its jump. Without this, the values of a chain of such layers would explode or vanish.
-    Returns float32 arrays by name."""
+    batch's own, and matmuls and sums that feed a ReLU without batch normalisation keep away from
+    zero, where its gradient jumps. Without this, the values of a chain of such layers would explode
+    or vanish. Returns float32 arrays by name."""
     network = _network(batch, hyper)
     uses = _uses(network)
     weights = {name: array.astype(np.float64) for name, array in weights.items()}
@@ -154,8 +154,7 @@ def _settle_statistics(weights: Arrays, name: str, x: Array) -> None:
 
 
 def _settle_product(weights: Arrays, layer: Layer, x: Array) -> None:
-    """Scale and shift a layer, so that all of its output is within REACH of the lift, or of its
-    negative."""
+    """Scale and shift a layer, so that all of its outputs are within REACH of LIFT or -LIFT."""
     weight, bias = f"{layer.name}.weight", f"{layer.name}.bias"
     weights[bias] = 0 * weights[bias]
     y = _computed(layer, [x], weights, True, None)
@@ -169,15 +168,15 @@ def _settle_product(weights: Arrays, layer: Layer, x: Array) -> None:
 
 
 def _with_both_sides(below: Array) -> Array:
-    """Return which channels a ReLU makes zero: at least the last of several channels, and never all
-    of them."""
+    """Return ``below``, which channels a ReLU makes zero; only the last of several channels where
+    ``below`` is the same for all."""
     places, alike = numpy.arange(len(below)), below.all() or not below.any()
     return np.where(alike, (places > 0) & (places == len(below) - 1), below)
 
 
 def _shift_of_sum(inputs: list[Array], index: int) -> Array:
-    """Return the shift of each channel of a sum, number ``index`` of the network. It makes the sum
-    negative in every n-th channel (other channels than in the previous sum) and positive in the
+    """Return the shift of each channel of a sum with an ``index`` in the network. It makes the sum
+    negative in one of EVERY channels (other channels than in the previous sum) and positive in the
     rest, also where an earlier ReLU has left only zeros."""
     total: Array = inputs[0] + inputs[1]
     axes = tuple(range(total.ndim - 1))

@@ -24,24 +24,24 @@ from reference.operations import NEAREST, Jumps, Moments, MultiplyAdds, running_
 from reference.transformers import showing_dropout
 from reference.weights import OPTIMIZERS, Arrays, Drawn, draw, global_norm, update
 
-#: Batches are drawn anew until no value is near a jump of a derivative and no sampled token is near
-#: another; for images, only a few pixels are drawn.
+#: Attempts to draw batches without values near a derivative's jump or near ties of sampled tokens,
+#: the seed's step between attempts, and rounds of redrawing pixels of images.
 ATTEMPTS, OTHER_SEED, ROUNDS = 20, 1_000_003, 5
-#: Fewest and most passes with dropout for each set of weights, and multiply-adds of all passes:
-#: less than a minute for a large model.
+#: Smallest and largest number of passes with dropout for each set of weights, and multiply-adds
+#: that they may take: less than a minute for a large model.
 FEWEST_PASSES, MOST_PASSES, DROPOUT_MULTIPLY_ADDS = 16, 256, 4 * 10**11
 #: Label smoothing and mixup of soft labels.
 SMOOTHING, MIXUP = 0.1, 0.4
 
-#: Bound on the norm of averaged gradients, as part of the smallest share in their mean. It also
-#: clips every share, so that clipping before gradients are averaged changes their weights.
+#: Bound on the norm of averaged gradients, relative to the smallest norm of a batch's share in the
+#: mean. It is below the norm of every share, so clipping before averaging would show.
 PART_CLIPPED = 0.8
 
 
 def verification_model_config(model_config: dict[str, Any], with_dropout: bool) -> dict[str, Any]:
-    """Return the model config with the hyper-parameters of the comparison: others than those that
-    are timed, so that none can be hard-coded, and large enough for each to show within two steps.
-    ``with_dropout``: with the model's own rates of dropout, not without."""
+    """Return the model config with the hyper-parameters of the verification. They differ from the
+    timed ones, so that none can be hard-coded, and each is large enough to show within two steps.
+    ``with_dropout``: with the model's own rates of dropout instead of none."""
     changed = copy.deepcopy(model_config)
     own = model_config["hyperparameters"]
     changed.pop("of_sequence_length", None)  # this key would replace some hyper-parameters
@@ -53,11 +53,11 @@ def verification_model_config(model_config: dict[str, Any], with_dropout: bool) 
 
 
 def reduced(model_config: dict[str, Any], kind: str = "small") -> dict[str, Any]:
-    """Return the model config made smaller, by ``verification.small``, so that a comparison takes a
-    moment, or by ``verification.reduced``, so that one fits into memory: other hyper-parameters and
-    inputs, and others in the verification: a deep model diverges at a rate that is right for a
-    small one. They say which they were reduced from, and how many parameters are left. Raises
-    KeyError for a model that has no such reduction."""
+    """Return a smaller model config: by ``verification.small``, so that a verification takes a
+    moment, or by ``verification.reduced``, so that it fits into memory. Both replace inputs and
+    hyper-parameters, the verification's too: a deep model diverges at a rate that suits a small
+    one. The result has the number of its parameters, and the original config as ``reduced_from``.
+    Raises KeyError for a model without such a reduction."""
     small = copy.deepcopy(model_config)
     changes = model_config["verification"][kind]
     small["hyperparameters"].update(changes.get("hyperparameters", {}))
@@ -90,21 +90,19 @@ def write(
 ) -> None:
     """Write the whole comparison into ``folder``, which must not exist; it appears when it is
     complete. ``parts``: batches whose gradients are averaged, of ranks or micro-steps.
-    ``soft_labels``: with label smoothing and mixup, of images with a class each. ``micro_steps``:
-    with the spread of gradients over masks of dropout, where the model is small enough for so many
-    passes.
+    ``soft_labels``: use label smoothing and mixup, for images with one class each. ``micro_steps``:
+    add the spread of gradients over dropout masks, if the model is small enough for the passes.
 
-    ``model_config.json`` and ``model_config-dropout.json`` (to run with, without
-    dropout and with the model's own), ``weights.npz``, ``batch-RANK.npz``,
-    ``outputs.npz`` (``train`` or ``inference``, rank, number),
-    ``gradients-BATCHES.npz`` (averaged over the first one or all batches),
-    ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these, see UPDATES),
-    ``statistics-biased-BATCHES-STEP-RANK.npz`` and ``statistics-unbiased-BATCHES-STEP-RANK.npz``
-    (change of the first running statistics by the forward pass of the first steps with these, see
-    :func:`reference.operations.running_statistics`),
+    Files: ``model_config.json`` (without dropout) and ``model_config-dropout.json`` (with the
+    model's own), ``weights.npz``, ``batch-RANK.npz``, ``outputs.npz`` (``train`` or ``inference``,
+    rank, number), ``gradients-BATCHES.npz`` (averaged over the first batch or all),
+    ``update-BATCHES-STEP.npz`` (change of the weights by the first steps with these batches, see
+    UPDATES), ``statistics-biased-BATCHES-STEP-RANK.npz`` and
+    ``statistics-unbiased-BATCHES-STEP-RANK.npz`` (change of the initial running statistics by the
+    forward pass of each of these steps, see :func:`reference.operations.running_statistics`),
     ``dropout-weights-NAME.npz`` and ``dropout-outputs-NAME.npz`` (changed weights, and outputs
-    ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see
-    :mod:`harness.measuring.dropout`) and ``expected.json``.
+    ``plain-NUMBER`` and ``scaled-NUMBER`` with them, see :mod:`harness.measuring.dropout`) and
+    ``expected.json``.
     """
     results = ReferenceResults(model_config, sequence_length, seed, folder)
     results.draw_weights()
@@ -129,8 +127,7 @@ def write_generation(
 
     ``model_config.json``, ``model_config-dropout.json``, ``weights.npz``, ``batch-0.npz`` with the
     prompts, ``expected.json`` and ``generated.npz``: ``tokens`` and ``logits`` that continue them.
-    The model configs alone where the model generates no text, or has no positions for more
-    tokens."""
+    Only the model configs if the model generates no text, or has no positions for more tokens."""
     results = ReferenceResults(model_config, sequence_length, seed, folder)
     model = results.model
     can_generate = hasattr(model, "continued")
@@ -172,7 +169,7 @@ class ReferenceResults:
         self._partial.mkdir(parents=True)
 
     def save(self, name: str, arrays: Arrays) -> None:
-        """Write ``NAME.npz``, with floating-point numbers as float32: rounding to it (6e-8) is far
+        """Write ``NAME.npz``, with floating-point numbers as float32: this rounding (6e-8) is far
         below every bound."""
         stored = {
             key: array.astype(np.float32, copy=False) if array.dtype.kind == "f" else array
@@ -207,8 +204,9 @@ class ReferenceResults:
         self.exact = {name: array.astype(np.float64) for name, array in weights.items()}
 
     def draw_batches(self, parts: int, soft_labels: bool) -> None:
-        """Draw the batches until rounding decides about nothing in them. Attention masks have
-        padding behind each sequence, which a mask of ones never shows."""
+        """Draw batches until no value is so near a jump that rounding decides its side. Attention
+        masks have padding after each sequence: masks of ones would not show whether they are
+        applied."""
         inputs = [
             {**entry, "distribution": "padded"} if entry["name"] == "attention_mask" else entry
             for entry in self.model_config["inputs"]
@@ -250,8 +248,8 @@ class ReferenceResults:
             self.save(f"batch-{rank}", batch)
 
     def _with_extremes(self, batch: Arrays) -> Arrays:
-        """Return the batch with the least and the greatest of all values that each input of
-        integers may have: some frameworks ignore labels or tokens of a certain number."""
+        """Return the batch with the smallest and the largest possible value in each integer input:
+        some frameworks ignore certain labels or tokens."""
         for entry in self.model_config["inputs"]:
             if entry["distribution"] == "integers":
                 values = batch[entry["name"]].reshape(-1)
@@ -269,10 +267,10 @@ class ReferenceResults:
         """Return the losses of each of the first ``count`` batches before each optimizer step and
         after the last.
 
-        A step takes the mean gradient of these batches, at its rate of RATES. Sets the bound on the
-        gradients' norm in ``hyper``, where there is one, see PART_CLIPPED and
-        :meth:`_bound_between`. The first gradients, updates and running statistics are saved. Each
-        of these is a gibibyte of a large model: none is kept for longer."""
+        A step takes the mean gradient of these batches, at its rate of RATES. If the model clips
+        gradients, sets their bound in ``hyper``, see PART_CLIPPED and :meth:`_bound_between`. The
+        first gradients, updates and running statistics are saved at once and not kept: each takes a
+        gibibyte for a large model."""
         weights, losses = dict(self.exact), []
         optimizer = OPTIMIZERS[hyper["optimizer"]](hyper)
         for step, rate in enumerate((*RATES, None)):
@@ -313,7 +311,7 @@ class ReferenceResults:
             norms.append(global_norm(gradients))
             for name, array in gradients.items():
                 total[name] = total.get(name, 0.0) + array
-            del gradients  # as large as the weights, while the next are computed
+            del gradients  # as large as the weights; not kept during the next pass
         return losses, norms, {name: array / count for name, array in total.items()}
 
     def _bound_between(self, gradients: Arrays, weights: Arrays, hyper: dict[str, Any]) -> float:
@@ -327,8 +325,8 @@ class ReferenceResults:
         return math.sqrt(global_norm(gradients) * norm)
 
     def _save_statistics(self, weights: Arrays, count: int, step: int) -> None:
-        """Save the change of the running statistics by one pass over each batch in training, by how
-        the variance is kept; of a model without, nothing."""
+        """Save the change of the running statistics by a training pass over each batch, for biased
+        and unbiased variances; nothing for a model without running statistics."""
         share = self.hyper.get("batch_norm_momentum")
         for rank, batch in enumerate(self.batches[:count] if share is not None else ()):
             Moments.seen.clear()
@@ -339,9 +337,9 @@ class ReferenceResults:
                 self.save(f"statistics-{convention}-{count}-{step}-{rank}", change)
 
     def dropout(self, micro_steps: bool) -> dict[str, Any]:
-        """Return the moments of statistics over random masks with each set of weights that shows
-        other places of dropout, by its name, and the spread of gradients for ``micro_steps``; save
-        what these statistics are made with."""
+        """Return moments of statistics over random masks, for each set of weights of
+        :func:`showing_dropout`, and for ``micro_steps`` the spread of gradients. Save these
+        weights, and the outputs without masks."""
         config = verification_model_config(self.model_config, with_dropout=True)
         model, batch, hyper = self.model, self.batches[0], config["hyperparameters"]
         random = np.random.RandomState(0)
@@ -383,10 +381,10 @@ class ReferenceResults:
 
 
 def decide(model: Any, weights: Arrays, batch: Arrays, hyper: dict[str, Any]) -> None:
-    """Draw the pixels anew around which rounding to float32 decides about a gradient, again while
-    that brings about others, and keep the images with the fewest such places: none in a small
-    network. In a large one with batch normalisation, through which each pixel moves all else, a
-    few of its millions of values are left, and say little."""
+    """Redraw the pixels around places where rounding to float32 decides a gradient, in up to ROUNDS
+    rounds, and keep the images with the fewest such places. A small network has none left. In a
+    large one with batch normalisation, where each pixel affects all values, a few of millions of
+    values are left, which matters little."""
     images, random, fewest = batch["images"], np.random.RandomState(0), math.inf
     for _ in range(ROUNDS):
         Jumps.places.clear()

@@ -21,7 +21,7 @@ from reference.operations import Array, Jumps, cross_entropy, dense, gelu
 from reference.transformers import Dropout, drawn, dropping
 from reference.weights import Arrays, Drawn, Hyper
 
-#: Least distance of other tokens to the sampled one: larger than rounding in half precision,
+#: Smallest lead of the sampled token over all others: larger than rounding in half precision,
 #: smaller than differences of logits.
 LEAD = 1.0
 
@@ -37,8 +37,8 @@ def parameters(model_config: dict[str, Any]) -> dict[str, Drawn]:
 
 
 def noise(draws: Array, vocabulary: int) -> Array:
-    """Return the Gumbel noise of each word (batch, predictions, vocabulary), of one draw of 31 bits
-    for each prediction (batch, predictions): a number for each word would be 2.4 MB a sequence. The
+    """Return the Gumbel noise of each word (batch, predictions, vocabulary), from a 31-bit draw for
+    each prediction (batch, predictions): a draw for each word would take 2.4 MB a sequence. The
     draw and the word are mixed to 32 bits, of which the upper 20 are a uniform number."""
     mixed = draws[..., None] ^ (numpy.arange(vocabulary) * WORD & MASK)
     for _ in range(2):
@@ -85,7 +85,7 @@ def forward(
 def _sampled(logits: Array, batch: Arrays) -> Array:
     """Return the sampled tokens, (batch, predictions). No gradient passes through them."""
     noisy = logits + noise(batch["sampling_draws"], logits.shape[-1])
-    if isinstance(noisy, numpy.ndarray):  # arrays that autograd traces are left out
+    if isinstance(noisy, numpy.ndarray):  # not while autograd traces
         first, second = numpy.partition(noisy, -2)[..., [-1, -2]].T
         Jumps.nearest = min(Jumps.nearest, float((first - second).min()))
     return np.argmax(noisy, axis=-1)
@@ -100,10 +100,10 @@ def loss(outputs: list[Array], batch: Arrays, hyper: Hyper) -> Array:
 
 
 def decided(weights: Arrays, batch: Arrays, hyper: Hyper) -> Arrays:
-    """Return the batch, changed so that no rounding changes a sample and a mistake does: where
-    another token comes near to the sampled one, the next draw that brings none; every third masked
-    position has the sampled token, which then does not count as a replacement; of the others, every
-    second keeps its token by the smallest draw that does."""
+    """Return the batch, changed so that rounding cannot change a sample, but mistakes would.
+    Sampling draws are raised until the sampled token leads by LEAD. Of every three masked
+    positions, the first has the sampled token as its original, which is then no replacement, and
+    the third keeps its token, by the smallest draw that does so."""
     third = numpy.arange(batch["mask_draws"].size).reshape(batch["mask_draws"].shape) % 3
     kept = numpy.where(third == 2, hyper["masked_percent"], batch["mask_draws"])
     batch = {**batch, "mask_draws": numpy.where(third == 0, 0, kept)}

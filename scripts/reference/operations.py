@@ -33,12 +33,12 @@ TIE = 5e-7
 
 
 class Jumps:
-    """Places where gradients may jump in float32, in all forward passes since the lists were
-    cleared.
+    """Places where gradients may jump in float32, in all forward passes since the last reset.
 
-    For models without images: how near to zero the input of any ReLU came, or the score of a
-    sampled token to that of another. For images: number and position, as a share of height and
-    width, where a ReLU came within NEAREST or a max pool had its two largest values within TIE."""
+    ``nearest``, without images: smallest distance of a ReLU's input from zero, or of a sampled
+    token's score from the next score. ``places``, with images: index of the image, and position as
+    a fraction of height and width, where a ReLU's input is within NEAREST of zero or the two
+    largest values of a max pool's window are within TIE."""
 
     nearest = math.inf
     places: ClassVar[list[tuple[int, float, float]]] = []
@@ -54,8 +54,8 @@ class Moments:
 def running_statistics(weights: Arrays, share: float, unbiased: bool = False) -> Arrays:
     """Return the running statistics after the last forward pass in training.
 
-    ``share``: weight of the new ones. ``unbiased``: with the variance over n - 1 values, as some
-    frameworks keep it."""
+    ``share``: weight of the new statistics. ``unbiased``: with the variance over n - 1 values, as
+    some frameworks keep it."""
     updated = {}
     for name, (mean, variance, count) in Moments.seen.items():
         if unbiased:
@@ -96,8 +96,7 @@ def convolution(
     x: Array, weight: Array, stride: int, padding: tuple[int, int], groups: int
 ) -> Array:
     """Return the convolution with ``weight`` (rows, columns, in / groups, out). Images are padded
-    by ``padding`` (rows, columns) on every side. It is the sum over the kernel's places of one
-    matmul each, for each group."""
+    by ``padding`` (rows, columns) on every side. Each group is one matmul of its windows."""
     places = _windows(x, weight.shape[:2], stride, padding)
     batch, height, width, channels = places[0].shape
     columns = places[0] if len(places) == 1 else np.concatenate(places, axis=3)
@@ -210,7 +209,7 @@ def dense(x: Array, weights: Arrays, name: str) -> Array:
 
 
 def relu(x: Array) -> Array:
-    if isinstance(x, numpy.ndarray):  # arrays of autograd are left out
+    if isinstance(x, numpy.ndarray):  # not while autograd traces
         if x.ndim == 4:
             Jumps.places += _places(abs(x) <= NEAREST)
         else:

@@ -50,16 +50,15 @@ def all_kept(x: Array) -> Array:
 
 
 def dropping(training: bool, dropout: Dropout | None, hyper: Hyper) -> Drop:
-    """Return the dropout with the model's rate."""
+    """Return a function that applies dropout with the model's rate."""
     if dropout is None or not training:
         return all_kept
     return lambda x: x * dropout(x.shape, hyper["dropout"])
 
 
 def recomputed(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return ``function`` so that only its arguments are kept for the backward pass, in which it is
-    computed again. Its result must follow from its arguments; those to differentiate by are
-    arrays."""
+    """Return ``function`` so that only its arguments are kept for the backward pass, which computes
+    it again. Its result must depend on them alone. Differentiated arguments must be arrays."""
     once = primitive(function)
 
     def make(argnums: tuple[int, ...], result: Any, arguments: tuple[Any, ...], _: Any) -> Any:
@@ -120,20 +119,20 @@ def one_layer(layer: Layer, name: str, keys: tuple[str, ...], x: Array, *arrays:
 head_again, layer_again = recomputed(attention_head), recomputed(one_layer)
 
 
-#: Factor of the output matrix in weights that show dropout of attention's probabilities; size of
-#: residual branches, relative to the embeddings, in weights that show their dropout.
+#: In weights that show dropout of attention's probabilities, factor of the output matrix; in
+#: weights that show dropout of residuals, size of the branches relative to the embeddings.
 LARGE, ADDED = 40.0, 0.5
 
 
 def showing_dropout(weights: Arrays) -> dict[str, Arrays]:
-    """Return sets of changed weights, by name, with which outputs show other places of dropout: of
-    attention's probabilities; of the embeddings and what the residuals add. A model without
-    attention has one set, without changes.
+    """Return sets of changed weights by name: ``probabilities`` shows dropout of attention's
+    probabilities, ``residuals`` that of the embeddings and of what the residuals add. A model
+    without attention has one set without changes.
 
-    Zeros hide the other places. Attention is uniform. Values and residuals are the same for all
-    tokens and in all layers, so that what shared masks do adds up. Where probabilities are shown,
-    the output's bias is the negative of what attention adds with all of them, and so hides the
-    dropout of the sum."""
+    Zeros hide all other dropout. Attention is uniform. Values and residuals are the same for all
+    tokens and in all layers, so that effects of shared masks add up. In ``probabilities``, the
+    output's bias cancels what attention adds without dropout, which hides the dropout of the
+    sum."""
     ending = ".attention.output.weight"
     layers = [name[: -len(ending)] for name in weights if name.endswith(ending)]
     if not layers:

@@ -1,7 +1,7 @@
-"""Weights: drawn from a seed, from which all frameworks start the comparison, and changed in place
-by a step of an optimizer. SGD with momentum and coupled weight decay and AdamW (Loshchilov and
-Hutter 2017, arXiv:1711.05101) follow ``torch.optim``, LAMB (You et al. 2019, arXiv:1904.00962,
-algorithm 2) TensorFlow Addons, as NVIDIA's ELECTRA does."""
+"""Weights from which all frameworks start the verification, drawn from a seed, and optimizers that
+change them. SGD with momentum and coupled weight decay and AdamW (Loshchilov and Hutter 2017,
+arXiv:1711.05101) follow ``torch.optim``, LAMB (You et al. 2019, arXiv:1904.00962, algorithm 2)
+TensorFlow Addons, as NVIDIA's ELECTRA does."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Hyper = Dict[str, Any]
 
 @dataclass(frozen=True)
 class Drawn:
-    """An array of normally distributed float32 values. ``negated``: the part of the values whose
-    sign is turned. ``centred``: the mean over all axes but the last is made zero. ``trained``: a
+    """An array of normally distributed float32 values. ``negated``: the fraction of values whose
+    sign is changed. ``centred``: the mean over all axes but the last is made zero. ``trained``: a
     parameter, not a running statistic."""
 
     shape: tuple[int, ...]
@@ -118,8 +118,7 @@ class AdamW:
 
 
 class LAMB(AdamW):
-    """LAMB (You et al. 2019, arXiv:1904.00962), whose ratio of norms scales the weight decay
-    too."""
+    """LAMB (You et al. 2019, arXiv:1904.00962), whose trust ratio scales weight decay, too."""
 
     def factor(self, name: str, weight: Any, change: Any, has_ratio: bool) -> float:
         """Return the ratio of the norms; 1 where either is zero."""

@@ -1,9 +1,9 @@
-"""Tasks to be learned: data for training, data held out, and how outputs are scored: of classifiers
-and of ELECTRA's pre-training here.
+"""Tasks to be learned: training data, held-out data and the scoring of outputs. This module scores
+classifiers and ELECTRA's pre-training.
 
-A task is a module of this folder with ``data`` and ``SCORING``; the model config names the task
-that it is for (``task``). A model of ELECTRA is given sentences, whose words are hidden behind the
-task's back. Standard library and numpy; Python 3.7 to 3.13.
+A task is a module of this folder with ``data`` and ``SCORING``; a model config names its task
+(``task``). A task for ELECTRA makes whole sentences, in which the harness hides words. Standard
+library and numpy; Python 3.7 to 3.13.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ class Scoring(NamedTuple):
     """Scores of a task, and the function that computes them.
 
     ``names``: names of the scores, from 0 to 1, the principal one first; ``score``: function of
-    outputs and their batch that returns the scored values of each sample by name, and the ``loss``
-    of each, in float64; ``losses``: names of the parts of the loss, if it has parts; ``may_lack``:
-    names of the scores that may be undefined; ``of_sums``: function of hyper-parameters, sums of
-    all scored values and number of samples that returns scores and loss."""
+    outputs and their batch that returns each sample's scored values by name, including ``loss``, in
+    float64; ``losses``: names of the parts of the loss, if it has parts; ``may_lack``: names of the
+    scores that may be undefined; ``of_sums``: function of hyper-parameters, sums of all scored
+    values and number of samples that returns scores and loss."""
 
     names: Tuple[str, ...]
     score: Callable[[Sequence[Any], Arrays], Scored]
@@ -81,10 +81,9 @@ class Scoring(NamedTuple):
 class LearningTask(NamedTuple):
     """Task that a model learns.
 
-    ``data``: function of the tokens of a sequence, None for models without, and of the folder of
-    the files, None for a task that reads none. ``amounts``: function of the folder that returns the
-    numbers of samples for training and held out, for tasks where ``data`` takes long to count
-    them."""
+    ``data``: function of the tokens per sequence, None for models without sequences, and of the
+    folder with the files, None for a task without files. ``amounts``: function of the folder that
+    returns the numbers of training and held-out samples, for tasks where ``data`` takes long."""
 
     name: str
     scoring: Scoring
@@ -143,7 +142,7 @@ def score_classes(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     }
     if logits.shape[1] >= FEWEST_FOR_TOP_5:
         others = (shifted >= logit[:, None]).sum(axis=1) - 1
-        # with logits that are not finite, no class would rank higher
+        # otherwise logits that are not finite would count as right: no class ranks higher
         known = np.isfinite(logits).all(axis=1)
         figures[TOP_5] = ((others < 5) & known).astype(np.float64)
     return figures
@@ -197,10 +196,10 @@ def _generated(logits: Any, right: Any) -> Any:
 def replaced_scores(
     hyperparameters: Mapping[str, Any], sums: Mapping[str, float], samples: float
 ) -> Dict[str, float]:
-    """Return scores and losses from the sums of :func:`score_replaced`;
-    a mean over no tokens is NaN.
+    """Return scores and losses from the sums of :func:`score_replaced`; a mean over no tokens is
+    NaN.
 
-    ``loss`` is that of training: the weighted sum of the generator's and the discriminator's."""
+    ``loss``: training loss, the weighted sum of the generator's and the discriminator's losses."""
 
     def share(name: str, denominator: str) -> float:
         return sums[name] / sums[denominator] if sums[denominator] else float("nan")

@@ -1,6 +1,5 @@
 """Generated questions to learn from: a text has one to three words of each of six kinds, the
-question names a kind, and its words are the answer. Made from random numbers, the same ones each
-time."""
+question names a kind, and the text's words of this kind are the answer. Drawn with a fixed seed."""
 
 from __future__ import annotations
 
@@ -18,10 +17,10 @@ TRAIN, HELD_OUT = 4096, 512
 
 
 def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
-    """Return sentences with questions: ``token_ids``, ``segment_ids`` (1: the text and what ends
-    it) and ``attention_mask``, (samples, 24), ``spans`` (samples, 2): the first and the last token
-    of the answer; all int64. 4,096 samples for training, 512 held out. Raises :class:`TaskError`
-    for another length."""
+    """Return sentences with questions: ``token_ids``, ``segment_ids`` (1: the text and its
+    separator) and ``attention_mask``, (samples, 24), ``spans`` (samples, 2): the first and the last
+    token of the answer; all int64. 4,096 samples for training, 512 held out. Raises
+    :class:`TaskError` for another length."""
     import numpy as np
 
     if length not in (None, TOKENS):

@@ -11,7 +11,7 @@ from tasks.reading import Question, TokenWindow, wordpiece
 
 VERSIONS = ("1.1", "2.0")
 VOCABULARY = "vocab.txt"
-#: Tokens of an answer at most.
+#: Largest number of tokens of an answer.
 ANSWER = 30
 
 
@@ -19,7 +19,7 @@ def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
     """Return questions as :func:`tasks.reading.cut` makes them: those of ``train`` for
     training, those of ``dev`` held out. Raises :class:`TaskError`."""
     if folder is None or length is None:
-        raise TaskError("SQuAD is read from a folder, into sequences of a length")
+        raise TaskError("SQuAD needs a folder with its files, and a sequence length")
     version = _version(folder)
     tokens = wordpiece.read(os.path.join(folder, VOCABULARY))
     train, held_out = (
@@ -37,8 +37,8 @@ def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
 
 
 def amounts(folder: str) -> Tuple[int, int]:
-    """Return the numbers of questions for training and held out; a long paragraph makes several
-    samples of one. Raises :class:`TaskError` where a file is missing."""
+    """Return the numbers of training and held-out questions; a question on a long paragraph becomes
+    several samples. Raises :class:`TaskError` where a file is missing."""
     version = _version(folder)
     wordpiece.read(os.path.join(folder, VOCABULARY))
     train, held_out = (
@@ -113,10 +113,10 @@ class QuestionTotal(NamedTuple):
         return {"f1": common, "exact_match": exact, "loss": float(scored["loss"].mean())}
 
     def predictions(self, scored: Scored) -> List[str]:
-        """Return each question's text of the best span of all its windows.
+        """Return the text of each question's best span in all of its windows.
 
-        Where a question may have no answer, it is the empty text if the smallest score of no
-        answer is above that of the span."""
+        If questions may have no answer, the text is empty where the smallest no-answer score is
+        above the span's score."""
         import numpy as np
 
         texts = [""] * len(self.questions)

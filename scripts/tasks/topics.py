@@ -1,6 +1,6 @@
-"""Generated sentences to pre-train with. Each has a topic, which with the position (modulo four)
-leaves two possible words. So a hidden word can be predicted from the topic, which the other words
-show, and its position. Made from random numbers, the same ones each time."""
+"""Generated sentences to pre-train with. Each has a topic. Topic and position (modulo four) leave
+two possible words, so a hidden word can be predicted from its position and the topic, which the
+other words show. Drawn with a fixed seed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS, TOPICS, PLACES = 32, 8, 4
 #: Chances of the first and of the second word of a place.
 CHANCES = (0.75, 0.25)
 TRAIN, HELD_OUT = 4096, 512
-#: Tokens of the longest sentence where nobody asks for another number, and the fewest that may be.
+#: Tokens of the longest sentence by default, and the smallest number that may be requested.
 TOKENS, FEWEST = 32, 8
 
 

@@ -6,7 +6,7 @@ from core import precisions
 from harness.hardware import processor
 
 #: Message of MXNet if its matmuls have no bfloat16.
-NO_BFLOAT16 = "MXNet's products on cpu in bfloat16"
+NO_BFLOAT16 = "MXNet's matmuls on cpu in bfloat16"
 
 
 def onednn_has_bfloat16() -> bool:

@@ -305,7 +305,7 @@ class JaxAdapter(Generation, Accumulation, OwnModels, CommonCapabilities, Loadin
 
 def _narrow(batch: Dict[str, Any]) -> Dict[str, Any]:
     """Return copies with integers of 32 bits, which JAX would otherwise narrow with a warning. On a
-    CPU, JAX computes with the memory of an array that it is given, so all are copies."""
+    CPU, JAX may use the memory of a given array, so every array is copied."""
     return {
         name: array.astype("int32" if array.dtype.kind == "i" else array.dtype)
         for name, array in batch.items()

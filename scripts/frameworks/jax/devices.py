@@ -52,7 +52,7 @@ def configure(rank_context: RankContext, precision: str) -> None:
 
 def take(rank_context: RankContext) -> jax.Device:
     """Return the rank's device, the only one that JAX sees in this process. Raises the error of
-    :func:`no_device` where it is not there."""
+    :func:`no_device` if it is missing."""
     try:
         return jax.local_devices(backend=rank_context.accelerator)[0]
     except RuntimeError as error:
@@ -92,7 +92,7 @@ FORMS: Dict[str, Any] = {
 
 
 def forms_of(case: Case, own_model: bool) -> Sequence[str]:
-    """Return the forms of matmul in :func:`probe` that a case may have: all for a user's model."""
+    """Return the names of the FORMS of matmul that a case may have; all for a user's model."""
     if own_model:
         return tuple(FORMS)
     forms = ["matmul", "convolution" if case.sequence_length is None else "attention"]
@@ -125,9 +125,9 @@ def probe(dtype: Any) -> Dict[str, Any]:
     """Return the dtypes in which XLA executes each form of matmul that models have, for operands of
     ``dtype``.
 
-    They are read from the compiled programs. The set is empty where a program does not show
-    them. XLA for CPUs chooses by the order of axes: with AVX512-BF16 it multiplies two matrices
-    in bfloat16, but heads of attention and gradients of weights in float32; with AMX it also
+    They are read from the compiled programs; a form whose program does not show them is left out.
+    XLA for CPUs chooses by the order of axes: with AVX512-BF16 it multiplies two matrices in
+    bfloat16, but heads of attention and gradients of weights in float32; with AMX it also
     multiplies heads in bfloat16."""
     dtypes = {}
     for name, (function, *shapes) in FORMS.items():
@@ -140,7 +140,7 @@ def probe(dtype: Any) -> Dict[str, Any]:
 
 def settings(device: jax.Device, several: bool) -> Dict[str, Any]:
     """Return flags and versions that affect ``device``: JSON values, as JAX reports them.
-    ``collectives``: the library that carries all-reduces of ``several`` ranks."""
+    ``several``: whether there are several ranks; only then is ``collectives`` set."""
     settings: Dict[str, Any] = {
         "jaxlib": jax.lib.__version__,
         "optax": optax.__version__,

@@ -150,7 +150,6 @@ class Primitives(Compiled):
 def _behind(operand: Array, before: Array) -> Array:
     """Return ``operand``, made available only after ``before``: its first element depends on it.
 
-    XLA computes equal operations once, and begins those that do not depend on each other at
-    once."""
+    XLA computes equal operations only once, and starts independent ones at the same time."""
     last = before[0, 0]
     return operand.at[0, 0].set(jnp.where(jnp.isnan(last), last, operand[0, 0]))

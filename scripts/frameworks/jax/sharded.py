@@ -25,8 +25,8 @@ from .devices import AXIS, OWN, SHARED, Function, Ranks
 from .models.layers import Arrays
 from .steps import Differentiate, Forward, Own
 
-#: The mesh has these axes and a tensor axis; some axes have a single device. Replicas have samples
-#: of their own; those along `fsdp` share their parameters.
+#: Mesh axes along which ranks have different samples; along `fsdp`, parameters are sharded, too.
+#: The mesh also has a tensor axis. An axis may have a single device.
 REPLICAS = (DATA, FSDP)
 
 
@@ -47,8 +47,8 @@ def stack_parts(parts: Sequence[Dict[str, Any]]) -> Dict[str, Any]:
 
 
 class Arrangement:
-    """Placement of arrays and transformation of functions for a single rank, which may average over
-    ``ranks`` outside of its programs."""
+    """Placement of arrays and transformation of functions for a single rank. Gradients are averaged
+    over ``ranks``, if any, outside of its programs."""
 
     def __init__(self, device: jax.Device, ranks: Optional[Ranks]) -> None:
         self.options: Dict[str, Any] = {}  # options of the compiler
@@ -167,7 +167,7 @@ class Sharding(Arrangement):
 
     @property
     def settings(self) -> Dict[str, Any]:
-        """Return the sizes of the mesh above 1, and whether sequence parallelism applies, as JSON
+        """Return the sizes of mesh axes above 1, and whether sequence parallelism applies, as JSON
         values for the record."""
         sizes = {name: size for name, size in self.mesh.shape.items() if size > 1}
         return {**sizes, "sequence_parallel": TENSOR in sizes}
@@ -314,8 +314,8 @@ def _projection(parameter: str) -> str:
 def _is_kept(primitive: Any, *_: Any, **parameters: Any) -> bool:
     """Return whether the forward pass keeps the result of an operation for the backward pass.
 
-    Gathered parameters are not kept: unlike activations, they are sharded over no
-    :data:`REPLICAS`."""
+    Gathered parameters are not kept. Unlike activations, they are not sharded over
+    :data:`REPLICAS`, by which this function tells them apart."""
     if primitive.name != "sharding_constraint":
         return True
     return REPLICAS in parameters["sharding"].spec

@@ -6,8 +6,8 @@ A state consists of shared arrays (parameters, moments of the optimizer) and eac
 
 Optimizers follow the rules of ``torch.optim``, by Optax: its ``adamw`` decays outside the moments
 and adds epsilon after the bias correction, its ``sgd`` starts the momentum with the first gradient.
-Their last part is replaced here: Optax's ``scale_by_learning_rate``, with the rate as an array of
-the state, so that a compiled step can take another rate."""
+Here, their last part (``scale_by_learning_rate``) keeps the rate as an array of the state, so that
+a compiled step can take another rate."""
 
 from __future__ import annotations
 
@@ -299,7 +299,7 @@ def _masked(
     hyper: Dict[str, Any],
     is_in: Callable[[UpdateRule], bool],
 ) -> optax.GradientTransformation:
-    """Return ``transformation`` of the parameters whose rule ``is_in`` accepts."""
+    """Restrict ``transformation`` to the parameters whose rule ``is_in`` accepts."""
 
     def mask(parameters: Dict[str, Any]) -> Dict[str, bool]:
         return {name: is_in(rule) for name, rule in update_rules(parameters, hyper).items()}

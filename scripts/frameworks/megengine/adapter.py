@@ -31,8 +31,8 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
             raise Unsupported("MegEngine has been tried on CPUs only")
         if self.case.precision != "fp32":
             raise Unsupported(
-                "MegEngine's kernels for CPUs compute in float32: float16 is a naive loop, and "
-                "bfloat16 ends in an error"
+                "MegEngine's CPU kernels compute in float32: float16 runs a naive loop, and "
+                "bfloat16 fails with an error"
             )
         # "cpu0" computes in one thread, "multithreadN:0" in N
         threads = self.rank_context.threads
@@ -74,8 +74,8 @@ class MegEngineAdapter(EagerTraining, MatmulTrace, SingleOperations, Checkpointi
         self._optimizer.load_state_dict(state["optimizer"])
 
     def out_of_memory(self, error: BaseException) -> bool:
-        # An operation that fails behind Python ends the next one on its result in an assertion.
-        # Waiting raises the failure itself.
+        # After an operation failed asynchronously, the next one on its result only raises an
+        # assertion. Waiting raises the failure itself.
         try:
             megengine._full_sync()
         except RuntimeError as failure:

@@ -17,7 +17,7 @@ from mindspore.graph.api import _pynative_executor
 
 from . import devices, micro, steps
 
-#: Endings of shared names, by MindSpore's different endings.
+#: Endings of parameters' shared names, by MindSpore's endings where they differ.
 ENDINGS = {
     "gamma": "weight",
     "beta": "bias",
@@ -106,8 +106,8 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         _pynative_executor.sync()
 
     def blocking(self) -> bool:
-        # Events exist for other devices only, and reading a tensor waits for all enqueued work, so
-        # steps that run ahead would end two at a time.
+        # On CPUs there are no events, and reading a tensor waits for all enqueued work: with a step
+        # enqueued ahead, two steps would end at once.
         return True
 
     def settings(self) -> Dict[str, Any]:
@@ -150,14 +150,14 @@ class MindSporeAdapter(Accumulation, CommonCapabilities, Loading):
         return steps.proof()
 
     def save_training(self, path: str) -> None:
-        save_arrays(path, [parameter.asnumpy() for parameter in self._lasting()])
+        save_arrays(path, [parameter.asnumpy() for parameter in self._checkpointed()])
 
     def load_training(self, path: str) -> None:
-        parameters = self._lasting()
+        parameters = self._checkpointed()
         for parameter, array in zip(parameters, load_arrays(path, len(parameters))):
             ops.assign(parameter, mindspore.Tensor(array))
 
-    def _lasting(self) -> List[Any]:
+    def _checkpointed(self) -> List[Any]:
         """Return each parameter once: the optimizer may list the model's parameters, too."""
         every = [*self._network.get_parameters(), *self._optimizer.get_parameters()]
         return list({id(parameter): parameter for parameter in every}.values())

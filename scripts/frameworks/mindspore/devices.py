@@ -16,11 +16,11 @@ DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 
 
 def set_once(threads: int) -> None:
-    """Make the settings that MindSpore accepts once per process: threads, and operations that run
-    when called.
+    """Make the settings that MindSpore accepts only once per process: the numbers of threads, and
+    that operations run when called.
 
-    Its queues of operations, which are the default, wait in loops and take the cores from the
-    operations: a small BERT's step takes ten times as long on one core."""
+    By default, operations are queued. The threads of the queues wait in busy loops and take the
+    cores from the operations: a step of a small BERT takes ten times as long on one core."""
     try:
         mindspore.runtime.launch_blocking()
         mindspore.runtime.dispatch_threads_num(threads)

@@ -85,10 +85,9 @@ def proof() -> Dict[str, Any]:
 
 
 def refuse_halves() -> None:
-    """Raise :class:`Unsupported`, with MindSpore's words, where it has no matmul in half precision.
+    """Raise :class:`Unsupported`, with MindSpore's message if a bfloat16 matmul fails.
 
-    Float16 matmuls run, but between conversions to float32 and back, because there are no kernels
-    for float16."""
+    Float16 matmuls run, but convert to float32 and back: there are no float16 kernels."""
     half = Tensor(np.ones((2, 2), np.float32)).astype(bfloat16)
     try:
         ops.matmul(half, half).asnumpy()

@@ -54,7 +54,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         self._hybridize = devices.hybridize(self.case.mode, self._context, self._dtype)
         self._parts = [
             (self._arrays(inputs), dict(zip(labels, self._arrays(labels.values()))))
-            for inputs, labels in self._taken(batch)
+            for inputs, labels in self._split_batch(batch)
         ]
         self._inputs = self._parts[0][0]
         mx.random.seed(self.rank_context.seed)  # draws the same weights in every rank
@@ -86,9 +86,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
         if self._dtype == "float16":  # bfloat16 has float32's range: no loss scale
             mx.contrib.amp.init_trainer(self._trainer)
 
-    def _taken(self, batch: Dict[str, Any]) -> List[Tuple[Any, Dict[str, Any]]]:
-        """Return numpy arrays of each micro-batch: inputs of the model and, in training, of the
-        loss."""
+    def _split_batch(self, batch: Dict[str, Any]) -> List[Tuple[Any, Dict[str, Any]]]:
+        """Return each micro-batch as numpy arrays: the model's inputs, and labels in training."""
         parts = micro_batches(batch, self.case.accumulation)
         with self._context:
             return [
@@ -98,8 +97,8 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
 
     def feed(self, batch: Dict[str, Any]) -> None:
         # Copy into the step's arrays, once the enqueued operations have read them.
-        for (inputs, labels), (taken, learned) in zip(self._parts, self._taken(batch)):
-            pairs = [*zip(inputs, taken), *((labels[name], learned[name]) for name in labels)]
+        for (inputs, labels), (new, new_labels) in zip(self._parts, self._split_batch(batch)):
+            pairs = [*zip(inputs, new), *((labels[name], new_labels[name]) for name in labels)]
             for array, values in pairs:
                 array[:] = devices.staged(values, self._context)
 
@@ -233,7 +232,7 @@ class MXNetAdapter(EagerTraining, Accumulation, CommonCapabilities, Loading):
             self._model.hybridize(**self._hybridize)
 
     def loss_scale(self) -> float:
-        # the trainer divides by the pass's loss scale and the number of ranks
+        # gradients are multiplied by AMP's loss scale, 1 / _scale, and summed over the ranks
         return self.rank_context.world_size / float(self._trainer._scale)
 
     def logits(self) -> Outputs:

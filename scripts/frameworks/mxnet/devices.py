@@ -93,7 +93,7 @@ def set_precision(
     reasons = {name: refusal(name, dtype, device) for name in matmuls}
     refused = {name for name, reason in reasons.items() if reason}
     if refused == set(matmuls):
-        raise Unsupported(f"MXNet's products on {device.device_type} in {dtype}: {reasons}")
+        raise Unsupported(f"MXNet's matmuls on {device.device_type} in {dtype}: {reasons}")
     # MXNet's list lets batch_dot run in the widest dtype of its operands, and softmax returns
     # float32
     half = {*amp.list_lp16_ops(DTYPES[dtype]), *matmuls} - refused

@@ -25,7 +25,7 @@ class Images(one_by_one.ImageSamples):
         return tuple(image.shape[:2])
 
     def resized(self, image: Any, height: int, width: int) -> Any:
-        """Resize by area (OpenCV's number 3) where an image shrinks, else bilinearly (1)."""
+        """Resize by area (OpenCV's code 3) where an image shrinks, else bilinearly (1)."""
         shrinks = height * width < image.shape[0] * image.shape[1]
         return mx.image.imresize(image, width, height, 3 if shrinks else 1)
 

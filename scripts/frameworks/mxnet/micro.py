@@ -21,7 +21,7 @@ class Primitives(Base):
     """``group``: the process group, None for a single rank."""
 
     COLLECTIVES = (operations.ALL_REDUCE,)
-    LACKING = "its kvstore only adds up arrays"
+    LACKING = "MXNet's kvstore only adds up arrays"
 
     def __init__(
         self, rank_context: RankContext, device: mx.Context, dtype: str, group: Any

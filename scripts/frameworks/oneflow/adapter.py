@@ -233,7 +233,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
 
     def gradient_messages(self) -> List[int]:
         if self._graph_mode:
-            raise Unsupported("nn.Graph does not report the messages of gradients")
+            raise Unsupported("nn.Graph does not report the sizes of gradient messages")
         # buckets that DistributedDataParallel sends, padding included, last layers first
         buckets = self._model._bucket_tensors
         return [bucket.numel() * bucket.element_size() for bucket in buckets]

@@ -61,8 +61,8 @@ def amp_dtype(precision: str, device: oneflow.device, graph: bool, train: bool) 
         with oneflow.autocast(device.type, dtype=dtype):
             matmul = oneflow.matmul(operand, operand)
     if matmul.dtype == oneflow.float32:
-        said = "; ".join(str(warning.message) for warning in caught)
-        raise Unsupported(f"autocast leaves matmuls in float32; OneFlow warns: {said}")
+        warned = "; ".join(str(warning.message) for warning in caught)
+        raise Unsupported(f"autocast leaves matmuls in float32; OneFlow warns: {warned}")
     if train and not graph and name == "float16" and not hasattr(oneflow.amp.GradScaler, "scale"):
         raise Unsupported("OneFlow's GradScaler, which float16 needs, works in nn.Graph alone")
     return dtype

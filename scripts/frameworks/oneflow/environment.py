@@ -8,7 +8,7 @@ import time
 
 from harness.adapter import Case, RankContext
 
-#: Seconds that a rank waits for rank 0 to listen before OneFlow tries, and reports, by itself.
+#: Seconds that a rank waits for rank 0 to listen; then OneFlow itself tries, and reports errors.
 _SECONDS = 120.0
 
 

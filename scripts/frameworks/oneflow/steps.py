@@ -37,7 +37,7 @@ OPERATORS = {
 
 
 class Source(NamedTuple):
-    """Parts of a graph. ``amp``: dtype of mixed precision, None without it."""
+    """What graphs are built from. ``amp``: dtype of mixed precision, None without it."""
 
     definition: Any
     model: nn.Module
@@ -111,7 +111,7 @@ def compile_graph(graph: _Graph, batch: Batch) -> None:
 
 
 def proof(graph: _Graph) -> Dict[str, Any]:
-    """Return counts of compiled operations. Raises :class:`Mismatch` where nothing was."""
+    """Return counts of compiled operations. Raises :class:`Mismatch` if there are none."""
     job = graph._compiled_graph_proto if graph.is_compiled else None
     operators = len(job.net.op) if job is not None else 0
     if not operators:

@@ -208,8 +208,8 @@ class PaddleAdapter(Generation, EagerTraining, Accumulation, CommonCapabilities,
         return steps.proof(self._network)
 
     def gradient_messages(self) -> List[int]:
-        # groups of gradients that DataParallel sends at once, in the order of the backward pass;
-        # parameters are in its order
+        # groups of gradients that DataParallel sends at once, as indices of parameters in the order
+        # of the layers; reversed, they are in the order of the backward pass
         layers = self._wrapped.sublayers()
         parameters = [p for layer in layers for p in layer.parameters(include_sublayers=False)]
         once = {id(p): p for p in parameters}.values()

@@ -15,8 +15,8 @@ from paddle.amp.amp_lists import WHITE_LIST
 
 
 def take(rank_context: RankContext) -> bool:
-    """Make the device of ``rank_context`` Paddle's own; returns whether it is a GPU. Raises
-    :class:`Unsupported` where it is not there."""
+    """Make the device of ``rank_context`` Paddle's current one; return whether it is a GPU. Raises
+    :class:`Unsupported` if the device is missing."""
     # with the environment's OMP_NUM_THREADS and FLAGS_paddle_num_threads alone, MKL has one thread
     paddle.base.core.set_num_threads(rank_context.threads)
     name, has_cuda = f"PaddlePaddle {paddle.__version__}", paddle.is_compiled_with_cuda()
@@ -53,8 +53,8 @@ def require_amp(dtype: str) -> None:
         with paddle.amp.auto_cast(dtype=dtype, level="O1"):
             matmul = paddle.matmul(operand, operand)
     if matmul.dtype != getattr(paddle, dtype):
-        said = "; ".join(str(warning.message) for warning in caught)
-        raise Unsupported(f"a matmul under auto_cast has the dtype {matmul.dtype}: {said}")
+        warned = "; ".join(str(warning.message) for warning in caught)
+        raise Unsupported(f"a matmul under auto_cast has the dtype {matmul.dtype}: {warned}")
 
 
 def require_amp_of(model: nn.Layer) -> None:

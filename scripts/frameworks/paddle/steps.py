@@ -49,8 +49,8 @@ def compile_model(model: nn.Layer, inputs: Tuple[Tensor, ...], amp: bool) -> Non
         if not amp:
             raise
         # the last line that names an error, without the traceback
-        said = (re.findall(r"^.*Error: .*$", str(error), re.MULTILINE) or [str(error)])[-1].strip()
-        raise Unsupported(f"auto_cast in a program: {said}") from error
+        last = (re.findall(r"^.*Error: .*$", str(error), re.MULTILINE) or [str(error)])[-1].strip()
+        raise Unsupported(f"auto_cast in a program: {last}") from error
 
 
 def trace(model: nn.Layer, inputs: Tuple[Tensor, ...]) -> Any:

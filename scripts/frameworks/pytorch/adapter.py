@@ -69,9 +69,9 @@ class PyTorchAdapter(
         self._sharding: Any = None
         self._in_stages = self.case.layout.pipeline > 1
         if self.case.parallelism != DATA:
-            self._sharding = self._shared_out()
+            self._sharding = self._make_sharding()
 
-    def _shared_out(self) -> Any:
+    def _make_sharding(self) -> Any:
         """Return the sharding of the model over the ranks."""
         case, name = self.case, self.case.parallelism
         if case.compiler != "none":
@@ -203,12 +203,12 @@ class PyTorchAdapter(
         for group in self._optimizer.param_groups:
             group["lr"] = rate * group.get(steps.FACTOR, 1.0)
 
-    def _lasting(self) -> Dict[str, Any]:
+    def _checkpointed(self) -> Dict[str, Any]:
         """Return the parts of a training whose states a checkpoint holds."""
         return {"model": self._model, "optimizer": self._optimizer, "scaler": self._scaler}
 
     def save_training(self, path: str) -> None:
-        kept = {name: part.state_dict() for name, part in self._lasting().items()}
+        kept = {name: part.state_dict() for name, part in self._checkpointed().items()}
         kept["random"] = torch.get_rng_state()
         if self._cuda:
             kept["random_cuda"] = torch.cuda.get_rng_state(self._device)
@@ -216,7 +216,7 @@ class PyTorchAdapter(
 
     def load_training(self, path: str) -> None:
         kept = torch.load(path, map_location=self._device, weights_only=True)
-        for name, part in self._lasting().items():
+        for name, part in self._checkpointed().items():
             part.load_state_dict(kept[name])
         torch.set_rng_state(kept["random"].cpu())
         if self._cuda:

@@ -1,9 +1,9 @@
 """Device of a rank, its precision, the settings that PyTorch reports, and its connection to other
 ranks: one process each, the gradients averaged by DistributedDataParallel.
 
-Under ``fp8``, torchao scales operands of linear layers to float8's range and rounds them each time;
-products are of float8 (``torch._scaled_mm``), sums are not. Weights, gradients and optimizer stay
-as they are, and the rest of a model runs as under ``amp``."""
+Under ``fp8``, torchao scales the operands of each linear layer's matmul to float8's range and
+rounds them; ``torch._scaled_mm`` adds the products in a wider dtype. Weights, gradients and
+optimizer keep their dtypes, and the rest of a model runs as under ``amp``."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ def set_precision(precision: str, device: torch.device) -> torch.dtype:
 
 
 class Copies:
-    """Copy arrays to the device, except tensors, which are there already. A GPU has a stream for
-    copies, so that one takes place while the previous step runs."""
+    """Copy arrays to the device; tensors are there already. On a GPU, copies have their own stream,
+    so that they run during the previous step."""
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
@@ -135,7 +135,7 @@ def dtype_of(tensor: torch.Tensor, precision: torch.dtype) -> torch.dtype:
 
 
 def real(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a tensor; for a complex one, real and imaginary parts along a last axis."""
+    """Return ``tensor``, or the real and imaginary parts of a complex one along a new last axis."""
     return torch.view_as_real(tensor) if tensor.is_complex() else tensor
 
 
@@ -232,7 +232,7 @@ def convert_to_float8(model: nn.Module, precision: str, dtype: torch.dtype) -> N
         return linear and all(side % MULTIPLE == 0 for side in module.weight.shape)
 
     recipe = Float8LinearConfig.from_recipe_name(RECIPES[precision])
-    # gradients are matmuls along the rows of a batch, whose number may be any
+    # weight gradients are matmuls over a batch's rows, whose number need not be a MULTIPLE
     config = replace(recipe, pad_inner_dim=True)
     convert_to_float8_training(model, config=config, module_filter_fn=fits)
     converted = [module for module in model.modules() if isinstance(module, Float8Linear)]

@@ -18,7 +18,7 @@ def install() -> None:
     found = importlib.util.find_spec("torchvision")
     if found is None or found.origin is None:
         return
-    import torch  # imported here, because environments are checked with the hooks of all frameworks
+    import torch  # not above: environments without PyTorch are checked with this hook, too
 
     try:
         torch.ops.load_library(os.path.join(os.path.dirname(found.origin), "_C.so"))

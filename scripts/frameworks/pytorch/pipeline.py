@@ -57,8 +57,8 @@ class Stage(nn.Module):
         self._batches, self._loss, self._autocast = batches, loss, autocast
 
     def evaluate(self, x: Optional[Tensor], *inputs: Tensor) -> Any:
-        """Return activations (batch, sequence, hidden) from the previous stage's, or logits in the
-        last stage. ``inputs``: inputs of the model."""
+        """Return activations (batch, sequence, hidden), or logits in the last stage. ``x``:
+        activations of the previous stage, None in the first; ``inputs``: inputs of the model."""
         if x is None:
             x = self.model.begin(*inputs)
         beside = self.model.beside(*inputs)
@@ -67,7 +67,8 @@ class Stage(nn.Module):
         return self.model.finish(x, *inputs) if self._is_last else x
 
     def forward(self, *received: Tensor, number: Tensor) -> Tensor:
-        """Return the outputs of micro-batch ``number``."""
+        """Return activations of micro-batch ``number``, or its share of the loss in the last
+        stage."""
         batch = self._batches[int(number)]
         with self._autocast():
             computed = self.evaluate(*(received or (None,)), *batch.inputs)
@@ -197,8 +198,8 @@ class Pipeline:
         return results
 
     def add_up(self) -> None:
-        """Add up gradients over ranks: gradients of tied parameters over the first and the last
-        stage, and means over the replicas."""
+        """Add up the gradients of tied parameters over the first and the last stage, and average
+        all gradients over the replicas."""
         named = dict(self._model.named_parameters())
         tied = [named[name].grad for name in self._tied]
         if tied:
@@ -223,7 +224,7 @@ class Pipeline:
         }
 
     def gather(self, tensor: Any) -> Tensor:
-        """Return the whole of a parameter or gradient in every rank; all ranks call this."""
+        """Return a whole parameter or gradient in every rank; all ranks must call this."""
         if not isinstance(tensor, Whole):
             return tensor
         own, owner = tensor
@@ -235,7 +236,7 @@ class Pipeline:
         return whole
 
     def assign(self, tensor: Whole, whole: Tensor) -> None:
-        """Overwrite the tensor of this rank's part, if the rank has one."""
+        """Overwrite a parameter of the model, if this rank has it."""
         if not tensor.tensor.is_meta:
             tensor.tensor.copy_(whole)
 

@@ -128,8 +128,8 @@ class Sharding:
         return {**self._sizes, "sequence_parallel": TENSOR in self._sizes}
 
     def add_up(self) -> None:
-        """Add up gradients that are parts, and without FSDP average them over ranks with different
-        samples."""
+        """Add up gradients of which each rank has a part; without FSDP, average all over the
+        replicas."""
         if TENSOR in self._sizes:
             add_up_parts(self._model.parameters(), self._mesh.get_group(TENSOR))
         if FSDP not in self._sizes and DATA in self._sizes:
@@ -164,7 +164,7 @@ class Sharding:
         return {n: entry._replace(heads=self._heads.get(n, ())) for n, entry in state.items()}
 
     def gather(self, tensor: Tensor) -> Tensor:
-        """Return the whole of a parameter or gradient in every rank; all ranks call this."""
+        """Return a whole parameter or gradient in every rank; all ranks must call this."""
         return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor
 
     def assign(self, tensor: Tensor, whole: Tensor) -> None:

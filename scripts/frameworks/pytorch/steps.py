@@ -29,9 +29,9 @@ TRITON_CAPABILITY = (7, 0)
 AUTOTUNED, GRAPHS = "max-autotune", "reduce-overhead"
 #: For inference, with the gradients off: README of amd/ZenDNN-pytorch-plugin.
 ZENTORCH = "zentorch"
-#: Most compilations whose reasons PyTorch keeps.
+#: Largest number of compilations of which PyTorch keeps metrics, such as the reason.
 _KEPT = 10_000
-#: Largest number of distinct graph breaks that are named, and of characters of each.
+#: Largest number of graph breaks in a record, and of characters of a graph break.
 _NAMED, _LONGEST = 20, 300
 # operators of F.linear, conv2d and matmul after autocast has chosen the dtype
 ONE_MATMUL = {
@@ -169,7 +169,7 @@ def proof(name: str, whole: bool, step: Callable[[], Any]) -> Dict[str, Any]:
     :func:`compile_module`; ``step``: runs a further step, whose zentorch operators are counted.
 
     Raises :class:`Mismatch` where nothing was compiled, e.g. under ``TORCHDYNAMO_DISABLE``, or
-    where the mode had no effect; :class:`Unsupported` where it had no kernels to choose from."""
+    where the mode had no effect; :class:`Unsupported` where ``max-autotune`` chose no kernel."""
     from torch._dynamo.utils import counters
     from torch._inductor import metrics
 
@@ -231,7 +231,7 @@ FORMULAS: Dict[Any, Callable[..., int]] = {
 
 
 class Watch(TorchDispatchMode):
-    """Counts of the operations that reach the kernels below it.
+    """Mode that counts the operations that reach kernels, after autograd and autocast.
 
     ``matmuls``: by the dtype of their operands; ``results``: operations that return floating-point
     numbers, by dtype; ``multiply_adds``: None where a matmul has no formula."""

@@ -46,9 +46,9 @@ def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
     """Return the form of TensorFlow's own kernels for this GPU, MACHINE_CODE or PTX; None where it
     is unknown.
 
-    Raises :class:`Unsupported` where the GPU is of a later generation than all GPUs that TensorFlow
-    was built for, because XLA and the driver refuse its PTX there (tensorflow#111958), and where it
-    is older than all."""
+    Raises :class:`Unsupported` for a GPU of a later generation than all that TensorFlow was built
+    for, because XLA and the driver refuse TensorFlow's PTX there (tensorflow#111958), and for a GPU
+    that is older than all of them."""
     built: List[str] = tf.sysconfig.get_build_info().get("cuda_compute_capabilities", [])
     codes = [re.fullmatch(r"(sm|compute)_(\d+)(\d)[a-z]?", name) for name in built]
     known = [(code[1], int(code[2]), int(code[3])) for code in codes if code]
@@ -66,7 +66,7 @@ def kernels(gpu: tf.config.PhysicalDevice) -> Optional[str]:
 
 
 def set_tf32(enabled: bool, gpu: Optional[tf.config.PhysicalDevice]) -> None:
-    """Switch TF32 on or off. Raise :class:`harness.adapter.Unsupported` where there is none."""
+    """Switch TF32 on or off. Raise :class:`harness.adapter.Unsupported` if the device has none."""
     if enabled:
         require_tf32(*(capability_and_name(gpu) if gpu else ()))
     tf.config.experimental.enable_tensor_float_32_execution(enabled)
@@ -89,7 +89,7 @@ def has_gradient_of_groups() -> bool:
 
 def policy(precision: str, gpu: Optional[tf.config.PhysicalDevice]) -> str:
     """Return Keras's dtype policy: for ``amp`` bfloat16 wherever the hardware has it. Raises
-    :class:`Unsupported` where it lacks the requested dtype."""
+    :class:`Unsupported` where the hardware lacks the requested dtype."""
     has_bfloat16 = gpu is None or capability_and_name(gpu)[0] >= (8, 0)
     dtype = matmul_dtype(precision, has_bfloat16, "TensorFlow on this GPU")
     return f"mixed_{dtype}" if is_mixed(precision) else dtype

@@ -189,7 +189,7 @@ def result_dtypes(function: Any) -> Dict[str, int]:
 
 def multiply_adds(function: Any) -> Optional[int]:
     """Return the multiply-adds of a concrete function of a forward pass, by the shapes in its
-    graph; None where they do not show, as in loops."""
+    graph; None if the graph does not show all, as in loops."""
     counts = [_multiply_adds(op) for op in function.graph.get_operations() if op.type in MATMULS]
     known = [count for count in counts if count is not None]
     return sum(known) if len(known) == sum(matmul_dtypes(function).values()) else None
@@ -224,8 +224,8 @@ def _multiply_adds(matmul: tf.Operation) -> Optional[int]:
 
 
 def collective_bytes(function: Any) -> List[int]:
-    """Return the bytes that each all-reduce in the graph of a concrete function sends; one in a
-    loop counts once."""
+    """Return the bytes that each all-reduce in the graph of a concrete function sends; an
+    all-reduce in a loop counts once."""
     sent = [op.inputs[0] for op in _collectives(function.graph)]
     return [tensor.shape.num_elements() * tensor.dtype.size for tensor in sent]
 

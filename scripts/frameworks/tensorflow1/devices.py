@@ -13,8 +13,8 @@ ALONE_KEY = 2 * 10**9  # key of the first all-reduce that is measured alone
 
 
 def take(rank_context: RankContext, config: tf.ConfigProto) -> None:
-    """Restrict ``config`` to the device of this rank. Raises :class:`Unsupported` where it is not
-    there."""
+    """Restrict ``config`` to the device of this rank. Raises :class:`Unsupported` if it is
+    missing."""
     config.intra_op_parallelism_threads = rank_context.threads
     # Concurrent operations, each with the threads above, would oversubscribe the cores.
     config.inter_op_parallelism_threads = 1
@@ -96,6 +96,6 @@ def require_halves(matmul_dtypes: Container[str]) -> None:
     """Raise :class:`Unsupported` where the rewrite left all matmuls as they were."""
     if "float16" not in matmul_dtypes:
         raise Unsupported(
-            "TensorFlow's graph rewrite left all products in float32: 'No (suitable) GPUs "
+            "TensorFlow's graph rewrite left all matmuls in float32: 'No (suitable) GPUs "
             "detected, skipping auto_mixed_precision graph optimizer' (it wants Tensor Cores)"
         )

@@ -31,7 +31,7 @@ class Primitives(Base):
     """``dtype``: numpy's; ``session_of``: returns a session of a graph."""
 
     COLLECTIVES = (operations.ALL_REDUCE,)
-    LACKING = "its strategies only average gradients"
+    LACKING = "TensorFlow 1's strategies only average gradients"
     FUNCTIONS = functions(tf.matmul, tf.add, tf.multiply, tf.exp)
 
     def __init__(

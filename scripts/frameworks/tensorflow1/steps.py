@@ -130,7 +130,7 @@ def proof(executed: Iterable[Any]) -> Dict[str, Any]:
     clusters = operations["_XlaRun"]
     outside = sorted(MATMULS.intersection(operations))
     if not clusters or outside:
-        raise Mismatch(f"XLA compiled {clusters} clusters; left out: {outside or 'no product'}")
+        raise Mismatch(f"XLA compiled {clusters} clusters; left out: {outside or 'no matmul'}")
     return {"clusters": clusters}
 
 

@@ -21,7 +21,7 @@ from tasks.reading.wordpiece import BEGIN, PADDING, SEPARATOR, Piece, WordPiece
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = frozenset(string.punctuation)  # ASCII punctuation only
-#: Tokens of a question at most, and between the beginnings of two windows.
+#: Largest number of question tokens, and tokens between the beginnings of two windows.
 QUESTION, STRIDE = 64, 128
 
 
@@ -38,8 +38,8 @@ class Best(NamedTuple):
 def best(scores: Any, allowed: Any, longest: int) -> Best:
     """Return the span with the largest sum of both scores, of up to ``longest`` tokens.
 
-    It begins and ends with an allowed token; of equal spans a shorter one is taken. ``scores``:
-    (samples, tokens, 2); ``allowed``: bool (samples, tokens)."""
+    It begins and ends with an allowed token; of spans with equal sums, the shortest is returned.
+    ``scores``: (samples, tokens, 2); ``allowed``: bool (samples, tokens)."""
     import numpy as np
 
     begin, end = (np.where(allowed, scores[:, :, side], -np.inf) for side in range(2))
@@ -79,8 +79,9 @@ def exact_match(prediction: str, answer: str) -> float:
 
 
 def f1(prediction: str, answer: str, impossible: bool) -> float:
-    """F1: Harmonic mean of precision and recall of the words. ``impossible``: as in 2.0, where no
-    words are right if and only if there should be none; 1.1 has 0 for them."""
+    """F1: harmonic mean of precision and recall of the words. ``impossible``: as in SQuAD 2.0,
+    where a prediction or answer without words scores 1 if both are empty, else 0; 1.1 scores it
+    0."""
     predicted, expected = normalised(prediction).split(), normalised(answer).split()
     if impossible and not (predicted and expected):
         return float(predicted == expected)
@@ -94,9 +95,9 @@ def f1(prediction: str, answer: str, impossible: bool) -> float:
 def score_answer(
     prediction: str, answers: Sequence[str], impossible: bool = False
 ) -> Tuple[float, float]:
-    """Return exact match and F1, each against the answer that gives the most. ``impossible``: as in
-    2.0, whose questions may have none: an answer without words does not count there, and a question
-    without any has the empty text as its answer."""
+    """Return exact match and F1, each for the answer with the highest score. ``impossible``: as in
+    SQuAD 2.0, where answers without words are ignored, and a question without any other answer has
+    the empty text as its answer."""
     if impossible:
         answers = [answer for answer in answers if normalised(answer)] or [""]
     exact = max((exact_match(prediction, answer) for answer in answers), default=0.0)
@@ -113,14 +114,14 @@ class Question(NamedTuple):
 
 
 def read_questions(path: str) -> List[Question]:
-    """Return all questions of a file. Raises :class:`TaskError` for a file of another form, and for
-    an answer that is not where it should be."""
+    """Return all questions of a file. Raises :class:`TaskError` for another file format, and for an
+    answer that is not at its stated position."""
     found = []
     for location, context, entry in _entries(path):
         try:
             question = _question(context, entry)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise TaskError(f"{path}: {location}: {error!r}; allowed: as SQuAD has it") from None
+            raise TaskError(f"{path}: {location}: {error!r}; allowed: SQuAD's format") from None
         found.append(question)
     if not found:
         raise TaskError(f"{path}: has no question")
@@ -128,7 +129,7 @@ def read_questions(path: str) -> List[Question]:
 
 
 def count_questions(path: str) -> int:
-    """Return the number of questions of a file, good or not. Raises :class:`TaskError`."""
+    """Return the number of questions of a file, valid or not. Raises :class:`TaskError`."""
     return sum(1 for _ in _entries(path))
 
 
@@ -143,14 +144,14 @@ def _entries(path: str) -> Iterator[Tuple[str, str, Any]]:
                     yield f"{location}.qas[{entry_number}]", paragraph["context"], entry
     except OSError as error:
         raise TaskError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # with line and column
+    except ValueError as error:  # its text has line and column
         raise TaskError(f"{path}: is not JSON: {error}") from None
     except (KeyError, TypeError) as error:
-        raise TaskError(f"{path}: {location}: {error!r}; allowed: as SQuAD has it") from None
+        raise TaskError(f"{path}: {location}: {error!r}; allowed: SQuAD's format") from None
 
 
 def _question(context: str, entry: Any) -> Question:
-    """Return a question; another form raises the error of the first difference."""
+    """Return a question; raises the error of the first deviation from SQuAD's format."""
     if entry.get("is_impossible", False):
         return Question(entry["question"], context, [])
     answers = [(answer["text"], answer["answer_start"]) for answer in entry["answers"]]
@@ -165,8 +166,8 @@ def _question(context: str, entry: Any) -> Question:
 
 class TokenWindow(NamedTuple):
     """Window of a question and a part of its context. ``question``: position in the list of
-    questions; ``characters``: characters of each token of the context, the positions of its first
-    character and after its last; ``first``: position of the context's first token."""
+    questions; ``characters``: for each token of the context, the positions of its first character
+    and after its last; ``first``: position of the context's first token in the window."""
 
     question: int
     first: int
@@ -181,11 +182,11 @@ class TokenWindow(NamedTuple):
 def cut(
     questions: Sequence[Question], tokens: WordPiece, length: int
 ) -> Tuple[Arrays, List[TokenWindow]]:
-    """Cut questions and contexts to windows: ``token_ids``, ``segment_ids`` (1: the context and
-    what ends it), ``attention_mask``, (windows, length), and ``spans`` (windows, 2), the first and
-    the last token of the first answer, (0, 0) where the window does not have it: int64. Also return
-    the windows, in the same order. Raises :class:`TaskError` where ``length`` has no room for a
-    context."""
+    """Cut questions and contexts to windows; return int64 arrays, and the windows in the same
+    order. Arrays: ``token_ids``, ``segment_ids`` (1: the context and its separator) and
+    ``attention_mask``, each (windows, length); ``spans`` (windows, 2): first and last token of the
+    first answer, (0, 0) if the window lacks it. Raises :class:`TaskError` where ``length`` has no
+    room for a context."""
     import numpy as np
 
     if length < QUESTION + 4:
@@ -220,8 +221,8 @@ def cut(
 
 
 def cut_windows(pieces: int, room: int) -> List[Tuple[int, int]]:
-    """Return the first piece and the one after the last of each window; one window of a context
-    without any."""
+    """Return the index of the first piece and the index after the last piece of each window. A
+    context without pieces has one window."""
     parts, begin = [], 0
     while True:
         end = min(begin + room, pieces)

@@ -1,7 +1,7 @@
-"""WordPiece as BERT's authors have it (``tokenization.py`` of google-research/bert; Devlin et al.
+"""WordPiece as BERT's authors define it (``tokenization.py`` of google-research/bert; Devlin et al.
 2018, arXiv:1810.04805): words of letters, single marks of punctuation and single Chinese
-characters, each cut into the longest pieces that the vocabulary has. Of each piece it is known
-which characters of the text it is from."""
+characters, each cut into the longest pieces that the vocabulary has. Each piece has its position in
+the text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from core import bounded
 from tasks import TaskError
 
 UNKNOWN, BEGIN, SEPARATOR, PADDING = "[UNK]", "[CLS]", "[SEP]", "[PAD]"
-MASK = "[MASK]"  # which not every vocabulary has
+MASK = "[MASK]"  # some vocabularies lack it
 #: A word with more letters is unknown.
 _LONGEST = 200
 #: Code points of Chinese characters, each of which is a word: the blocks that BERT's authors list.
@@ -40,8 +40,8 @@ class WordPiece:
     vocabulary has capital letters."""
 
     def __init__(self, numbers: Dict[str, int], path: str = "vocab.txt") -> None:
-        """Create the tokenizer. ``numbers``: number of each token; ``path``: file that they are
-        from. Raises :class:`TaskError` where a token that every text needs is missing."""
+        """Create the tokenizer. ``numbers``: index of each token; ``path``: file of the vocabulary.
+        Raises :class:`TaskError` where a token that every text needs is missing."""
         for token in (UNKNOWN, BEGIN, SEPARATOR, PADDING):
             if token not in numbers:
                 raise TaskError(f"{path}: has no {token}, which BERT's WordPiece vocabularies have")
@@ -83,8 +83,8 @@ class WordPiece:
 
 
 def read(path: str) -> WordPiece:
-    """Read a vocabulary from a file with a token a line, numbered by line from 0. Raises
-    :class:`TaskError`."""
+    """Read a vocabulary from a file with one token per line, whose index is the line, from 0.
+    Raises :class:`TaskError`."""
     try:
         lines = bounded.read_text(path).split("\n")
     except (OSError, ValueError) as error:
@@ -99,7 +99,7 @@ def _split_words(text: str, cased: bool) -> Iterator[_Word]:
         category = unicodedata.category(letter)
         is_blank = letter in " \t\n\r" or category == "Zs"
         if not is_blank and (letter in "\0\ufffd" or category.startswith("C")):
-            continue  # a control character, or one that could not be read
+            continue  # a control character, or the replacement of an invalid one
         for character in letter if cased or is_blank else _folded(letter):
             if not (is_blank or _is_alone(character)):
                 word.append((character, place))

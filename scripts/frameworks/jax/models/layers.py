@@ -34,7 +34,7 @@ def drawn(weight: Weight, random: Any) -> np.ndarray:
 
 
 def dense(parameters: Arrays, name: str, x: Array) -> Array:
-    """Return the linear layer of ``x`` (.., in), (.., out), with a bias if there is one."""
+    """Map ``x`` (.., in) to (.., out) by a linear layer, with a bias if there is one."""
     y = jnp.matmul(x, parameters[f"{name}.weight"].astype(x.dtype))
     bias = parameters.get(f"{name}.bias")
     return y if bias is None else y + bias.astype(x.dtype)

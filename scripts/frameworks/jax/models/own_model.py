@@ -198,7 +198,7 @@ def _nnx_parts(nnx: Any, model: Any, dropout: bool) -> Parts:
 
 
 def _drawn_anew(leaf: Array, key: Array) -> Array:
-    """Return the state of a stream of random numbers; its count is drawn with the step's key."""
+    """Return the state of a random stream: its key unchanged, its counter drawn with ``key``."""
     if jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         return leaf
     return jax.random.bits(key, leaf.shape, leaf.dtype)

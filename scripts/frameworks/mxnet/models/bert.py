@@ -94,7 +94,7 @@ class Layer(nn.HybridBlock):
 
 class Bert(nn.HybridBlock):
     """Encoder and head: token and segment ids (batch, sequence), position ids (1, sequence), a mask
-    (batch, sequence) and in pre-training the numbers of masked rows (batch, predictions) -> the
+    (batch, sequence) and in pre-training the indices of masked rows (batch, predictions) -> the
     outputs of the reference."""
 
     def __init__(self, hyper: Dict[str, Any]) -> None:
@@ -166,6 +166,6 @@ class Definition(ModelDefinition):
         )
         if "masked_positions" not in batch:
             return ids
-        # row numbers counted over all sequences, because MXNet takes rows of a matrix
+        # row indices in the matrix of all sequences, because F.take selects rows of a matrix
         first_rows = sequence * np.arange(batch_size)[:, np.newaxis]
         return (*ids, (first_rows + batch["masked_positions"]).astype(np.int32))

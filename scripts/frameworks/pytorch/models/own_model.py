@@ -1,5 +1,5 @@
-"""A user's own model as a definition, from a file or a model library: classifiers of images from
-torchvision and timm, without trained weights, with a batch and a loss as a user's file has them."""
+"""A user's own model as a definition: from a file, or an image classifier from torchvision or timm
+without trained weights, for which this module has what a user's file declares: batch and loss."""
 
 from __future__ import annotations
 

@@ -37,8 +37,8 @@ def computing_in(dtype: str) -> Iterator[None]:
 
 
 class Classifier:
-    """A classifier of images from keras.applications without trained weights, with a batch and a
-    loss as a user's file has them."""
+    """An image classifier from keras.applications without trained weights, with the batch and the
+    loss that a user's file would declare."""
 
     def __init__(self, declaration: Dict[str, Any]) -> None:
         self._name = declaration["source"].partition(":")[2]

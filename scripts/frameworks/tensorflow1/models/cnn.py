@@ -17,7 +17,8 @@ COMPILED_TOGETHER = 3
 
 
 def _parts(computed: Sequence[Layer]) -> Iterator[List[Layer]]:
-    """Return ``computed``, cut before each convolution."""
+    """Yield ``computed`` in parts of up to COMPILED_TOGETHER convolutions and the layers after
+    each."""
     part: List[Layer] = []
     convolutions = 0
     for layer in computed:

@@ -28,7 +28,7 @@ def drawn(weights: Mapping[str, Weight]) -> Variables:
 
 
 def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
-    """Return the linear layer of ``x`` (rows, in), (rows, out), with a bias if there is one."""
+    """Map ``x`` (rows, in) to (rows, out) by a linear layer, with a bias if there is one."""
     y = tf.matmul(x, variables[f"{name}.weight"])
     bias = variables.get(f"{name}.bias")
     return y if bias is None else tf.nn.bias_add(y, bias)
@@ -37,7 +37,7 @@ def dense(x: tf.Tensor, variables: Variables, name: str) -> tf.Tensor:
 def batch_norm(
     x: tf.Tensor, variables: Variables, name: str, epsilon: float, training: bool
 ) -> Tuple[tf.Tensor, Dict[str, tf.Tensor]]:
-    """Return ``x``, images, batch-normalised over all but the last axis. In training, return the
+    """Return images ``x`` batch-normalised over all but the last axis. In training, return the
     batch's mean and variance too, by the names of their running statistics."""
     means = (f"{name}.running_mean", f"{name}.running_var")
     # Fused, as TensorFlow's performance guide recommends; tf.nn.fused_batch_norm would raise a
