@@ -80,7 +80,7 @@ def _name(row: Any) -> str:
 
 
 def notes(frame: pd.DataFrame) -> list[str]:
-    """Return a note if the sides of cases with an interval were measured one after the other."""
+    """Return a note on the cases with an interval whose two sides were not interleaved, if any."""
     after = frame[frame["ratio_ci_low"].notna() & (frame["order"] == ONE_AFTER_THE_OTHER)]
     if not len(after):
         return []
@@ -93,7 +93,7 @@ def notes(frame: pd.DataFrame) -> list[str]:
 
 
 def match(base: CaseResults, candidate: CaseResults) -> Iterator[Matched]:
-    """Yield every case of either set once: matched with the other set's, or alone."""
+    """Yield each case of both sets once, matched with its counterpart in the other set, if any."""
     left = dict(candidate)
     others: dict[Key, list[Key]] = defaultdict(list)
     for key in candidate:
@@ -129,7 +129,7 @@ def _row(judged: Judged) -> Row:
 
 
 def side_cells(matched: Matched, estimate: Estimate | None) -> dict[str, Any]:
-    """Return the cells of a case that every table of a base and a candidate has."""
+    """Return the cells of a case that all tables of base and candidate share."""
     case = matched.either
     models = {side.case.model for side in matched.comparable_sides or ()}
     return {
@@ -173,7 +173,7 @@ _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 def environment_of(runs: Sequence[Run]) -> Mapping[str, Any]:
     """Return environment and settings of the first ok run's record, by dotted names.
-    For an imported run, return the hardware that it has."""
+    For an imported run, return its hardware, if known."""
     run = next((run for run in runs if run.status == "ok"), runs[0])
     if run.record is None:
         return {"hardware": run.hardware} if run.hardware else {}
@@ -190,15 +190,15 @@ def environment_of(runs: Sequence[Run]) -> Mapping[str, Any]:
 
 
 def environment_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    """Yield each difference by name, as text: first the version of a user's own model, which is
-    part of the computation. Digests are shortened."""
+    """Yield each difference as text. The version of a user's own model comes first; it replaces the
+    digest of the computation. Other digests are shortened."""
     names = {name for name in {*before, *after} if before.get(name) != after.get(name)}
     if MODEL_VERSION in names:
         names.discard(COMPUTATION)
     for name in sorted(names, key=lambda name: (name != MODEL_VERSION, name)):
         # Older records lack the processor, which is not a difference.
-        untold = name.startswith("hardware.processor.") and not (name in before and name in after)
-        if not untold:
+        unknown = name.startswith("hardware.processor.") and not (name in before and name in after)
+        if not unknown:
             yield f"{name} {_short(before.get(name, 'none'))} -> {_short(after.get(name, 'none'))}"
 
 
@@ -223,7 +223,7 @@ def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def agreement_text(first: Inputs, second: Inputs) -> str:
-    """Say how many orders and intervals of each set the other one confirms; "" for none.
+    """Say how many orders and intervals of each set the other set confirms; "" for none.
 
     An order is a setting's fastest framework and a significantly slower one. It repeats if the
     medians of the other set have the same order. An interval holds if it covers the other set's

@@ -45,8 +45,8 @@ MAX_PROBLEMS = 200
 SCRIPTS = ("data.js", "tables.js", "page.js")
 #: Dots of each state.
 DOTS = {"sure": "●●●", "order sure": "●●○", "open": "●○○", "": ""}
-#: Functions that draw a table from its rows and inputs, by name of the drawing. The text is the
-#: drawing's subject.
+#: Functions that draw a table from its rows and inputs, by name of the drawing. Their last argument
+#: is the drawing's subject.
 DRAWERS: Mapping[str, Callable[[Table, pd.DataFrame, Inputs, Look, str], Sequence[Plot]]] = {
     "throughput": lambda _, __, inputs, look, ___: panels.throughput(inputs.cases, look),
     "metrics": lambda _, __, inputs, look, kind: measured_panels.panels(inputs.others, look, kind),
@@ -70,9 +70,8 @@ def render(
 ) -> str:
     """Return the report as text.
 
-    ``folder``: folder that links are relative to. ``inputs``, ``tables``: those made from the
-    records. ``further``: tables with a part of their own. ``answered``: content of the first
-    screen, where it is known."""
+    ``folder``: folder that links are relative to. ``inputs``, ``tables``: made from the records.
+    ``further``: additional tables. ``answered``: content of the first screen, if already known."""
     runs = record_set.runs
     searched = {str(result.record["case"]["framework"]) for result in inputs.searches}
     look = Look(sorted({measured.runs_in(run.case) for run in runs} | searched))
@@ -110,7 +109,7 @@ def render(
 
 
 def render_page(name: str, **content: Any) -> str:
-    """Return the page of the template in the file ``name``, with style and script of every page."""
+    """Render the template file ``name`` with the style and script that all pages share."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True,
         lstrip_blocks=True, undefined=jinja2.StrictUndefined,

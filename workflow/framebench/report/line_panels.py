@@ -37,8 +37,7 @@ from .svg import FONT, INK, MUTED, Parts
 #: Most panels and lines of scaling, and of learning.
 MAX_SCALING_PANELS, MAX_SCALING_LINES = 6, 10
 MAX_LEARNING_PANELS, MAX_LEARNING_LINES = 4, 8
-#: Most tooltips of learning curves. If there are more, epochs are skipped; the last of a line is
-#: kept.
+#: Most tooltips of learning curves. Beyond them epochs are skipped, but never a line's last one.
 MAX_POINTS = 300
 #: Rows of one setting, by number of devices, then nodes.
 ScalingLine = ChartLine[Any]
@@ -91,13 +90,12 @@ def scaling(table: pd.DataFrame, look: Look, title: str) -> list[Plot]:
             Plot(
                 title=", ".join(panel),
                 svg=_draw_scaling(made, look, title),
-                description=f"{name} of {', '.join(panel)}: efficiency of "
-                f" {len(made)} settings, with {same}. The numbers are in the "
-                "table below.",
-                caption=f"{title}. Grey is the ideal, a bar the 95 % interval; a point "
-                "without one has none, for too few repeats. Each number of devices is on the "
-                "fewest nodes. A slow single device makes a speed-up look good: read it beside "
-                "the throughput. "
+                description=f"{name} of {', '.join(panel)}: efficiency of {len(made)} settings, "
+                f"with {same}. The numbers are in the table below.",
+                caption=f"{title}. The grey line is the ideal, a bar the 95 % interval; a point "
+                "without a bar has too few repeats. Each number of devices is shown on the fewest "
+                "nodes. A slow single device makes a speed-up look good, so compare the "
+                "throughputs, too. "
                 + left_out(len(made), len(lines), "settings with more than one device count")
                 + without_ratio(without[panel])
                 + panels_left_out(len(full), MAX_SCALING_PANELS, "below"),
@@ -126,7 +124,7 @@ def _draw_scaling(lines: Sequence[ScalingLine], look: Look, title: str) -> Marku
             said = (
                 f"{line.label}, {topology_of(row)}: {number(row.speedup)}, {percent:.1f} % of ideal"
             )
-            # One device is compared with itself.
+            # The single device is compared with itself: its interval is a point.
             if is_known(row.speedup_ci_low) and row.speedup_ci_low != row.speedup_ci_high:
                 said += interval_text((row.speedup_ci_low, row.speedup_ci_high))
                 axes.vlines(
@@ -191,7 +189,7 @@ def _learning_panel(
         description=f"{what} by epoch: {seeds} trainings of {len(lines)} cases. The table "
         "shows how they ended.",
         caption=f"The {what}, a line for each seed."
-        + (" Grey is the target. " if target is not None else " ")
+        + (" The grey line is the target. " if target is not None else " ")
         + left_out(len(lines), len(results), "cases"),
     )
 

@@ -32,8 +32,8 @@ def panels(cases: CaseResults, look: Look, kind: str) -> list[Plot]:
     """Return the plots of one benchmark.
 
     Metrics at one point: a strip plot per metric or, without a framework, per unit and direction.
-    Metrics at several sizes: lines, a plot per combination of text parameters. Points that are one
-    word: one plot each. Points of several values, such as shapes, are only in the table."""
+    Metrics at several sizes: lines, a plot per combination of text parameters. Metrics at points
+    named by one word: a plot per point. Points of several values, such as shapes, have no plot."""
     metrics: dict[str, list[CaseResult]] = defaultdict(list)
     series: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     points: dict[tuple[str, Parameters], list[CaseResult]] = defaultdict(list)
@@ -135,8 +135,8 @@ def _size_panel(name: str, results: Sequence[CaseResult], look: Look) -> Plot | 
         svg=_draw(lines, look, size, unit),
         description=f"{metric} over {size} of {len(lines)} cases: {name}. The numbers are in the "
         "table.",
-        caption="The median over repeats at each size; a bar is the 95 % interval; a dot without "
-        "one has none, for too few repeats. " + left_out(len(lines), len(cases), "cases"),
+        caption="A dot is the median over repeats at a size, a bar its 95 % interval; a dot "
+        "without one has too few repeats. " + left_out(len(lines), len(cases), "cases"),
     )
 
 

@@ -104,7 +104,7 @@ def _table(page_table: PageTable, links: RowLinks, lists: _Lists) -> dict[str, A
         made["behind"] = _references(page_table, links, lists)
     if table.order:
         name = table.order.removeprefix("-")
-        # Numbers fall and texts rise; "-" reverses.
+        # Numbers are sorted in descending, texts in ascending order; "-" reverses this.
         is_number = any(isinstance(row.get(name), (int, float)) for row in rows)
         made["order"] = {"name": name, "down": is_number != table.order.startswith("-")}
     if table.crosstab:
@@ -113,7 +113,7 @@ def _table(page_table: PageTable, links: RowLinks, lists: _Lists) -> dict[str, A
 
 
 def _column(field: Field) -> Mapping[str, Any]:
-    """Return a column's name, its meaning, and how its texts look."""
+    """Return a column's name, its meaning, and the CSS classes of its texts."""
     looks = {cell.text: cell.kind for cell in field.cells if cell.kind.startswith("status")}
     about = {"name": field.column.name, "meaning": field.column.explanation, "looks": looks}
     return {name: value for name, value in about.items() if value}
@@ -126,7 +126,7 @@ def _text(cell: Cell) -> str:
 
 
 def _references(page_table: PageTable, links: RowLinks, lists: _Lists) -> list[dict[str, Any]]:
-    """Return, per position behind a row, labels and case numbers; -1 for no case."""
+    """Return labels and indices of the 1st, 2nd, .. group of runs behind each row; -1 for none."""
     view = page_table.view
     behind = [links.runs(view.table, row) for row in view.rows]
     references = []
@@ -145,7 +145,7 @@ def _references(page_table: PageTable, links: RowLinks, lists: _Lists) -> list[d
 
 
 class RowLinks:
-    """Runs behind rows. Each group of runs is stored once, with links to records and a command.
+    """Groups of runs that rows come from, each stored once with links to records and a command.
 
     ``root``: folder of the records; ``folder``: folder that links are relative to."""
 
@@ -169,7 +169,7 @@ class RowLinks:
         return results
 
     def place(self, runs: Sequence[Run]) -> int:
-        """Return the number of a group of runs."""
+        """Return the index of a group of runs."""
         return self._groups.setdefault(tuple(map(id, runs)), (len(self._groups), runs))[0]
 
     def data(self, lists: _Lists) -> dict[str, Any]:

@@ -100,7 +100,7 @@ class Part:
 
 
 def parts_of(tables: Sequence[PageTable], plots: Mapping[str, Sequence[Plot]]) -> list[Part]:
-    """Return the parts of tables with rows, those side by side first."""
+    """Return the folded parts of tables with rows, crosstabs first."""
     grouped: dict[str, list[PageTable]] = {}
     for page_table in tables:
         if page_table.view.rows:

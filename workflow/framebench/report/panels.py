@@ -1,7 +1,7 @@
 """Plots of throughput, ratios and rooflines, and captions that state what they leave out.
 
-Each type of plot has an upper bound, so that reports stay small for any number of records. Captions
-state how much lies beyond it and where to find it."""
+Plots and rows are limited, so that reports stay small for any number of records. Captions state
+how many are left out and where to find them."""
 
 from __future__ import annotations
 
@@ -87,8 +87,7 @@ def throughput(cases: CaseResults, look: Look) -> list[Plot]:
                 caption="Each repeat is a dot, the tick and the number are the median, the line "
                 f"runs from minimum to maximum. {left_out(count, len(results), 'cases')}"
                 + (
-                    " Shown are the settings that most frameworks have in common; all are in the "
-                    "table Summary."
+                    " The settings that most frameworks share are shown; the table Summary has all."
                     if count < len(results)
                     else ""
                 )
@@ -132,7 +131,7 @@ def ratios(table: pd.DataFrame, look: Look, name: str) -> list[Plot]:
             description=f"{name}: {shown} ratios against the line at 1. The numbers "
             "are in the table below.",
             caption="Ratio of medians of the same devices and batch; right of the line is faster. "
-            "A bar is the 95 % interval; without one there are too few repeats. "
+            "A bar is the 95 % interval; a dot without one has too few repeats. "
             + left_out(shown, len(with_ratio), "ratios")
             + without_ratio(len(rows) - len(with_ratio)),
         )
@@ -151,7 +150,7 @@ def _throughput_row(result: CaseResult, label: str) -> PlotRow:
 def _most_shared(
     groups: Mapping[tuple[Any, ...], list[CaseResult]],
 ) -> dict[tuple[Any, ...], list[CaseResult]]:
-    """Return whole groups up to MAX_ROWS cases, those with most frameworks first."""
+    """Return whole groups with at most MAX_ROWS cases in all, those with most frameworks first."""
     chosen: dict[tuple[Any, ...], list[CaseResult]] = {}
     room = MAX_ROWS
     for group in sorted(
@@ -199,13 +198,13 @@ def rooflines(table: pd.DataFrame, look: Look) -> list[Plot]:
             Plot(
                 title=f"Roofline: {', '.join(names)}",
                 svg=_draw_roofline(chosen, roofs, look),
-                description=f"Operations a second over operations for each byte of {len(chosen)} "
+                description=f"Operations per second over operations per byte of {len(chosen)} "
                 f"cases, below the peak of {number(roofs.peak)} TFLOP/s and the bandwidth of "
                 f"{number(roofs.bandwidth)} GB/s of a device. The numbers are in the table.",
-                caption="Filled is training, hollow inference; larger with a compiler. The roofs "
-                "are measured. Frameworks at one setting stand above each other: they compute the "
-                "same, so that the higher is the faster. Bytes are the fewest that a step has to "
-                "move: a point may belong further to the left, never to the right. "
+                caption="Filled markers are training, hollow ones inference, larger ones use a "
+                "compiler. The roofs are measured. Frameworks at one setting compute the same, so "
+                "they stand above each other, the fastest on top. Bytes are the least that a step "
+                "must move: a point may belong further to the left, never to the right. "
                 + left_out(len(chosen), len(rows), "cases")
                 + panels_left_out(len(found), MAX_PANELS, "below"),
                 axes={"precision": rows[0].precision, "devices": topology_of(rows[0])},
@@ -280,5 +279,5 @@ def _scale(axes: Axes, attained: Sequence[float], peak: float) -> None:
     for axis in (axes.xaxis, axes.yaxis):
         plots.number_ticks(axis, LogLocator(subs=(1,), numticks=12))
     axes.set_ylim(min(attained) / 2, 1.6 * max(*attained, peak))
-    axes.set_xlabel("FLOP for each byte, at most (logarithmic axes)")
+    axes.set_xlabel("FLOP per byte, at most (logarithmic axes)")
     axes.set_ylabel("TFLOP/s of a device")

@@ -103,7 +103,7 @@ def labels(
 
 
 def _telling(values: set[tuple[str, ...]]) -> list[int]:
-    """Return the first positions that together distinguish all tuples."""
+    """Return the indices of fields, the first ones preferred, that tell the tuples apart."""
     chosen: list[int] = []
     apart = 1
     for index in range(len(next(iter(values)))):

@@ -4,9 +4,9 @@ Matplotlib draws with placeholder colours, which are replaced by CSS variables, 
 serves light and dark mode. Text stays text (searchable, selectable). Ids are made unique, so that a
 page can have many drawings. Nothing depends on time or a display.
 
-Colours of frameworks are the same in every report. People who see no red, no green or no blue tell
-them apart, on a light and a dark page: any two differ by 20 at least (CIE76) as they see them
-(Machado, Oliveira & Fernandes, IEEE TVCG 15, 2009).
+Colours of frameworks are the same in every report. People who see no red, no green or no blue can
+tell them apart on light and dark pages: in simulations of their vision (Machado, Oliveira &
+Fernandes, IEEE TVCG 15, 2009) any two colours differ by at least 20 (CIE76).
 
 A drawing has parts, one per case, for the page's filter and its tooltips. Artists carry the name of
 their part as ``gid``, which becomes the attribute ``data-part``. Tooltips are attributes of
@@ -164,7 +164,7 @@ class Parts:
 
     _axes: list[Mapping[str, str]] = field(default_factory=list)
     _rectangles: list[str] = field(default_factory=list)
-    #: Part, axes, position and text of each.
+    #: Part, axes, position and tooltip text of each point.
     _points: list[tuple[str, Axes, tuple[float, float], str]] = field(default_factory=list)
 
     def add(self, axes: Mapping[str, str]) -> str:

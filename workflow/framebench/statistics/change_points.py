@@ -57,7 +57,7 @@ class ChangePoint(NamedTuple):
 
 
 def changes(values: Sequence[float], series: int = 1) -> list[ChangePoint]:
-    """Return the shifts of the logarithms of the latest MOST of ``values``, in their order.
+    """Return the level shifts in the logarithms of the latest MOST of ``values``, in order.
 
     ``values``: positive. ``series``: number of series that are tested together; with probability
     1 - LEVEL no unchanged series among them is reported."""
@@ -81,8 +81,8 @@ def _within(values: Series, start: int, end: int, level: float) -> list[ChangePo
 
 
 def _step(values: Series, others: list[int]) -> tuple[int, Series]:
-    """Return the position of the step that fits best next to steps at ``others``, and the residuals
-    of that fit."""
+    """Return the position of one more step, in addition to steps at ``others``, that fits best, and
+    the residuals of that fit."""
     places = [at for at in range(MIN_SEGMENT, len(values) - MIN_SEGMENT + 1) if at not in others]
     parts = [(at, np.split(values, sorted([*others, at]))) for at in places]
     fits = [(at, np.concatenate([part - part.mean() for part in some])) for at, some in parts]
@@ -90,10 +90,10 @@ def _step(values: Series, others: list[int]) -> tuple[int, Series]:
 
 
 def _correlation(values: Series) -> float:
-    """Return a standard error above the correlation of neighbours, at most 0.9, in tenths.
+    """Return the correlation of neighbours plus a standard error, at most 0.9, in tenths.
 
-    It is that of the residuals of one step and, with enough points, of two, if that is less: a
-    second step would be taken for correlated noise."""
+    It is estimated from the residuals of one step. With enough points, the estimate with two steps
+    counts if it is lower, because a second step would otherwise look like correlated noise."""
     at, residuals = _step(values, [])
     largest = _largest_correlation(residuals, 2)
     if len(values) >= 2 * FEWEST:
@@ -102,8 +102,8 @@ def _correlation(values: Series) -> float:
 
 
 def _largest_correlation(residuals: Series, fitted: int) -> float:
-    """Return a standard error above the first-order autocorrelation of residuals, corrected for the
-    bias that comes from ``fitted`` parameters. The error holds for noise that changes its size."""
+    """Return the first-order autocorrelation of residuals plus a standard error, corrected for the
+    bias of ``fitted`` parameters. The error also holds for noise of changing size."""
     count, products = len(residuals), residuals[1:] * residuals[:-1]
     squares = max(float(np.sum(residuals**2)), 1e-300)
     corrected = (count * float(np.sum(products)) / squares + fitted) / (count - fitted)

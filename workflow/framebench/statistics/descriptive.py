@@ -20,7 +20,7 @@ from statistics import median as median
 
 #: Arithmetic mean, summed without rounding error: for times, which add up, not for rates.
 mean = fmean
-#: Confidence in :func:`samples_needed` that samples lie above a percentile; the value of MLPerf.
+#: Confidence in :func:`samples_needed` that samples lie above a percentile, as in MLPerf.
 CONFIDENCE = 0.99
 
 
@@ -42,7 +42,7 @@ def percentile(values: Sequence[float], fraction: float) -> float | None:
 def samples_needed(fraction: float) -> int:
     """Return the fewest independent samples for a percentile: 11 for 0.5, 64 for 0.9, 662 for 0.99.
 
-    It is 130 for 0.95 and 6,636 for 0.999. With so many samples, the second largest lies above the
+    It is 130 for 0.95 and 6,636 for 0.999. With this many samples, the second largest is above the
     true percentile with CONFIDENCE, so that a single stall does not change the result. Of n samples
     the number above the percentile is Binomial(n, 1 - fraction); it is below two in at most 1 -
     CONFIDENCE of all cases (David & Nagaraja). 64 and 662 are also the least numbers of queries of

@@ -62,10 +62,10 @@ def _median_rank(count: int, confidence: float) -> int:
 
 
 def _rank_of_end(counts: Sequence[int], confidence: float) -> int:
-    """Return how many of the smallest values of a symmetric statistic lie in one tail together.
+    """Return how many of the smallest values of a symmetric statistic fit into its lower tail.
 
-    ``counts``: orders or signs by which it has each value; each tail is (1 - ``confidence``) / 2,
-    with the confidence as the decimal that was written."""
+    ``counts``: number of orders or signs that give each value. The tail's probability is
+    (1 - ``confidence``) / 2, computed from the exact decimal value of the confidence."""
     tail = (1 - Fraction(str(confidence))) / 2 * sum(counts)
     return sum(1 for _ in itertools.takewhile(tail.__ge__, itertools.accumulate(counts)))
 
@@ -161,8 +161,8 @@ def one_sided_rank_test(base: Sequence[float], candidate: Sequence[float]) -> tu
 def adjusted(p_values: Sequence[float]) -> list[float]:
     """Adjust p-values for a false discovery rate (Benjamini & Hochberg).
     Of all differences called at a level, at most that fraction is false on average; the tests must
-    be independent or positively dependent. Equals ``scipy.stats.false_discovery_control``, which is
-    slower to import than a report's tables are to make."""
+    be independent or positively dependent. Equals ``scipy.stats.false_discovery_control``, whose
+    import takes longer than making a report's tables."""
     values = np.asarray(p_values, dtype=float)
     falling = np.argsort(values)[::-1]
     scaled = values[falling] * len(values) / np.arange(len(values), 0, -1)
@@ -184,9 +184,8 @@ def family_wise(p_values: Sequence[float]) -> list[float]:
 
 @lru_cache
 def rank_sums(first: int, second: int) -> tuple[int, ...]:
-    """Count the orders of ``first`` and ``second`` values with each statistic 0 .. first x second.
-
-    These are the coefficients of the Gaussian binomial."""
+    """Return how many orders of ``first`` and ``second`` values give each rank sum statistic from 0
+    to first x second: the coefficients of the Gaussian binomial."""
     size = first * second + 1
     counts = [1] + [0] * (size - 1)
     for value in range(1, second + 1):
@@ -220,7 +219,7 @@ def signed_rank_estimate(ratios: Sequence[float]) -> float:
 def signed_rank_interval(
     ratios: Sequence[float], confidence: float = CONFIDENCE
 ) -> Interval | None:
-    """Return an interval for the factor.
+    """Return an interval for the factor between the runs of a pair.
     The ends are two of the sorted geometric means of every two ratios, chosen by the distribution
     of the statistic (Tukey, on logarithms). It excludes 1 exactly where :func:`signed_rank_test` is
     at most 1 - ``confidence``, unless two ratios are equally far from 1. None with too few pairs:
@@ -236,7 +235,7 @@ def signed_rank_interval(
 def signed_rank_test(ratios: Sequence[float]) -> float:
     """Return the two-sided p-value of the signed rank test.
     Exact, also with ties, which share their ranks. A ratio of 1 has a rank but no sign (Pratt)."""
-    logarithms = np.log(ratios).round(12)  # ties up to rounding errors are ties
+    logarithms = np.log(ratios).round(12)  # differences by rounding are ties
     sizes = np.abs(logarithms)
     ordered = np.sort(sizes)
     # Twice the rank of each value, which is an integer; ties share their mean rank.
@@ -257,7 +256,7 @@ def pairs_needed(cases: int) -> int:
 
 
 def _walsh_averages(ratios: Sequence[float]) -> np.ndarray:
-    """Return the sorted Walsh averages of the logarithms: of every two, and each itself."""
+    """Return the sorted Walsh averages of the logarithms: means of every two, and each itself."""
     logarithms = np.log(ratios)
     one, other = np.triu_indices(len(logarithms))
     return np.sort((logarithms[one] + logarithms[other]) / 2)

@@ -5,8 +5,8 @@ after each repeat would call false differences too often. Repeated confidence in
 Turnbull, "Interim Analyses: The Repeated Confidence Interval Approach", *JRSS B* 51, 1989) hold at
 all looks at once: each look takes a part of the error rate, and the parts add up to the rate.
 
-Later looks compare pairs: repeats of the same number follow each other, so that the state of the
-machine cancels in their ratio. At the first looks pairs are too few for their part of the rate.
+Later looks compare pairs: the two repeats of the same index follow each other, so that the state of
+the machine cancels in their ratio. The first looks have too few pairs for their part of the rate.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ FIRST_LOOKS = {7: 0.32, 8: 0.16, 10: 0.43}
 FIRST_LOOK = min(FIRST_LOOKS)
 #: Repeats from which looks compare pairs.
 PAIRED_FROM = 10
-#: Repeats at the next look; each further look has half as many repeats more, and half of the
-#: remaining error rate.
+#: Repeats at the look after FIRST_LOOKS; each further look has 1.5 times the repeats. Each of these
+#: looks takes half of the remaining error rate.
 LATER_LOOK = 14
-#: Fraction behind the leader's median at which a case is not a contender: with one repeat, and by
-#: the fastest of several repeats.
+#: A case is no contender if it is further behind the leader's median than this fraction: with one
+#: repeat, and for the fastest of several repeats.
 FAR_ONCE, FAR = 0.5, 0.12
 #: Distance behind the leader in standard deviations of the repeats, which must also be exceeded.
 FAR_DEVIATIONS = 4.0
@@ -62,10 +62,9 @@ def next_look(repeats: int) -> int:
 def ratio_interval(base: Sequence[float], candidate: Sequence[float]) -> intervals.Interval | None:
     """Return a 95 % interval for the ratio that holds at all looks so far.
 
-    The ratio is that of the medians, and at looks at pairs the median of their ratios. ``base``,
-    ``candidate``: positive figures of repeats, in the order in which they were made; a look takes
-    the first ones of both. None before the first look.
-    """
+    The ratio is that of the medians; at looks that compare pairs, it is the median of their ratios.
+    ``base``, ``candidate``: positive figures of repeats, in the order of measurement; a look takes
+    the first repeats of both. None before the first look."""
     either, paired = intervals.ratio_interval, intervals.median_interval
     return _at_all_looks(either, paired, base, candidate, 1 - intervals.CONFIDENCE)
 
@@ -117,11 +116,10 @@ def orders(cases: Sequence[Sequence[float]], error: float) -> tuple[int, list[Or
 
 
 def _order(leader: Sequence[float], other: Sequence[float], error: float) -> Order:
-    """Return the order by two intervals.
+    """Return the order that two intervals for the ratio both show.
 
-    That of ranks shares the error rate of all settings, but holds only for sides that differ by a
-    factor. That of medians holds for other shapes too, at 95 % for each comparison.
-    """
+    The interval by ranks shares the error rate of all settings, but holds only if the sides differ
+    by a factor. The interval of medians holds for other shapes, too, at 95 % per comparison."""
     either, paired = intervals.moses_interval, intervals.signed_rank_interval
     both = (
         _at_all_looks(either, paired, other, leader, error),

@@ -6,10 +6,10 @@ After each of a few fixed numbers of pairs (LOOKS) a case is decided, or measure
 - Beyond it: so few lie at or above the limit, at a level divided by the number of cases
   (Bonferroni).
 
-Counts at the limit are Binomial(n, 1/2), so critical values follow exactly from a recursion over
-the looks. Each look spends a part of the error rate (:func:`_spent`); the parts of all looks add up
-to no more than the level. Spending depends on the number of pairs alone: a higher limit on pairs
-continues the same test.
+If the median is at the limit, these counts are Binomial(n, 1/2), so critical values follow exactly
+from a recursion over the looks. Each look spends a part of the error rate (:func:`_spent`); all
+parts add up to no more than the level. Spending depends on the number of pairs alone: a higher
+limit on pairs continues the same test.
 
 The test judges the median pair. It assumes independent pairs, but neither symmetry nor equal
 distributions. A candidate that stalls in some runs and is unchanged in most has a median of 1. If
@@ -106,16 +106,13 @@ def fixed_bounds(ratios: Sequence[float], cases: int) -> Bounds:
 
 
 def next_look(pairs: int) -> int | None:
-    """Return the first look with more than ``pairs`` pairs; None behind the last."""
+    """Return the first look with more than ``pairs`` pairs; None after the last."""
     return next((look for look in LOOKS if look > pairs), None)
 
 
 @lru_cache
 def critical_counts(level: float) -> tuple[int, ...]:
-    """Return, for each look, the largest count of pairs across the limit that decides a case.
-
-    -1 where no count does.
-    """
+    """Return, per look, the largest count of pairs across the limit that decides a case, or -1."""
     alive, before, spent, found = np.ones(1), 0, 0.0, []
     for look in LOOKS:
         alive = np.convolve(alive, _chances(look - before))
@@ -140,7 +137,8 @@ def _chances(count: int) -> np.ndarray:
 
 
 def _bounds(ratios: Sequence[float], count: int, count_of_cases: int) -> Bounds:
-    """Return the bounds by order statistics; ``count``, ``count_of_cases``: critical counts."""
+    """Return bounds by order statistics. Critical counts: ``count`` of one case, ``count_of_cases``
+    adjusted for all cases."""
     ordered = sorted(ratios)
     interval = (ordered[count], ordered[-1 - count]) if count >= 0 else None
     upper = ordered[-1 - count_of_cases] if count_of_cases >= 0 else None

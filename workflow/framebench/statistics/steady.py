@@ -117,7 +117,7 @@ def change(seconds: Sequence[float]) -> StepTimeChange | None:
     without, *changed = _log_likelihoods(values - (shapes @ values)[:, None] * shapes, values)
     best = int(np.argmax(changed))
     p_value = _p_value(2 * float(changed[best] - without), len(values), *OF_TIMES)
-    if p_value <= SIGNIFICANCE:  # else the ranks need no look
+    if p_value <= SIGNIFICANCE:  # otherwise the ranks cannot change the result
         p_value = max(p_value, _rank_p_value(seconds))
     if p_value > SIGNIFICANCE:
         return None
@@ -134,9 +134,9 @@ def change(seconds: Sequence[float]) -> StepTimeChange | None:
 def slow_start(seconds: Sequence[float]) -> int | None:
     """Return the number of slow first steps, two or three, that changed the throughput by RELEVANT.
 
-    They are the longest of all. In any order of n independent steps the first two are the two
-    longest in 2 / (n (n - 1)) of cases. None if there are none, and for fewer than FEWEST_STEPS
-    steps."""
+    Each of them took longer than any later step. In a random order of n independent steps, the
+    first two are the two longest in 2 / (n (n - 1)) of cases. None if there are none, and for fewer
+    than FEWEST_STEPS steps."""
     if len(seconds) < FEWEST_STEPS:
         return None
     for first in (2, 3):

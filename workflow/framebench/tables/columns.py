@@ -37,8 +37,8 @@ Row = Mapping[str, Any]
 class Form:
     """Format of a value.
 
-    ``factor``: multiplies numbers. ``spec``: format specification. ``looks``: status whose colour a
-    text has. ``name``: name of a special format."""
+    ``factor``: multiplies numbers. ``spec``: format specification. ``looks``: by text, the status
+    whose colour it gets. ``name``: name of a special format."""
 
     factor: float = 1.0
     spec: str = "#.4g"
@@ -47,7 +47,7 @@ class Form:
 
 
 PLAIN = Form()
-#: Statuses whose colours verdicts of verifications and comparisons have.
+#: Status whose colour each verdict of a verification or comparison gets.
 _VERDICTS = {
     **dict.fromkeys(("passed", "faster"), "ok"),
     **dict.fromkeys(("failed", "partly_fp32", "slower"), "failed"),
@@ -107,7 +107,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Return whether values are formatted as numbers; those of conditions are text."""
+        """Return whether values are formatted as numbers; conditions are formatted as text."""
         return self.type in (WHOLE, COUNT, NUMBER) and self.name not in CONDITIONS
 
 
@@ -121,7 +121,7 @@ def interval_cells(name: str, ends: Sequence[float | None] | None) -> dict[str, 
 
 @cache
 def declarations() -> Mapping[str, Mapping[str, Any]]:
-    """Return the settings of tables.yaml by table, which are all that the driver needs."""
+    """Return the settings in tables.yaml by table. The driver needs nothing else of tables."""
     return read_mapping(Path(__file__).with_name("tables.yaml"))
 
 
@@ -188,7 +188,7 @@ GROUPS: Mapping[str, Sequence[str]] = {
 
 
 def names_in(listed: Sequence[str]) -> list[str]:
-    """Return the names of columns, with those of each group in its place."""
+    """Return names of columns, with each group's name replaced by the names of its columns."""
     return [name for entry in listed for name in GROUPS.get(entry, (entry,))]
 
 

@@ -31,7 +31,7 @@ from .table import Inputs
 
 #: Column of the machine's label, where the set has several.
 ON_MACHINE = "on_machine"
-#: What a suite requests at a setting.
+#: Case fields and conditions by which a suite requests a setting.
 Asked = tuple[Case, Conditions]
 
 
@@ -41,9 +41,9 @@ class Contest:
 
     ``setting``: key without the fields OWN. ``machine``: label; "" if all cases are from one.
     ``missing``: frameworks of the suite with unmeasured cases here, so that the fastest is unknown.
-    ``error``: probability of a wrong winner here, where a time budget decided the repeats; None for
-    fixed numbers of repeats. ``left_out``: why a plan leaves out a framework without a case, by
-    name. ``other_batch``: who is faster with the batch that checks this one; "" for the same."""
+    ``error``: probability of a wrong winner here, if a time budget decided the repeats; None for
+    fixed numbers of repeats. ``left_out``: by framework without a case, why the plan leaves it out.
+    ``other_batch``: which other framework is faster with the batch of a check; "" for none."""
 
     setting: Key
     machine: str
@@ -60,7 +60,7 @@ class Contest:
 
     @cached_property
     def without(self) -> list[CaseResult]:
-        """A case of each other framework."""
+        """First case of each framework without a figure to compare."""
         compared = {entrant.case.framework for entrant in self.entrants}
         first = _first_of_each(self.results)
         return [result for name, result in first.items() if name not in compared]
@@ -79,7 +79,7 @@ class Contest:
         return (first[0], first[1]) if len(first) == 2 and positive else None
 
 
-@lru_cache(maxsize=2)  # several tables need them, and a comparison those of two sets
+@lru_cache(maxsize=2)  # used by several tables; a comparison needs the contests of two sets
 def find_contests(inputs: Inputs) -> list[Contest]:
     """Return the contests of steps and of other benchmarks' principal metrics.
 
@@ -127,10 +127,10 @@ def _by_setting(cases: Sequence[ExpectedCase]) -> dict[Asked, list[ExpectedCase]
 def _with_batch_checks(
     found: Sequence[Contest], expected: Mapping[Asked, Sequence[ExpectedCase]]
 ) -> list[Contest]:
-    """Return the contests without batch checks, whose outcome is noted in the checked contest.
+    """Remove batch checks, and note the outcome of each in the contest that it checks.
 
-    No suite expects them: ``expected`` has the cases of all suites. Within a time budget the two
-    leaders of a setting are measured with a larger batch, too."""
+    In a batch check, the two leaders of a setting with a time budget are measured with a larger
+    batch. Its cases are not among those that suites request (``expected``)."""
 
     def rest(contest: Contest) -> tuple[Key, str]:
         case = contest.setting.case._replace(batch_per_device=0)
@@ -155,7 +155,7 @@ def _with_batch_checks(
 
 
 def _changed(contest: Contest, check: Contest | None) -> str:
-    """Return who is faster with the batch of ``check``, if another framework is."""
+    """Return which other framework leads with the batch of ``check``, as text; "" for none."""
     if not (check and check.pair and contest.entrants):
         return ""
     first, second = check.pair
@@ -248,7 +248,7 @@ def precision_words(precision: str) -> str:
 
 
 def setting_name(row: Row, parameters: str = "") -> tuple[str, str]:
-    """Return the title of a setting and its details, without settings and environment."""
+    """Return the title of a setting (model, mode) and its details (precision, devices, batch)."""
     metric = "" if row["metric"] == THROUGHPUT else row["metric"]
     batch = row["batch_per_device"]
     each = " per device" if (row["nodes"] or 1) * (row["devices_per_node"] or 1) > 1 else ""

@@ -44,11 +44,11 @@ from .setting_answers import (
 )
 from .table import Inputs, Table, rows_of
 
-#: Most ratios of variants in words.
+#: Most variants whose ratio is stated in a sentence.
 _MOST_VARIANTS = 8
-#: Command of the next call where no call is known.
+#: Command of the next call if no earlier call is known.
 _COMMAND = "snakemake --cores all"
-#: Pairs of framework and precision.
+#: Pairs of a framework and a precision that it lacks.
 Lacking = Collection[tuple[str, str]]
 
 
@@ -108,7 +108,7 @@ def _in_order_of_suites(found: Sequence[Contest], inputs: Inputs) -> list[Contes
 
 
 def _shown(found: Sequence[Contest]) -> list[tuple[Contest, bool]]:
-    """Return the contests to show, and whether each is that of everyone's fastest precision.
+    """Return the contests to show, each with whether it takes every framework's fastest precision.
 
     Contests that differ in precision alone stand together, baselines first. If baselines and others
     have figures, one contest of the fastest precision of each framework replaces the others."""
@@ -153,7 +153,7 @@ def _setting(
     is_each_fastest: bool,
     lacking: Lacking,
 ) -> SettingAnswer:
-    """Return the answer of one contest. ``lacking``: who cannot take part, as another line says."""
+    """Return the answer of one contest. ``lacking``: what other lines say that frameworks lack."""
     title, details = name
     shown, others = contest.entrants, []
     if is_each_fastest:
@@ -233,7 +233,7 @@ def _why_unsure(contest: Contest, row: Row) -> str:
     if row["certainty"] == SURE:
         return ""
     if not (row["lead_ci_low"] or 0) > 1:
-        return "size of the lead not yet"
+        return "size of the lead not settled"
     is_disturbed = DISTURBED in row["flags"].split()
     return "other programs disturbed it" if is_disturbed else "its figures vary"
 

@@ -54,7 +54,7 @@ def rounded(value: Any, spec: str) -> str:
 # ---- conditions and parameters -------------------------------------------------------------------
 
 _REGISTER = {axis.name: axis for axis in axes.CONDITIONS}
-#: Short texts for labels without a title, where labels differ from texts in lists of cases.
+#: Text of a condition in labels, where it differs from the text in a cell.
 _SHORT: dict[str, Callable[[Any], str]] = {
     **{name: axis.text for name, axis in _REGISTER.items()},
     "batch_per_device": lambda batch: f"batch {batch}",
@@ -68,7 +68,7 @@ def condition_text(name: str, value: Any) -> str:
     """Return a condition as text for a cell; "" if it is unknown or the default."""
     if value is None or value is False:
         return ""
-    is_missing = value != value  # pandas.NA compares to itself, which is neither true nor false
+    is_missing = value != value  # pandas.NA != pandas.NA is pandas.NA, neither true nor false
     usual = _REGISTER[name].default if name in _REGISTER else None
     if is_missing is value or is_missing or value == usual:
         return ""

@@ -39,7 +39,7 @@ FLAGS: Mapping[str, str] = read_mapping(Path(__file__).with_name("flags.yaml"))
 def inputs_of(record_set: RecordSet, source: Path) -> tuple[Inputs, Sequence[Problem]]:
     """Group and judge the records of ``source`` for tables.
 
-    Returns them with the files beside the records, and problems with these files."""
+    Includes the sidecar files next to the records, and also returns problems with these."""
     folder = source.parent
     verification_results, of_verifications = verifications.load(verifications.folder_for(source))
     reached, of_peaks = device_peaks.load(folder / device_peaks.KIND)
@@ -61,7 +61,7 @@ def inputs_of(record_set: RecordSet, source: Path) -> tuple[Inputs, Sequence[Pro
 
 @cache
 def known_tables() -> Mapping[str, Table]:
-    """Return declared tables by name, in the order of tables.yaml. Tables from elsewhere follow."""
+    """Return declared tables by name, in the order of tables.yaml; tables that it lacks follow."""
     modules = (module.name for module in iter_modules(declared.__path__, ".declared."))
     every = [table for name in modules for table in import_module(name, __package__).TABLES]
     found = {table.name: table for table in every}
@@ -69,8 +69,8 @@ def known_tables() -> Mapping[str, Table]:
 
 
 def build(inputs: Inputs) -> dict[Table, pd.DataFrame]:
-    """Return all tables in page order, those of other benchmarks last: tables that are always
-    present, and others that have rows."""
+    """Return the tables that have rows or are always present, in the order of the page. Tables of
+    benchmarks other than steps come last."""
     every = (*known_tables().values(), *measured.tables(inputs.others))
     built = {table: inputs.frame_of(table) for table in every}
     return {table: rows for table, rows in built.items() if table.always or len(rows)}
@@ -147,8 +147,8 @@ def view_table(table: Table, frame: pd.DataFrame) -> TableView:
 
 
 def _is_shown(column: Column, rows: Sequence[Row]) -> bool:
-    """Return whether readers see a column: numbers, whose cells say why a figure is missing, and
-    texts unless all are blank."""
+    """Return whether readers see a column: of texts, if any is not blank; of numbers, even if all
+    are missing, unless it is optional, because the cells say why they are missing."""
     if column.hidden:
         return False
     values = {row[column.name] for row in rows}
@@ -158,8 +158,8 @@ def _is_shown(column: Column, rows: Sequence[Row]) -> bool:
 
 
 def _shared(table: Table, column: Column, rows: Sequence[Row]) -> str:
-    """Return the text that all rows have in a column of texts or of the case; "" if they differ,
-    and for a single row unless it is a condition."""
+    """Return the text that all rows share in a column of texts or of the case; "" if they differ.
+    With a single row, only conditions count as shared."""
     is_of_case = column.name in KEYS and column.form is not TOPOLOGY
     is_text = not column.is_number and column.form is not PRINTED
     if column.name in table.answering or not (is_of_case or is_text):
@@ -171,7 +171,7 @@ def _shared(table: Table, column: Column, rows: Sequence[Row]) -> str:
 
 
 def explanations(tables: Iterable[pd.DataFrame]) -> list[tuple[str, str]]:
-    """Return (word, explanation) for each flag and special word that occurs in the tables."""
+    """Return (flag, explanation) for each flag that occurs in the tables."""
     words = set()
     for table in tables:
         flags = table["flags"].unique() if "flags" in table else ()
@@ -222,7 +222,7 @@ def grid(header: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 
 
 def columns_page(tables: Sequence[Table]) -> str:
-    """Return the page docs/columns.md: columns of several tables, those of each, figures."""
+    """Return docs/columns.md: shared columns, each table's own columns, and further figures."""
     count = Counter(name for table in tables for name in table.names)
     several = {column.name: column for table in tables for column in table.columns
                if count[column.name] > 1}  # fmt: skip
@@ -231,9 +231,9 @@ def columns_page(tables: Sequence[Table]) -> str:
         "",
         "Content of `results/tables/*.csv`. A missing number is an empty cell, and `reason` or",
         "`note` says why. `published.csv` holds case and conditions as they are printed.",
-        "This page is made: `.venv/bin/framebench columns > docs/columns.md`.",
+        "This page is generated: `.venv/bin/framebench columns > docs/columns.md`.",
         "",
-        "## Of several tables",
+        "## Columns of several tables",
         "",
         *_columns(several.values()),
     ]

@@ -68,12 +68,12 @@ def tables(cases: CaseResults) -> list[Table]:
 def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     shown = [*_shown(results)]
     axes = [name for name in GROUPS["trained"] if any(getattr(one.case, name) for one in results)]
-    # Names of table columns keep their meaning.
-    taken = {*GROUPS["result"], "metric", *FIGURES}
-    own = _named([one.case.parameters for one in shown], "parameter_", taken)
-    where = _named([one.key.point for one in shown], "at_", {*taken, *own})
-    parameters = _columns(own, "parameter of the kind")
-    points = _columns(where, "device, settings and environment")
+    # Parameters and points do not take the names of other columns.
+    reserved = {*GROUPS["result"], "metric", *FIGURES}
+    own = _named([one.case.parameters for one in shown], "parameter_", reserved)
+    where = _named([one.key.point for one in shown], "at_", {*reserved, *own})
+    parameters = _columns(own, "parameter of the benchmark")
+    points = _columns(where, "point at which the metric was measured")
     keys = (*shared(*axes), *parameters, *shared(*CONDITIONS, "metric"), *points)
     names = tuple(column.name for column in keys)
 
@@ -103,12 +103,12 @@ def _table(kind: str, results: Sequence[CaseResult]) -> Table:
     )
 
 
-def _named(given: Sequence[Parameters], prefix: str, taken: Collection[str]) -> pd.DataFrame:
-    """Return named values as a data frame; names of other columns get the prefix.
+def _named(given: Sequence[Parameters], prefix: str, reserved: Collection[str]) -> pd.DataFrame:
+    """Return named values as a data frame; names in ``reserved`` get the prefix.
 
-    Columns that have other values than numbers have texts."""
+    Columns with any value that is not a number become texts."""
     frame = pd.DataFrame([dict(some) for some in given], range(len(given)), dtype=object)
-    frame = frame.rename(columns=lambda name: f"{prefix}{name}" if name in taken else name)
+    frame = frame.rename(columns=lambda name: f"{prefix}{name}" if name in reserved else name)
     frame = frame.where(frame.notna(), None)
     texts = [name for name, values in frame.items() if _type(values) == TEXT]
     return frame.assign(**{str(name): frame[name].map(_text) for name in texts})
@@ -135,7 +135,7 @@ def _shown(results: Sequence[CaseResult]) -> Iterator[CaseResult]:
 
 
 def figure_name(key: Key) -> str:
-    """Return the name of a figure, without settings and environment."""
+    """Return the name of a figure, without conditions."""
     case = key.case
     if case.is_step:
         parts = [case.framework, case.model, case.mode, case.precision, case.compiler]

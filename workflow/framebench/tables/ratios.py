@@ -43,7 +43,7 @@ class Estimate:
 
 
 def set_estimate(sides: Sides, order: str = "") -> Estimate:
-    """Return the ratio of the medians of two sets of repeats, of which the base's is not 0."""
+    """Return the ratio of the medians of two sets of repeats. The base's median is not 0."""
     base, values, choices = sides
     interval = intervals.ratio_interval(base, values)
     p_value = min(1.0, choices * intervals.rank_test(base, values)) if interval else None
@@ -52,7 +52,7 @@ def set_estimate(sides: Sides, order: str = "") -> Estimate:
 
 
 def _adjusted(estimates: Sequence[Estimate | None]) -> list[float | None]:
-    """Return the p-value of each estimate, adjusted for all of them; None without one."""
+    """Return the p-value of each estimate, adjusted for all of them; None without a p-value."""
     p_values = {
         at: one.p_value for at, one in enumerate(estimates) if one and one.p_value is not None
     }
@@ -93,9 +93,9 @@ class Matched:
 
     @property
     def either(self) -> CaseResult:
-        """The base, or the candidate without one."""
+        """The base's result, or the candidate's if there is no base."""
         case = self.base or self.candidate
-        assert case is not None, "a case is on one side at least"
+        assert case is not None, "a case has at least one side"
         return case
 
     @property
@@ -167,7 +167,7 @@ def _estimate(base: CaseResult, candidate: CaseResult, cases: int) -> Estimate:
 def _verdict(
     matched: Matched, estimate: Estimate | None, p_adjusted: float | None, names: tuple[str, str]
 ) -> tuple[str, str]:
-    """Return the verdict, and the reason if it is none or leaves something open."""
+    """Return the verdict, and why it cannot tell or what it leaves open."""
     for name, case in zip(names, (matched.base, matched.candidate), strict=True):
         if case is None:
             return CANNOT_TELL, f"not in {name}"

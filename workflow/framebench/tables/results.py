@@ -34,7 +34,7 @@ NOT_RECORDED = "dtype not recorded"
 #: Without an interval the flag is not set, because the range of two repeats is wide or narrow by
 #: chance.
 NOISY = 0.05
-#: Failures, the most telling first, to choose among equally frequent ones.
+#: Failures, the most informative first: the order decides between equally frequent ones.
 _TELLING = (*FAILURES,)
 
 
@@ -45,7 +45,7 @@ class CaseResult:
     ``values``: throughputs of the successful repeats. ``throughput``: their median; ``interval``:
     its 95 % interval; None if unavailable. ``remarks``: why it has its flags.
     ``excluded``: why the figure takes part in no comparison, "" if it does. ``verifiable``: whether
-    it is unverified, and another verification can help."""
+    it is unverified, but can still be verified."""
 
     key: Key
     runs: tuple[Run, ...]
@@ -61,7 +61,7 @@ class CaseResult:
 
     @property
     def compared(self) -> float | None:
-        """The figure that comparisons take; None without one, and if it is excluded."""
+        """The figure that comparisons use; None if there is none or it is excluded."""
         return None if self.excluded else self.throughput
 
     @property
@@ -153,7 +153,7 @@ CaseResults = Mapping[Key, CaseResult]
 
 
 def fraction_of_best(value: float, best: float, better: str) -> float:
-    """Return a figure over the best one, or its inverse where less is better; 0 without one."""
+    """Return a figure over the best one, or the inverse if less is better; 0 if undefined."""
     over, under = (value, best) if better == "higher" else (best, value)
     return over / under if under else 0.0
 
@@ -247,9 +247,9 @@ def _judged(key: Key, runs: tuple[Run, ...], verified: VerificationFlags | None)
 
 
 def _explained(flags: Sequence[tuple[int, Flag]]) -> Iterator[str]:
-    """Yield, per flag with an explanation, the first one and the number of other repeats.
+    """Yield the first explanation of each flag, with the number of other repeats that have it.
 
-    ``flags``: with the numbers of their repeats."""
+    ``flags``: pairs of repeat and flag."""
     kinds: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for repeat, flag in flags:
         if flag.why:

@@ -1,8 +1,8 @@
-"""Limits of the devices that a case was measured on: peaks, bandwidths and all-reduces, measured,
-and peaks of data sheets.
+"""Limits of the devices that a case was measured on: measured peaks, bandwidths, all-reduces, and
+peaks from data sheets.
 
-Devices share memory, power and clock. A case is therefore compared with what as many devices
-reached together, with as many cores each, on the same machine.
+Devices share memory, power and clock. A case is therefore compared with what the same number of
+devices, with the same number of cores, reached together on the same machine.
 
 An all-reduce was measured in the same framework, by the benchmark ``collective``. Between two
 measured sizes, time is linear in bytes, as for a latency and a bandwidth (Hockney, *Parallel
@@ -96,10 +96,10 @@ def memory_roof(inputs: Inputs, run: Run) -> Roof | None:
 def expected_all_reduces(
     inputs: Inputs, run: Run, sizes: Sequence[int]
 ) -> tuple[float, CaseResult] | None:
-    """Return the seconds of all-reduces of ``sizes`` bytes one after the other, as the median over
-    repeats of the case measured between ranks like those of ``run``; and that case.
+    """Return the seconds that all-reduces of ``sizes`` bytes take one after the other (median over
+    repeats), and the case that measured them between ranks like those of ``run``.
 
-    Of several cases, the one with the largest size. None if a size exceeds it."""
+    If several cases did, the one with the largest size counts. None if a size exceeds it."""
     precision = precisions.known().get(run.case.precision)
     dtype = (precision.storage if precision else "") or _FLOAT32
     asked = (run.case.framework, run.case.framework_version, _ALL_REDUCE, dtype)
@@ -107,7 +107,7 @@ def expected_all_reduces(
     for result in _on_devices_of(inputs, run, _COLLECTIVE, run.case.nodes):
         case, parameters = result.case, dict(result.case.parameters)
         own = (parameters.get("operation"), parameters.get("dtype", _FLOAT32))
-        # The principal metric, with the flags of the repeats.
+        # Each case counts once, with its principal metric.
         if result.key == result.runs[0].key and asked == (
             case.framework, case.framework_version, *own
         ):  # fmt: skip
@@ -142,8 +142,8 @@ def _by_devices(inputs: Inputs) -> Mapping[tuple[Any, ...], Sequence[CaseResult]
 
 
 def _on_devices_of(inputs: Inputs, run: Run, kind: str, nodes: int = 1) -> Iterator[CaseResult]:
-    """Yield the results of a benchmark on as many devices as those of ``run`` on each of ``nodes``
-    of the same machine."""
+    """Yield the results of a benchmark on ``nodes`` nodes of the same machine, each with as many
+    devices as a node of ``run``."""
     if run.case.source == OURS and run.hardware:
         for result in _by_devices(inputs).get(_devices(run, kind, nodes), ()):
             if same(result.ok[0].machine, run.machine):

@@ -100,7 +100,7 @@ def first_line(runs: Sequence[Run], provenance: Origin) -> list[str]:
 
 
 def coverage(inputs: Inputs) -> list[str]:
-    """Return a sentence for each suite with unmeasured cases, and the frameworks that have some."""
+    """Return a sentence for each suite with unmeasured cases, which names their frameworks."""
     results = chain(inputs.cases.values(), inputs.others.values())
     measured = {os.path.dirname(run.origin) for result in results for run in result.runs}
     lines = []

@@ -24,7 +24,7 @@ from ..records.verifications import VerificationResult
 from .columns import COLUMNS, Column, Row, declarations, names_in, own_columns, with_settings
 from .results import CaseResult, CaseResults, case_frame, with_cells
 
-#: Fields of a case with values of another case.
+#: Fields in which another case differs, with its values.
 Fields = Mapping[str, Any]
 
 
@@ -32,9 +32,9 @@ Fields = Mapping[str, Any]
 class Inputs:
     """Inputs of all tables.
 
-    ``cases``: cases of steps; ``others``: others of other benchmarks. ``models``: model config by
+    ``cases``: cases of steps; ``others``: cases of other benchmarks. ``models``: model config by
     name. ``expected``: cases of the measured suites, including those without records; ``left_out``:
-    those that their plans leave out."""
+    cases that the plans of these suites leave out."""
 
     cases: CaseResults
     verification_results: Sequence[VerificationResult] = ()
@@ -55,7 +55,7 @@ class Inputs:
 
     @cached_property
     def results(self) -> list[CaseResult]:
-        """The cases of steps. Data frames of cases have the number of each as index."""
+        """The cases of steps. Data frames of cases are indexed by positions in this list."""
         return [*self.cases.values()]
 
     @cached_property

@@ -71,7 +71,7 @@ def outcome_of(path: Path) -> RunOutcome:
 
 
 def figures_in(folder: Path) -> list[float]:
-    """Return the figures of a case's repeats, each of its latest attempt that has one."""
+    """Return the figure of each repeat of a case, from its latest attempt with a figure."""
     found: dict[int, float] = {}
     paths = {
         named: path for path in folder.glob("*.json") if (named := repeat_and_attempt(path.stem))
@@ -167,7 +167,7 @@ def _setting(setting: SettingAnswer) -> str:
 
 
 def _figure(entrant: Entrant, unit: str) -> str:
-    """Return a figure. ``unit``: unit of the first one, whose percent of the best is not named."""
+    """Return a figure as text. ``unit``: for the first one; others, with "", show a percent."""
     notes = [*([] if unit else [f"{entrant.percent} %"]), *entrant.notes]
     further = f" ({', '.join(notes)})" if notes else ""
     return f"{entrant.label} {entrant.figure}{unit}{further}"
@@ -187,7 +187,7 @@ def failed(statuses: Sequence[str]) -> list[str]:
 
 
 def failures(failed: Sequence[str], runs: int) -> list[str]:
-    """Return lines on the statuses of failed runs, of all ``runs`` of the suite."""
+    """Return lines on the statuses of failed runs. ``runs``: number of runs of the suite."""
     return [
         f"Not measured: {len(failed)} of {count_of(runs, 'run')} ({_counted(failed)}), "
         "see the report",

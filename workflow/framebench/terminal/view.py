@@ -34,7 +34,7 @@ _CLEAR = "\r\033[K"
 class ProgressView:
     """Progress of a call.
 
-    ``jobs``: those known at the start; ``results``: folder, below which jobs without a line write.
+    ``jobs``: jobs known at the start; ``results``: folder; other jobs that write there are hidden.
     ``budget``: seconds of measuring, None without one. ``at_once``: jobs that run at a time.
     ``here``: jobs run on this machine."""
 
@@ -49,7 +49,7 @@ class ProgressView:
     ) -> None:
         self._lock = threading.RLock()
         self._jobs: dict[str, Job] = {}
-        #: Jobs, and checks that share a job, by name; and the seconds that they took.
+        #: Jobs by name, or the checks that share a job; and the seconds that each took.
         self._parts: dict[str, Job] = {}
         self._took: dict[str, float] = {}
         self._results, self._budget, self._at_once = results, budget, at_once
@@ -155,7 +155,7 @@ class ProgressView:
                 if self._is_terminal:
                     self._write(_CLEAR)
 
-    # Called by the driver.
+    # The driver calls the methods below.
 
     def begin_round(self, jobs: Iterable[Job], ahead: list[str]) -> None:
         """Add the jobs of a round, and show its description."""
@@ -191,8 +191,8 @@ class ProgressView:
         return job is not None
 
     def _breaks(self, number: int, now: float) -> bool:
-        """Show a failed job, and return whether that is enough.
-        On a cluster it is not, because Snakemake knows more than the job's log."""
+        """Show a failed job, and return whether Snakemake's message is to be hidden.
+        On a cluster it is shown, because it tells more than the job's log."""
         job, started = self._running.get(number, (None, now))
         if job is None:
             return self._is_stopping
@@ -223,7 +223,7 @@ class ProgressView:
 
     def _say_result(self, job: Job, outcome: RunOutcome, is_bad: bool) -> None:
         """Print the line of a run or search, or of another job that failed.
-        Of a framework that lacks something, one line says so."""
+        For each framework, only the first missing feature has a line."""
         if not self._stream:
             return
         if job.kind == "environment" and not is_bad:
@@ -251,8 +251,8 @@ class ProgressView:
 
     def _write(self, text: str) -> None:
         """Write text and status line in one call, so that nothing flickers.
-        The cursor stays at the start of the status line, which other output then overwrites. It is
-        cut, as a line of the terminal's full width makes some wrap it."""
+        The cursor stays at the start of the status line, so that other output overwrites it. The
+        line is cut below the terminal's width, because some terminals wrap a full line."""
         if not self._stream:
             return
         if self._is_terminal and not self._closed.is_set():

@@ -40,7 +40,7 @@ def _add_commands(commands: Any) -> None:
     checking.add_argument("--short", action="store_true", help="only six paths, in three minutes")
     checking.add_argument("--results", type=Path, default=Path("gpu_check"), help="where to write")
     checking.add_argument(
-        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as Snakemake's"
+        "--config", nargs="+", default=[], metavar="KEY=VALUE", help="as for Snakemake"
     )
     checking.set_defaults(command=_check_gpus)
 

@@ -1,8 +1,8 @@
-"""``framebench archive``: a result set as one zip file, optionally with named fields alone.
+"""``framebench archive``: packs a result set into one zip file, optionally only its listed fields.
 
-A field that is not named here stays behind, so a new one does, too. Texts of frameworks may contain
-anything: paths, addresses, known hosts and users become stand-ins, long texts are cut, and all can
-be left out."""
+A field that is not listed here is left out, so new fields are, too. Texts of frameworks may contain
+anything: paths, addresses, known hosts and users are replaced by stand-ins, long texts are cut, and
+all these texts can be left out."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ GPU_REPORTS = {
     "topology.txt": ("nvidia-smi", "topo", "-m"),
 }
 GPU_PATHS = "gpu_check.txt"
-#: Characters of the longest text, and characters of a text that are searched for names.
+#: Most characters of a text in the archive, and most that are searched for names.
 LONGEST, LOOKED_AT = 300, 1000
 WITHHELD = "withheld"
 #: Versions of packages, and values of variables, that are handed on unchanged.
 _UNCHANGED = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
-#: Paths of the system, units with a slash, times, and words with colons, which name nobody.
+#: Texts that identify nobody: system paths, units with a slash, times, words with colons.
 _PUBLIC = re.compile(
     r"[\w.%]+/(s|step|device|sample|update)[.,;:)]?|\(?/(usr|lib|lib64|sys|proc)/.*"
     r"|\d{1,2}:\d{2}:\d{2}(\.\d+)?|[A-Za-z:.%]+"
@@ -66,7 +66,7 @@ _NAMING = re.compile(
 
 
 def _fields(names: str, **inner: Any) -> dict[str, Any]:
-    """Return fields that are handed on whole, and fields of which named subfields are."""
+    """Return fields to hand on: None for a whole field, else the subfields to hand on."""
     return {**dict.fromkeys(names.split()), **inner}
 
 
@@ -119,14 +119,14 @@ _WORDS = _fields(
     "format kind status framework framework_version precision compiler parallelism install_method "
     "accelerator mode unit better quantity part ends python"
 )
-#: Values of required fields that are not handed on.
+#: Placeholders for required fields whose values are not handed on.
 _NEEDED = {"command": [], "prefix": WITHHELD, "folder": WITHHELD, "source": WITHHELD}
 
 
 def make_archive(results: Path, redacts: bool = False, figures_only: bool = False) -> None:
     """Write ``archives/NAME.zip`` below the results folder: records, and tables and report made
-    anew from them; with ``redacts`` only what may go, with ``figures_only`` also without texts of
-    frameworks.
+    from them. ``redacts``: hand on only the listed fields, with stand-ins for names;
+    ``figures_only``: also leave out texts of frameworks.
 
     Raises ConfigError for a folder without records."""
     if not json_files.below(results / "runs")[0]:
@@ -152,15 +152,15 @@ def make_archive(results: Path, redacts: bool = False, figures_only: bool = Fals
 
 
 def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
-    """Copy all results into ``folder``, with ``handed_on`` only what may go.
+    """Copy all results into ``folder``, filtered by ``handed_on`` unless that is None.
     Prints which records are left out. Raises OSError."""
     for path in _records(results):
         place = path.relative_to(results)
         try:
             content = bounded.read_bytes(path)
             if handed_on:
-                goes = handed_on.record(json_files.decode(content))
-                content = f"{json.dumps(goes, indent=1)}\n".encode()
+                redacted = handed_on.record(json_files.decode(content))
+                content = f"{json.dumps(redacted, indent=1)}\n".encode()
                 place = Path(*map(handed_on.text, place.parts))
             write_whole(folder / place, content)
         except ValueError as error:
@@ -171,8 +171,8 @@ def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
     for name in (*GPU_REPORTS, GPU_PATHS, *(() if handed_on else NOTES)):
         if (results / name).is_file():
             lines = bounded.read_text(results / name).splitlines()
-            goes = map(handed_on.text, lines) if handed_on else lines
-            write_whole(folder / name, "\n".join([*goes, ""]))
+            redacted = map(handed_on.text, lines) if handed_on else lines
+            write_whole(folder / name, "\n".join([*redacted, ""]))
 
 
 def _records(results: Path) -> list[Path]:
@@ -201,9 +201,9 @@ def _pack(folder: Path, target: Path) -> None:
 
 
 class HandedOn:
-    """Parts of records and texts that an archive hands on, with one stand-in for each name.
+    """Filter for the records and texts of an archive. A name has the same stand-in everywhere.
 
-    ``names``: hosts and users by kind; ``texts``: whether texts of frameworks are handed on."""
+    ``names``: kind and name of hosts and users; ``texts``: whether to hand on frameworks' texts."""
 
     def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
         self._hands_on_texts = texts
@@ -218,7 +218,7 @@ class HandedOn:
         return self._object(record, FIELDS)
 
     def text(self, text: str) -> str:
-        """Return a text with stand-ins, at most LONGEST characters of it."""
+        """Return a text with stand-ins for names, cut to LONGEST characters."""
         if len(text) > LOOKED_AT:  # also drop the last word, which may be part of a name
             text = f"{text[:LOOKED_AT].rpartition(' ')[0]} .."
         text = _NAMING.sub(self._naming, text)
@@ -238,13 +238,13 @@ class HandedOn:
             return value if _PUBLIC.fullmatch(value) else self._stand_in("path", value)
         if not isinstance(value, dict):
             return self.text(value) if isinstance(value, str) else value
-        goes = {
+        handed_on = {
             _NAMING.sub(self._naming, name): self._field(name, item, fields and fields[name])
             for name, item in value.items()
             if fields is None or name in fields
         }
         needed = {name: item for name, item in _NEEDED.items() if name in value}
-        return goes if fields is None else {**needed, **goes}
+        return handed_on if fields is None else {**needed, **handed_on}
 
     def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
         if name == "reason" and value and not self._hands_on_texts:
@@ -266,7 +266,7 @@ class HandedOn:
 
 
 def names_in(record: Any) -> Iterator[tuple[str, str]]:
-    """Yield the hosts that a record names, each also without its domain, and its user."""
+    """Yield kind and name of the hosts in a record, with and without domain, and of its user."""
     settings, environment = record.get("settings", {}), record.get("environment", {})
     places = [settings, environment.get("system", {}), *record.get("ranks", [])]
     for place in [*places, *record.get("nodes", [])]:

@@ -30,7 +30,7 @@ TEMPLATE = ".github/ISSUE_TEMPLATE/gpu_check.md"
 WORKS, FAILS, NOT_TRIED = "works", "fails", "not tried"
 #: Characters of a reason that are shown; the report has all.
 _LONGEST = 200
-#: One of WORKS, FAILS and NOT_TRIED, and why if a case does not work.
+#: WORKS, FAILS or NOT_TRIED, and the reason unless the case works.
 Outcome = tuple[str, str]
 
 
@@ -67,13 +67,13 @@ def outcomes(plan: Plan, results: Path, known: catalog.Catalog) -> dict[Case, Ou
     failed."""
     record_set = record_sets.load_results(results)
     runs = {str(Path(run.origin).parent): run for run in (record_set.runs if record_set else ())}
-    proofs, _ = verifications.load(verifications.folder_for(results / "runs"))
-    flags = verified.VerificationFlags(proofs, known.models)
+    verification_results, _ = verifications.load(verifications.folder_for(results / "runs"))
+    flags = verified.VerificationFlags(verification_results, known.models)
     made: dict[Case, Outcome] = {}
     for case, folder in plan.folders.items():
         run = runs.get(folder)
         if run is None:
-            made[case] = (NOT_TRIED, "it has no record: see above and the logs")
+            made[case] = (NOT_TRIED, "no record was written: see above and the logs")
         elif run.status != OK:
             made[case] = (FAILS, f"{run.status}: {run.reason}")
         elif (flag := flags.flag(run)) and (why := verified.why_excluded([flag])):
@@ -94,7 +94,7 @@ def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]
             reasons[word, case.framework, reason].append(path)
     frameworks = sorted({case.framework for case in outcomes})
     rows = [["path", *frameworks]]
-    words = (FAILS, NOT_TRIED, WORKS, "")  # a cell has the worst
+    words = (FAILS, NOT_TRIED, WORKS, "")  # worst first: a cell shows the worst outcome
     rows += [
         [path, *(min(row[name] or [""], key=words.index) for name in frameworks)]
         for path, row in cells.items()
@@ -108,7 +108,7 @@ def lines(outcomes: Mapping[Case, Outcome], known: catalog.Catalog) -> list[str]
 
 
 def _path(case: Case, known: catalog.Catalog) -> str:
-    """Return the name of the path that a case tries, without framework and native compiler."""
+    """Return the path that a case tries, in words that are the same for all frameworks."""
     usual, native = (known.compiler(case.framework, word) for word in ("default", "native"))
     parts = [case.model, case.mode, case.precision, case.topology]
     if case.compiler != usual:

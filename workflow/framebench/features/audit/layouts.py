@@ -5,11 +5,11 @@ Its ``tables`` have these keys, which ``defaults`` may have for all of them:
 - ``title``: may name columns of the first row, such as ``{table}``.
 - ``of``: ``cases``, the measured cases, or ``printed``, the cells of ``published.csv``.
 - ``where``: pattern, or patterns, that the value of a column has to match.
-- ``each``: columns; each of their values has a separate table.
+- ``each``: columns; each combination of their values has its own table.
 - ``row``: columns that make up a row.
 - ``columns``: heading -> column with the value; or ``printed``, the printed cells with this
   heading; or a mapping with ``value``, ``where``, ``join`` (text between several values),
-  ``format``, and ``over``: the same case with other values, that the figure is divided by. The
+  ``format``, and ``over``: changed fields of the case by whose figure this one is divided. The
   heading ``*`` stands for all other printed headings."""
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def _heading(row: Row) -> str:
 def _cell(heading: str, spec: Any, rows: Sequence[Row], lookup: Mapping[Any, Row]) -> str:
     if spec == "printed":
         cells = [row for row in rows if _heading(row) == heading]
-        both = " and " if any(row["column"] != heading for row in cells) else " / "
-        return escape(both.join(row["printed"] for row in cells)) or MISSING
+        separator = " and " if any(row["column"] != heading for row in cells) else " / "
+        return escape(separator.join(row["printed"] for row in cells)) or MISSING
     given = spec if isinstance(spec, dict) else {"value": spec}
     some = _matching(rows, given.get("where", {}))
     values = [_figure(row, given, lookup) for row in some]
@@ -152,7 +152,7 @@ def _cell(heading: str, spec: Any, rows: Sequence[Row], lookup: Mapping[Any, Row
 
 
 def _figure(row: Row, given: Mapping[str, Any], lookup: Mapping[Any, Row]) -> Any:
-    """Return the value of a row, or its ratio to that of another case; None without one."""
+    """Return a row's value, or with ``over`` its ratio to another case's; None if it is missing."""
     value = row.get(given["value"])
     if "over" not in given or value is None:
         return value

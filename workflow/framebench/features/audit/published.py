@@ -26,8 +26,8 @@ from ...tables.results import CaseResults
 from ...tables.table import Inputs, frame_rows, tables_in
 
 PUBLISHED_NAME = "published.csv"
-#: A median of an even number of repeats may end in a 5 exactly at a half unit; binary floats must
-#: not decide on which side of it.
+#: Relative tolerance for medians that lie exactly half a unit from the printed figure, so that
+#: binary rounding does not decide whether they agree.
 ROUNDING = 1e-9
 #: Regular expression of a printed figure, with its decimals.
 _FIGURE = re.compile(r"-?\d{1,15}(?:\.(\d{1,15}))?")
@@ -39,7 +39,7 @@ CELL = ("table", "place", "column", "quantity")
 (_TABLE,) = tables_in(Path(__file__).with_name("tables.yaml")).values()
 PUBLISHED_COLUMNS = _TABLE.names[: _TABLE.names.index("recomputed")]
 UNEXPLAINED = "unexplained"
-# Quantities that follow from runs, and their columns in the table of all cases.
+# Quantities that can be recomputed from runs, and their columns in the table of weak scaling.
 FROM_RUNS = {"throughput": "throughput_median", "speedup": "speedup"}
 
 Row = Mapping[str, str]
@@ -63,7 +63,7 @@ def _counted(rows: Sequence[Values]) -> Iterator[str]:
         yield "Without runs: " + "; ".join(f"{count}: {why}" for why, count in reasons.items())
 
 
-#: Columns that identify a cell, and its result.
+#: Columns on the page: those that identify a printed cell, and the result of its comparison.
 _SHOWN = tuple(
     column
     for column in _TABLE.columns

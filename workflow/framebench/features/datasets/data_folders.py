@@ -1,10 +1,9 @@
 """Made-up data in a folder: images in ImageNet's layout, ``train/CLASS/NAME.JPEG`` and
-``val/CLASS/NAME.JPEG``, or tokens in ``train.bin`` and ``val.bin`` for language models, with the
-vocabulary that BERT's marks need.
+``val/CLASS/NAME.JPEG``, or tokens in ``train.bin`` and ``val.bin`` for language models, with a
+vocabulary that has BERT's special tokens.
 
-Tokens follow Zipf's law: the second is drawn half as often as the first, the third a third as
-often. Nothing else can be learned.
-"""
+Tokens are drawn independently by Zipf's law, the n-th 1/n times as often as the first: a model can
+learn only these frequencies."""
 
 from __future__ import annotations
 
@@ -28,7 +27,7 @@ SPLITS = ("train", "val")
 MANIFEST = "framebench-data.json"
 #: Most classes, as in ImageNet.
 _MOST_CLASSES = 1000
-#: First tokens, at the positions that they have in BERT's vocabularies.
+#: Special tokens, at the positions that they have in BERT's vocabularies.
 _MARKS = ("[PAD]", *(f"[unused{n}]" for n in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _VOCABULARY = (*_MARKS, *(f"word{n}" for n in range(5000)))
 #: Tokens drawn at a time.
@@ -115,7 +114,7 @@ def _draw(random: np.random.RandomState, count: int) -> bytes:
 
 
 def _sizes(count: int) -> dict[str, int]:
-    """Return the samples of each split: one in ten is for validation, at least one."""
+    """Return the number of samples of each split: a tenth for validation, at least one."""
     validating = max(1, count // 10)
     return dict(zip(SPLITS, (count - validating, validating), strict=True))
 
@@ -131,7 +130,7 @@ def _claim(folder: Path) -> None:
 
 
 def draw_image(seed: int, number: int) -> bytes:
-    """Return the JPEG file of image ``number`` of ``seed``.
+    """Return the JPEG file of the image with index ``number``, drawn from ``seed``.
     The same versions of numpy and Pillow give the same bytes."""
     random = np.random.RandomState([seed, number])
     width, height = [*SIZES][random.choice(len(SIZES), p=[*SIZES.values()])]

@@ -177,7 +177,7 @@ def export_cases(cases: CaseResults, name: str, target: Path | None, results: Pa
     Returns lines on written and omitted results. Raises ConfigError for an unknown
     format; RecordsError if nothing can be written; OSError if writing fails."""
     form = writer(name)
-    assert form.write, "one that can be written"
+    assert form.write, "writer() checked this"
     path = target or results / "export" / f"{name}{form.suffix}"
     written = form.write(Results(cases)) if cases else ExportedFile("", is_empty=True)
     missing = [
@@ -198,7 +198,7 @@ def import_files(name: str, path: Path, results: Path) -> list[str]:
     Raises ConfigError for an unknown format; RecordsError for unreadable files and for results that
     hold something else."""
     form = reader(name)
-    assert form.read, "one that can be read"
+    assert form.read, "reader() checked this"
     figures: list[imported.ImportedFigure] = []
     not_taken: list[tuple[str, str]] = []
     refused: list[tuple[str, str]] = []
@@ -256,8 +256,8 @@ def _check_results(results: Path, target: Path, text: str) -> None:
         return
     if held := sorted(path.name for path in results.glob("[!.]*")):
         raise RecordsError(
-            f"import: {results} holds {held[0]} already; allowed: a folder of results in which "
-            "nothing is: --results DIR"
+            f"import: {results} holds {held[0]} already; allowed: an empty folder of results: "
+            "--results DIR"
         )
 
 

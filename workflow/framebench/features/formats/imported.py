@@ -1,7 +1,7 @@
 """Reading of another tool's file, with errors that name the line, and conversion of its figures to
 runs with one metric each.
 
-Facts that the file lacks stay empty."""
+Fields that the file lacks stay empty."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ class ImportedFile:
 class ImportedFigure:
     """A run with one metric.
 
-    ``settings``: further facts from its file. Settings that differ between files of an import
-    become parameters of the case."""
+    ``settings``: settings stated in its file. Those that differ between files of an import become
+    parameters of the case."""
 
     run: Run
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -121,8 +121,8 @@ def figure(
 ) -> ImportedFigure:
     """Return an imported figure.
 
-    ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``failure``:
-    reason of a failed one. ``case``: further fields of the case that the file states."""
+    ``source``: name of the tool. ``repeat``: 0 to let :func:`complete` number it. ``failure``: why
+    the run failed, "" if it did not. ``case``: further fields of the case that the file states."""
     value = None if failure else metric.value
     run = Run(
         case=Case(
@@ -156,7 +156,7 @@ def _text(value: Any) -> Any:
 def settings_of(stated: Mapping[str, Any], ignored: Collection[str] = ()) -> dict[str, Any]:
     """Flatten a nested configuration: ``{"a": {"b": 1}}`` gives ``{"a.b": 1}``.
 
-    Omitted are empty values (null, false, ""), keys in ``ignored``, and values that differ between
+    Leaves out empty values (null, false, ""), keys in ``ignored``, and values that differ between
     repeats of one case: seeds, times, paths."""
 
     def flat(stated: Mapping[str, Any], within: str) -> Iterator[tuple[str, Any]]:

@@ -1,10 +1,10 @@
-"""SuperBench's metrics: their units and directions, and their names for our micro-benchmarks.
+"""SuperBench's metrics: their units and directions, and those that our micro-benchmarks measure.
 
 Source: docs/user-tutorial/benchmarks of SuperBench v0.4.0 to v0.12.0; for the jobs of
 disk-benchmark its disk_performance.py. Where versions disagree (cpu-memory-bw-latency) the newest
 counts, because it corrects the others. Megatron-GPT's memory is in GiB, which its documentation
-calls GB: DeepSpeed divides by 2**30. Values keep SuperBench's units, in which its rules and
-baselines are. docs/micro-benchmarks.md lists the differences of ours."""
+calls GB: DeepSpeed divides by 2**30. Values keep SuperBench's units, because its rules and
+baselines use them. docs/micro-benchmarks.md lists how our micro-benchmarks differ."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _PEAKS = {
 }  # fmt: skip
 #: Default m, k, n of SuperBench's matmul and sharding-matmul.
 _WHOLE = (16000, 12288, 12288)
-#: Defaults of its computation-communication-overlap; its metric names contain the kernel only.
+#: Defaults of SuperBench's computation-communication-overlap, whose metrics name only the kernel.
 _OVERLAP = {"shape": "640x1024x1880", "matmuls": 30, "message_bytes": 28000000}
 _KERNELS = {"matmul": "matmul", "multiply": "mul"}
 #: mem-bw is based on CUDA's bandwidth test, which counts bytes read and written for copies on a
@@ -68,7 +68,7 @@ _PERCENTILES = {"95": "95.0", "99": "99.0", "99.9": "99.9"}
 
 
 class Meaning(NamedTuple):
-    """Unit of a metric, and whether higher or lower is better; "" for a setting among the results.
+    """Unit of a metric and its better direction, "" if it is a setting among the results.
 
     ``precision``, ``mode``, ``what``: parts of the metric's name for model benchmarks, else ""."""
 
@@ -81,8 +81,8 @@ class Meaning(NamedTuple):
 
 @cache
 def _table() -> list[tuple[re.Pattern[str], re.Pattern[str], str, str]]:
-    """Return benchmark (without annotation), metric (without rank), unit and direction of all
-    metrics. Both expressions match in full; the first match counts."""
+    """Return all metrics: expressions for benchmark (without annotation) and metric (without rank),
+    unit and direction. Both expressions must match in full; the first match counts."""
     _, *rows = csv.reader(bounded.read_text(_TABLE).splitlines())
     table = []
     for text, metric, unit, better in rows:

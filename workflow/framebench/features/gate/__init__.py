@@ -14,8 +14,8 @@ SIDE = "a variant, a model of your own, or a set of records: see docs/ci.md"
 VERSION = "version of the package, or of your own model (REVISION:FILE.py)"
 GATE_STATUSES = "0 passed; 1 a regression is shown; 3 cannot tell yet, or nothing to compare"
 BISECT_STATUSES = (
-    "0 one version is found; 1 the bad one is within the margin of the good one; 3 cannot tell "
-    "yet, or between which versions alone"
+    "0 the version is found; 1 the bad version is within the margin of the good one; 3 cannot tell "
+    "yet, or several versions are left"
 )
 
 
@@ -45,7 +45,7 @@ def _add_commands(commands: Any) -> None:
     searching.add_argument("--good", required=True, metavar="VERSION", help=VERSION)
     later = "later version, whose figure has changed"
     searching.add_argument("--bad", required=True, metavar="VERSION", help=later)
-    searching.add_argument("--margin", type=margin, default=0.05, help="a change is more (5%%)")
+    searching.add_argument("--margin", type=margin, default=0.05, help="least change to find (5%%)")
 
 
 def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) -> Any:
@@ -55,7 +55,7 @@ def _measuring(commands: Any, name: str, title: str, statuses: str, run: Any) ->
     about = f"most pairs of runs of each case (default: {PAIRS})"
     parser.add_argument("--pairs", type=int, default=PAIRS, help=about)
     parser.add_argument("--results", type=Path, default=Path("results", name))
-    about = "as Snakemake's"
+    about = "as for Snakemake"
     parser.add_argument("--config", nargs="+", default=[], metavar="KEY=VALUE", help=about)
     parser.add_argument("words", nargs="*", metavar="-- WORD", help="for Snakemake")
     parser.set_defaults(command=run)

@@ -1,6 +1,6 @@
 """``framebench bisect``: finds the version of a package, or the commit of your own model, that
 changed a figure. Each version is measured in pairs against the good one, and judged by the gate's
-decisions. A killed call, or a call with more pairs, continues with what is measured.
+decisions. A call after a killed one, or with more pairs, reuses what was measured.
 
 It is a binary search. The first version is the good one. The last one is tested first; if it has
 not changed, the search ends. Then the middle between the latest unchanged and the earliest changed
@@ -146,8 +146,8 @@ def search_versions(
 
 
 class BisectState(NamedTuple):
-    """Positions of the latest unchanged version, of the earliest changed one, and of the version to
-    test next; None at the end. At the end, versions between both were skipped."""
+    """Indices of the latest unchanged version, of the earliest changed one, and of the version to
+    test next (None at the end, when all versions between the two were skipped)."""
 
     low: int
     high: int
@@ -155,7 +155,7 @@ class BisectState(NamedTuple):
 
 
 def search(count: int, known: Mapping[int, str]) -> BisectState:
-    """Return the state of the search over ``count`` versions, of which ``known`` were tested."""
+    """Return the state of the search over ``count`` versions. ``known``: results by index."""
     low = max((at for at, state in known.items() if state == UNCHANGED), default=0)
     high = min((at for at, state in known.items() if state == CHANGED), default=count - 1)
     if high not in known:
@@ -169,7 +169,7 @@ def search(count: int, known: Mapping[int, str]) -> BisectState:
 class BisectStep:
     """Result of one version.
 
-    ``ratio``: over the good version, above 1 is better; ``next_look``: pairs after which an
+    ``ratio``: ratio to the good version, above 1 is better; ``next_look``: pairs after which an
     undecided version may be decided."""
 
     version: str
@@ -188,9 +188,8 @@ class BisectStep:
 
 
 def judge(version: str, good: CaseResults, other: CaseResults, margin: float) -> BisectStep:
-    """Judge a version: changed if it is shown to be slower than the good one by more than the
-    margin, or the good one slower than it. Raises RecordsError if the good version has no figure.
-    """
+    """Judge a version: changed if it or the good version is shown to be slower than the other by
+    more than the margin. Raises RecordsError if the good version has no figure."""
     for result in good.values():
         if result.compared is None:
             raise RecordsError(f"the good version is {result.why_not_compared}")
@@ -272,7 +271,7 @@ def _built(
                 locking.lock(path)
         result = read_environment_file(path, hashed)
         place = software.from_file(result, settings)
-        assert place.marker is not None, "without --sdm we make it"
+        assert place.marker is not None, "without --sdm Framebench builds it"
         building.ensure(path, place.marker, hashed)
     except (ConfigError, LockError) as error:
         raise Absent(f"cannot be installed: {' '.join(str(error).split())}") from None
@@ -303,7 +302,7 @@ def _index_versions(good: str, bad: str, package: str, python: str) -> list[str]
 
 def model_versions(good: str, bad: str) -> Versions:
     """Return the versions of a model: commit ``good``, the commits that changed its files, and
-    ``bad``, a commit or a file. Raises ConfigError without a change."""
+    ``bad``, a commit or a file. Raises ConfigError if nothing changed."""
     first, last = command.model("--good", good), command.model("--bad", bad)
     revision, _, file = good.partition(":")
     to = bad.partition(":")[0] if ":" in bad and not Path(bad).exists() else "HEAD"

@@ -1,8 +1,8 @@
-"""``framebench gate``: measures two sides in pairs, decides, and says so in a note, in JUnit's XML,
-in a table and by its exit status, which is 1 for a regression and for nothing else.
+"""``framebench gate``: measures two sides in pairs and reports the decision in a note, JUnit XML, a
+table and the exit status, which is 1 for a regression and for nothing else.
 
-Both sides are variants of one suite, in which both runs of each repeat of a case are next to each
-other, as :func:`records.run.paired_ratios` requires. One call of Snakemake measures them."""
+Both sides are variants of one suite, so that the two runs of each repeat of a case are adjacent, as
+:func:`records.run.paired_ratios` requires. One call of Snakemake measures them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from . import decisions
 NOTE, JUNIT = "gate.md", "gate.xml"
 #: Configuration keys that the command sets itself, and the options to use instead.
 RESERVED = {"results": "--results"}
-#: Variants as which both sides are measured.
+#: Names of the variants in which the two sides are measured.
 BASE, CANDIDATE = "base", "candidate"
 #: Name of the variant without changes.
 DEFAULT = "default"
@@ -52,8 +52,8 @@ class MeasuredSide:
     """A side to measure, as a variant of a suite.
 
     ``settings``: settings of the variant; ``model``: name of a user's own model in records, "" for
-    none; ``files``: contents of its files by relative path, that of the model first; ``digest``:
-    digest of all files that the side names, "" without any."""
+    none; ``files``: contents of the model's files by relative path, its main file first;
+    ``digest``: digest of the model, "" for none."""
 
     text: str
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -79,9 +79,9 @@ Side = MeasuredSide | RecordSource
 
 
 def load_sides(base: str, candidate: str, variants: Mapping[str, Any]) -> tuple[Side, Side]:
-    """Return both sides, of one kind.
-    ``variants``: those of the suite, as written. Raises :class:`ConfigError` for an invalid side,
-    and for two that cannot be measured together."""
+    """Return both sides, which are of one kind.
+    ``variants``: variants of the suite, as written. Raises :class:`ConfigError` for an invalid
+    side, and for sides of two kinds."""
     sides = _side("--base", base, variants), _side("--candidate", candidate, variants)
     kinds = [
         "records"
@@ -132,9 +132,9 @@ def model(key: str, text: str) -> MeasuredSide:
             if ended.returncode:
                 said = " ".join(ended.stderr.split())
                 raise ConfigError(
-                    f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, the "
-                    "file from the root of the repository or with ./ from here, of a commit that "
-                    "is there"
+                    f"{key}: found {text!r}, and git says: {said}; allowed: REVISION:FILE.py, with "
+                    "a known revision, and the file relative to the repository's root or, with ./, "
+                    "to this folder"
                 )
         here = ended.stdout.strip() if name.startswith(("./", "../")) else ""
         return _described(key, text, tree / here / name, tree)
@@ -173,21 +173,21 @@ def measure(
 ) -> tuple[CaseResults, CaseResults]:
     """Measure both sides, as variants BASE and CANDIDATE, and return their cases.
 
-    The runs of two sides have a folder of their own, in which a later call goes on. Cases of a
+    Each pair of sides has its own folder of runs, in which a later call continues. Cases of a
     user's own model have its name without the version. Raises RecordsError without records.
 
     Parameters
     ----------
     suite : content of the suite file
-    repeats : that key of the suite, the rule for the number of pairs
+    repeats : value of the suite's key ``repeats``, the rule for the number of pairs
     config, words : arguments of ``--config``; further arguments of Snakemake
     results : folder of all results
-    models : names of the user's own models in ``config``, or the case of a bisection"""
+    models : own models in ``config``, or the case of a bisection; each has its own folder"""
     own = [base.identity, candidate.identity, suite, models]
     digest = hashlib.sha256(json.dumps(own, sort_keys=True, default=str).encode()).hexdigest()
     name = re.sub("[^A-Za-z0-9._-]+", "-", candidate.text).strip(".-")
     folder = results / f"{name}-{digest[:12]}"
-    # no time budget decides about the repeats of the same cases
+    # the rule in ``repeats``, not a time budget, decides how often cases are repeated
     measured = {key: value for key, value in suite.items() if key not in ("time_budget", "then")}
     if blocks := [*(suite.get("include") or ()), *(suite.get("then") or ())]:
         measured["include"] = blocks
@@ -197,8 +197,8 @@ def measure(
     }
     measured["repeats"] = repeats
     write_whole(folder / "suite.yaml", yaml.safe_dump(measured, sort_keys=False))
-    for kept in (results, Path(".snakemake")):  # in the caller's repository
-        write_whole(kept / ".gitignore", "*\n")
+    for ignored in (results, Path(".snakemake")):  # not part of the caller's repository
+        write_whole(ignored / ".gitignore", "*\n")
     snakemake_calls.measure(folder / "suite.yaml", folder, config, words)
     if not (folder / "runs").is_dir():
         raise RecordsError(f"{folder}: holds no record of a run")
@@ -210,7 +210,7 @@ def measure(
 
 
 def called(cases: CaseResults, model: str) -> CaseResults:
-    """Return the cases under the name of ``model``, without its version, unless that is ""."""
+    """Return the cases with their model renamed to ``model`` without version; no change for ""."""
     if not model:
         return cases
     name = series_of_model(model)
@@ -239,8 +239,8 @@ def status_of(
     options: argparse.Namespace,
     note: Callable[[str], None] = lambda message: None,
 ) -> int:
-    """Run a command that measures and return its exit status; for any error FAULTY, after giving
-    its message to ``note``."""
+    """Run a command that measures and return its exit status. On any error, pass the message to
+    ``note`` and return FAULTY."""
     try:
         return act(options)
     except KeyboardInterrupt:
@@ -272,8 +272,8 @@ def run_gate(options: argparse.Namespace) -> int:
             models,
         )  # fmt: skip
     else:
-        assert isinstance(base, RecordSource), "both are of one kind"
-        assert isinstance(candidate, RecordSource), "both are of one kind"
+        assert isinstance(base, RecordSource), "load_sides() checked the kinds"
+        assert isinstance(candidate, RecordSource), "load_sides() checked the kinds"
         base_cases, candidate_cases = grouped(base), grouped(candidate)
     decided = decisions.decide(base_cases, candidate_cases, options.fail_on, at_looks=is_measured)
     status = decisions.status(decided)

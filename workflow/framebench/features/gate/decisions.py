@@ -1,10 +1,10 @@
 """Gate decisions: whether a candidate passes against a base, case by case and overall; and their
 summary, a Markdown note for a pull request and JUnit XML.
 
-1. Cases and pairs are matched as in a comparison (:func:`comparison.match`). Measured pairs are
-   decided at fixed looks (:mod:`statistics.sequential`), by which they were measured. The number of
-   pairs among given records was fixed before; with fewer than can show a single difference, each
-   side is a set.
+1. Cases and pairs are matched as in a comparison (:func:`comparison.match`). Pairs measured by the
+   gate are decided at the fixed looks (:mod:`statistics.sequential`) at which measuring may stop.
+   Given records have a fixed number of pairs; if these are too few to show a single difference,
+   each side is treated as a set of repeats.
 2. ``regression``: the case is shown to be slower by more than the margin. The bound is adjusted for
    the number of cases: at most 2.5 % of calls report any false regression.
 3. ``within the margin``: the case is shown not to be slower; its whole 95 % interval lies above 1 -
@@ -117,7 +117,7 @@ def status(decisions: Sequence[Decision]) -> int:
 
 
 def _broken(matched: Matched) -> str:
-    """Return the fault of a candidate without a figure; "" if it has one, or none is expected."""
+    """Return why a candidate is broken; "" if it has a figure, or none is expected."""
     base, candidate = matched.base, matched.candidate
     if base is None or (base.compared is None and candidate is None):
         return ""
@@ -149,7 +149,7 @@ def _decision(
     if bounds.is_within(margin):
         return Decision(matched, bounds, WITHIN)
     repeats = min(len(below.values), len(above.values))
-    reason = f"{repeats} repeats of both sides do not decide"
+    reason = f"{repeats} repeats of each side do not decide"
     return Decision(matched, bounds, CANNOT_TELL, reason, sequential.next_look(repeats))
 
 
@@ -176,7 +176,7 @@ def row(decision: Decision, margin: float) -> Row:
 
 
 def note(sides: str, status: int, lines: Sequence[str]) -> str:
-    """Return a Markdown note with these lines, of which long ones are cut."""
+    """Return a Markdown note with these lines; long ones are cut."""
     head = f"**Framebench gate: {HEADINGS[status]}**: {escape(sides)}"
     return "".join(f"{' '.join(line.split())[:LONGEST]}\n" for line in (head, "", *lines))
 
@@ -191,13 +191,13 @@ def lines(decisions: Sequence[Decision], status: int) -> list[str]:
             counts[verdict], key=lambda one: one.estimate.ratio if one.estimate else 0.0
         )
     ]
-    said = [_counts(decisions), *_then(decisions, status)]
+    shown = [_counts(decisions), *_then(decisions, status)]
     for decision in worst[:NAMED]:
         figures = "; ".join(filter(None, (_ratio(decision), decision.reason)))
         name = figure_name(decision.matched.either.key)
-        said.append(f"- {decision.verdict}: {escape(name)}: {escape(figures)}")
+        shown.append(f"- {decision.verdict}: {escape(name)}: {escape(figures)}")
     left = len(worst) - NAMED
-    return [*said, f"- and {left} more, see `tables/gate.md`"] if left > 0 else said
+    return [*shown, f"- and {left} more, see `tables/gate.md`"] if left > 0 else shown
 
 
 def junit(decisions: Sequence[Decision]) -> str:

@@ -19,9 +19,9 @@ def _make_history(options: argparse.Namespace) -> None:
 
 
 def _add_commands(commands: Any) -> None:
-    trending = commands.add_parser("history", help="any number of result sets in their order")
+    trending = commands.add_parser("history", help="figures over result sets, and their changes")
     trending.add_argument("--sets", type=Path, nargs="+", required=True, help=SETS)
-    trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="what orders them")
+    trending.add_argument("--by", choices=ORDERS, default=ORDERS[0], help="order of sets")
     trending.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     trending.set_defaults(command=_make_history)
 

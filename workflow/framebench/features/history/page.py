@@ -26,9 +26,9 @@ from .trends import CHANGES, POINTS, CaseHistory, counts_text
 
 #: Largest number of plots on a page; changed series come first.
 MAX_PLOTS = 24
-#: Height of a plot.
+#: Height of a plot, in drawing units.
 HEIGHT = 220
-#: Drawing units: width of the axis, of a character, and of the gap between labels.
+#: Width of the axis, of a character, and of the gap between labels, in drawing units.
 AXIS, CHARACTER, GAP = WIDTH - 84, 7.4, 18
 
 
@@ -74,9 +74,9 @@ def plots(every: Sequence[CaseHistory]) -> list[Plot]:
             svg=_draw(history, look),
             description=f"{figure_name(history.key)} over {len(history.places)} sets, with "
             f"{len(history.changes)} changes. The numbers are in the table below.",
-            caption="A dot is the median of a set, a bar its 95 % interval; without one there are "
+            caption="A dot is the median of a set, a bar its 95 % interval; a dot without one has "
             "too few repeats. "
-            + "The broken line is where a new level begins. " * bool(history.changes)
+            + "A dashed line marks where a new level begins. " * bool(history.changes)
             + left_out(len(chosen), len(drawn), "series with two figures"),
             axes=axes_of(history.key.row),
         )

@@ -1,4 +1,4 @@
-"""Trends: figures of each case in a number of result sets, in their order, and their changes."""
+"""Trends: figures of each case over ordered result sets, and changes of their level."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ POINTS, CHANGES = tables_in(Path(__file__).with_name("tables.yaml")).values()
 class HistoryPoint:
     """Figure of a case in one set.
     ``source``: name of the set; ``key``: without the version and without labels that distinguish
-    runs within a set; ``result``: the repeats, without their steps; ``facts``: environment and
+    runs within a set; ``result``: the repeats, without step times; ``facts``: environment and
     settings."""
 
     source: str
@@ -137,7 +137,7 @@ class CaseHistory:
 
     @property
     def places(self) -> list[int]:
-        """Return the positions of the sets with a figure, which ``changes`` index."""
+        """Return the indices of the sets with a figure. ``changes`` refer to this list."""
         return [n for n, one in enumerate(self.measured) if (one.result.compared or 0) > 0]
 
     @property
@@ -192,7 +192,7 @@ def counts_text(every: Sequence[CaseHistory]) -> str:
     changes = counted(sum(len(series.changes) for series in every), "change")
     short = sum(len(series.places) < change_points.FEWEST for series in every)
     few = f"; {short} series have fewer than {change_points.FEWEST} sets with a figure: too few "
-    few += "to tell of changes"
+    few += "to show changes"
     return f"{len(every)} series, {changes}" + (few if short else "")
 
 
@@ -209,7 +209,7 @@ def summary_text(every: Sequence[CaseHistory], changes: pd.DataFrame) -> str:
 
 
 def _case_cells(series: CaseHistory, point: HistoryPoint) -> dict[str, Any]:
-    """Return the cells of the case that both tables have, in the version of ``point``."""
+    """Return the cells of the case that both tables share, with the version of ``point``."""
     return {
         **series.key.at(framework_version=point.version).row,
         "parameters": measured.parameters_text(series.key.case),
@@ -266,7 +266,7 @@ def _change_row(series: CaseHistory, change: ChangePoint, count: int) -> Row:
 
 
 def _differences(point: HistoryPoint, other: HistoryPoint) -> str:
-    """Return the other differences between two sets, as text."""
+    """Return the differences in version, environment and settings between two sets, as text."""
     if not point.facts or not other.facts:
         return "the conditions of the measurements are unknown"
     found = list(comparison.environment_differences(point.facts, other.facts))

@@ -29,7 +29,7 @@ def _add_commands(commands: Any) -> None:
     )
     nursing.add_argument("--results", type=Path, default=Path("results"), help="where to write")
     nursing.add_argument("--rules", type=Path, help="YAML file (default: config/node_rules.yaml)")
-    nursing.add_argument("--baseline", type=records, help="records of a day of good nodes")
+    nursing.add_argument("--baseline", type=records, help="records of healthy nodes")
     nursing.set_defaults(command=_judge)
 
 

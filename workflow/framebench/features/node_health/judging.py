@@ -1,7 +1,7 @@
 """Judgement of nodes: which are worse than they should be, and which failed.
 
-1. Figures of equal name, unit and hardware are compared; names are the same for every node. A node
-   with unique hardware has no others.
+1. Figures of equal name, unit and hardware are compared; names do not depend on the node. A node
+   with unique hardware can only be compared with a baseline.
 2. The margin is that of the first rule that matches a figure's name.
 3. A node has failed if it was tried for a figure and lacks it, while another node has it."""
 
@@ -154,10 +154,10 @@ def _kind(machine: Identity) -> Identity:
 
 
 class JudgedFigure(NamedTuple):
-    """Result of comparing a node's figure with one side.
+    """Result of comparing a node's figure with the other nodes or the baseline (``side``).
 
-    ``reference``: in the unit of the figure. ``ratio``: above 1 is better. ``limit``: fraction by
-    which the node may be worse."""
+    ``reference``: their median, in the unit of the figure. ``ratio``: above 1 is better. ``limit``:
+    fraction by which the node may be worse."""
 
     figure: NodeMeasurement
     rule: str
@@ -199,7 +199,7 @@ def judge(
 
 
 def baseline_of(figures: Sequence[NodeMeasurement]) -> Baseline:
-    """Return the repeats of all nodes."""
+    """Return the repeats of all nodes together, by name and unit of the figure."""
     kept: dict[tuple[str, str], list[float]] = defaultdict(list)
     for figure in figures:
         if min(figure.values, default=0) > 0:
@@ -238,7 +238,7 @@ def _compared(
 def _failed(figures: Sequence[NodeMeasurement]) -> Iterator[JudgedFigure]:
     """Yield figures that a node lacks and another node has.
 
-    A figure that no node has says nothing, except for failed return codes."""
+    A figure that no node has says nothing about a node, except for failed return codes."""
     had = {figure.name for figure in figures if figure.values}
     for figure in figures:
         alone = figure.status == FAILED and figure.name.endswith(_RETURN_CODE)

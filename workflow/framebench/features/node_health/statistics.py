@@ -7,11 +7,11 @@ out (step 2). Nodes of one kind always differ a little; this is not a defect.
 1. Each figure of a node is compared with the repeats of all other nodes together, less the margin,
    by a one-sided rank sum test (:func:`intervals.one_sided_rank_test`). It assumes nothing about
    the shape of the noise, and a single outlier moves the ranks by little. Fewer than FEWEST nodes
-   are not compared: of two, neither says which is the odd one.
-2. Bad nodes among the others would hide it. So the figure is also compared with the others without
-   the worst 1, 2, .. of them, by their medians, up to a quarter. Each p-value is multiplied by the
-   number of ways to leave out so many nodes, and by the number of such tests (Bonferroni over all
-   sets that might have been left out). The choice by measured values then costs no validity. The
+   are not compared: if two differ, it is unknown which one is bad.
+2. Bad nodes among the others could hide another one. So the figure is also compared with the others
+   without the 1, 2, .. nodes with the worst medians, up to a quarter. Each p-value is multiplied by
+   the number of ways to leave out that many nodes, and by the number of such tests (Bonferroni over
+   all sets that might have been left out), so leaving out nodes by their values stays valid. The
    smallest p-value counts.
 3. The figure is also compared with all repeats of the baseline, where the baseline has it.
 4. The p-values are adjusted for all tests, of all nodes, figures and both sides (Holm). The chance
@@ -64,10 +64,10 @@ class NodeFigure:
 
 
 class Claim(NamedTuple):
-    """A comparison of one figure of a node with one side.
+    """A comparison of one figure of a node with the other nodes or the baseline (``side``).
 
-    ``reference``: median of the other side. ``ratio``: ratio of the medians. ``interval``: interval
-    of the ratio; None with too few repeats. ``p_adjusted``: that the node is worse by more than the
+    ``reference``: median of that side. ``ratio``: ratio of the medians. ``interval``: interval of
+    the ratio; None with too few repeats. ``p_adjusted``: p-value for being worse by more than the
     margin."""
 
     node: str
@@ -93,8 +93,8 @@ def judge(figures: Iterable[NodeFigure], level: float = FALSE_ALARMS) -> list[Cl
 
 
 def _tests(figure: NodeFigure) -> Iterator[tuple[Claim, float, float]]:
-    """Yield a claim for each node and side, without a verdict, and the unadjusted p-values that the
-    node is worse by more than the margin, and by less."""
+    """Yield a claim for each node and side, without a verdict, and two unadjusted p-values: for the
+    node being worse by more than the margin, and by less."""
     measured = {node: values for node, values in figure.values.items() if values}
     for node in measured:
         if len(measured) >= FEWEST:
@@ -106,8 +106,8 @@ def _tests(figure: NodeFigure) -> Iterator[tuple[Claim, float, float]]:
 def _others(
     node: str, measured: Mapping[str, Sequence[float]]
 ) -> list[tuple[Sequence[float], int]]:
-    """Return the repeats of all other nodes, then without the worst of them, up to a quarter of the
-    nodes, each with the number of ways to leave out so many."""
+    """Return the repeats of all other nodes, then without the worst 1, 2, .. of them, up to a
+    quarter of the nodes; each with the number of ways to leave out that many."""
     others = sorted((median(values), name) for name, values in measured.items() if name != node)
     return [
         (
@@ -131,7 +131,7 @@ def _test(
         choices * beyond for (_, choices), (beyond, _) in zip(references, claims, strict=True)
     ]
     telling = counted.index(min(counted))
-    reference = references[telling][0]  # with the strongest evidence
+    reference = references[telling][0]  # reference with the strongest evidence
     middle, interval = median(reference), intervals.ratio_interval(reference, own)
     claim = Claim(node, figure, side, middle, median(own) / middle, interval)
     return claim, min(1.0, len(counted) * counted[telling]), claims[-1][1]

@@ -34,7 +34,7 @@ SCRATCH, NO_FILE = "scratch", "none"
 
 
 def results(inputs: Inputs) -> list[CaseResult]:
-    """Return the cases of this benchmark, once each regardless of their metrics."""
+    """Return each case of this benchmark once, regardless of its metrics."""
     return [
         result
         for key, result in inputs.others.items()

@@ -67,7 +67,7 @@ def operations_per_sample(run: Run, models: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _tflops_per_device(result: CaseResult, operations: float | None) -> float | None:
-    """Return the TFLOP/s per device with so many operations of a sample; None without either."""
+    """Return the TFLOP/s per device, given the operations per sample; None if one is missing."""
     if result.throughput is None or operations is None:
         return None
     return result.throughput * operations / result.case.devices / 1e12
@@ -176,7 +176,7 @@ def _roofline(inputs: Inputs, result: CaseResult) -> Row:
 
 
 class Traffic(NamedTuple):
-    """Bytes to and from the memory of each device in a step; None if unknown, for a reason."""
+    """Bytes that a step moves to and from each device's memory; None, with a reason, if unknown."""
 
     moved: float | None
     reason: str = ""
@@ -204,8 +204,8 @@ def traffic_of_step(run: Run, models: Mapping[str, Mapping[str, Any]]) -> Traffi
         return Traffic(None, f"with {case.parallelism} devices share the parameters")
     hyper = model_config["hyperparameters"]
     count = int(model_config["trainable_parameters"])
-    # Parameters in rows of tables that a step does not look up. If logits use the token table, all
-    # of it is read, and the bound is lower than it could be.
+    # Lookup tables do not count, because a step reads few of their rows. If logits use the token
+    # table, all of it is read, so the least traffic is underestimated.
     rows = hyper.get("vocabulary", 0) + hyper.get("positions", 0)
     outside = count - int(rows * hyper.get("hidden", 0))
     if case.mode != "train":

@@ -99,8 +99,8 @@ def _judged(contest: Contest, fewest: int) -> _Judged:
 
     For each framework it is the fastest case with at least ``fewest`` repeats; for the fastest
     framework all such cases, so that a faster compiler, variant or environment with few repeats
-    does not unsettle an order. The fastest cases are judged if none has so many, or if a repeat of
-    another framework's faster case contradicts the order."""
+    does not unsettle an order. The fastest cases are judged if none has that many repeats, or if a
+    repeat of another framework's faster case contradicts the order."""
     first, *rest = contest.entrants
     enough: dict[str, list[CaseResult]] = defaultdict(list)
     for result in contests.ranked(contest.results):
@@ -119,12 +119,12 @@ def _judged(contest: Contest, fewest: int) -> _Judged:
 
 
 def _sides(contest: Contest) -> Sides | None:
-    """Return the sides of the lead; None without two."""
+    """Return the sides of the lead; None if nothing is compared."""
     return _sides_of(*contest.pair, contest.choices) if contest.pair else None
 
 
 def _order_sides(contest: Contest) -> Sides | None:
-    """Return the sides that show the order best; None without two."""
+    """Return the sides that show the order best; None if nothing is compared."""
     if contest.pair is None:
         return None
     leaders, others, choices = _judged(contest, intervals.REPEATS_FOR_RATIO)
@@ -149,12 +149,12 @@ def _undecided(row: Row) -> str:
 
 
 def too_few(row: Row) -> bool:
-    """Return whether a row has too few repeats for significance, even as the only comparison."""
+    """Return whether a row has fewer repeats than a significant lead needs."""
     return bool(min(row["repeats"], row["next_repeats"]) < (row["repeats_to_show"] or 0))
 
 
 def _certainty(row: Row) -> str:
-    """Return how certain the lead is; "" without one."""
+    """Return how certain the lead is; "" without a lead."""
     if row["lead"] is None:
         return ""
     if row["verdict"] != FASTER:
@@ -191,7 +191,7 @@ def _budgeted_orders(contest: Contest, error: float) -> Sequence[Order | None]:
 
 
 def _orders(cases: Sequence[CaseResult], error: float) -> list[Order | None]:
-    """Return the order of each case to the first; open where another is faster."""
+    """Return the order of each case to the first; all are open if the first does not lead."""
     leader, orders = repeated_intervals.orders([_ascending(case) for case in cases], error)
     return orders if leader == 0 else [None, *[Order.OPEN] * (len(cases) - 1)]
 
@@ -218,7 +218,7 @@ def open_order(contest: Contest) -> OpenOrder | None:
 
 
 def _within_budget(contest: Contest) -> Row:
-    """Return the cells of a setting with a lead whose repeats a time budget decided."""
+    """Return the cells of a lead for which a time budget decided the number of repeats."""
     both = _sides(contest)
     assert both is not None
     assert contest.error is not None
@@ -242,7 +242,7 @@ def _within_budget(contest: Contest) -> Row:
 
 
 def _ascending(result: CaseResult) -> list[float]:
-    """Return the figures of the repeats, of which more is better."""
+    """Return the repeats' figures so that more is better: inverted if less is better."""
     return [*result.values] if result.better == "higher" else [1 / value for value in result.values]
 
 

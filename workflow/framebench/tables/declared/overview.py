@@ -61,10 +61,10 @@ def compilation(case: Case) -> str:
 
 
 def crosstab(rows: Sequence[Row]) -> tuple[list[Column], list[Row]]:
-    """Return the settings of each model and mode down, frameworks across: those with most figures
-    first.
+    """Return a crosstab: settings of each model and mode as rows, frameworks as columns, those with
+    most figures first.
 
-    Of several cases of a framework at a setting, the one nearest to the best is shown."""
+    If a framework has several cases at a setting, the one nearest to the best is shown."""
     parameters_of = own_parameters(rows)
     measured_rows: dict[str, list[Row]] = defaultdict(list)
     for row in rows:

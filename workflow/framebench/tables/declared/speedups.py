@@ -29,7 +29,7 @@ from ..table import Inputs, declared_table
 
 
 class CaseBaseline(NamedTuple):
-    """Baseline of a case. ``name``; ``at``: setting at which it is expected; both for reasons."""
+    """Baseline of a case. ``name`` and ``at`` (its setting) name it if a ratio is missing."""
 
     key: Key
     name: str
@@ -42,10 +42,10 @@ def ratio_table(
     baseline: Callable[[CaseResult], CaseBaseline],
     is_scaling: bool = False,
 ) -> pd.DataFrame:
-    """Return ``cases``, some of ``inputs.frame``, with the ratio of each throughput to that of its
+    """Return ``cases``, rows of ``inputs.frame``, with the ratio of each throughput to that of its
     baseline: ``speedup`` and its interval, both throughputs, ``baseline_runs``, ``reason``,
-    ``flags`` and ``verdict``, which is adjusted for all rows. With ``is_scaling`` it is on the
-    ratio to as many baselines as the case has devices."""
+    ``flags`` and ``verdict``, which is adjusted for all rows. With ``is_scaling`` the verdict
+    compares the case with its baseline times the number of devices."""
     rows: list[Row] = []
     sides: list[Sides | None] = []
     for number in cases.index:
@@ -129,8 +129,8 @@ def _weak(inputs: Inputs) -> pd.DataFrame:
 def _strong(inputs: Inputs) -> pd.DataFrame:
     """Return the cases of strong-scaling series, relative to one device.
 
-    Cases with the same one-device baseline, with their total batch in as many micro-steps, form a
-    series if the baseline was run and they have different numbers of devices."""
+    The baseline has the same total batch and number of micro-steps. Cases with the same baseline
+    form a series if the baseline was run and they have different numbers of devices."""
     bases = [_base_of_total(result.key) for result in inputs.results]
     devices: dict[Key, set[int]] = defaultdict(set)
     for base, result in zip(bases, inputs.results, strict=True):
@@ -172,8 +172,8 @@ def _communication(result: CaseResult, flags: str, inputs: Inputs) -> Row:
     """Return the measured stand-alone and the expected time of communication, as fractions of a
     training step: medians over repeats.
 
-    Steps are those of the whole timed region: individual step times are unknown to the host if
-    steps overlap. ``flags``: flags of the row, including those of the measured collective."""
+    The step time is the mean over the timed region, because the host cannot time overlapping steps
+    one by one. The row's ``flags`` are extended by those of the measured collective."""
     timed = [
         (run.gradient_all_reduce, run.case.samples_per_step / run.throughput)
         for run in result.ok
@@ -244,7 +244,7 @@ def _first_variants(inputs: Inputs, results: Sequence[CaseResult]) -> dict[str, 
 
 
 def _without_variant(result: CaseResult) -> tuple[Any, ...]:
-    """Return what variants of a case have in common. Models of a user's own may differ."""
+    """Return what variants of a case have in common. Their models may differ if users' own."""
     key = result.key
     model = OWN if OWN in result.flags else key.case.model
     return (

@@ -1,6 +1,6 @@
 """Tables with a row per case: throughput, step times, input pipelines, a user's own model.
 
-Tables beside them: runs without a figure (a row per reason), and searches for the largest batch.
+Further tables: runs without a figure (a row per reason), and searches for the largest batch.
 
 A step is one batch on every device."""
 
@@ -73,7 +73,7 @@ def failures(inputs: Inputs) -> Iterator[Row]:
     """Yield a row per status and reason, most frequent reasons first within a status."""
     failed: dict[tuple[str, str], list[Run]] = defaultdict(list)
     results = (*inputs.cases.values(), *inputs.others.values())
-    # Once each, regardless of their metrics.
+    # Count each run once, regardless of its metrics.
     for run in {id(run): run for result in results for run in result.runs}.values():
         if run.status != "ok":
             failed[run.status, run.reason].append(run)
@@ -135,8 +135,8 @@ def _over_repeats(
 ) -> tuple[float | None, tuple[float, float] | None]:
     """Return the median over the repeats' figures, and its interval.
 
-    Steps of one repeat are correlated; pooled, they would count as more than they are. Repeats are
-    independent, so the interval is computed from one figure per repeat (independent replications:
+    Steps of one repeat are correlated, so pooled steps would give too narrow an interval. Repeats
+    are independent, so it is computed from one figure per repeat (independent replications:
     Law, *Simulation Modeling and Analysis*, 5th ed., 2015, chapter 9). None if a repeat has no
     figure."""
     present = [figure for figure in figures if figure is not None]
@@ -148,7 +148,7 @@ def _over_repeats(
 def _why_missing(
     result: CaseResult, repeats: Sequence[Sequence[float]], missing: Sequence[str]
 ) -> str:
-    """Return why there is no figure, or why those in ``missing`` are missing."""
+    """Return why there is no figure, or why the percentiles in ``missing`` are missing."""
     if result.status != "ok":
         return f"{result.status}: {result.reason}"
     if not repeats:
@@ -189,7 +189,7 @@ def _pipeline(case: CaseResult) -> Row | None:
 
 
 def limit(compute: float, loader: float | None) -> str:
-    """Return which rate is lower by more than CLEAR; "" without a loader rate."""
+    """Return which rate is lower by more than CLEAR, or BOTH; "" without a loader rate."""
     if loader is None:
         return ""
     if loader < (1 - CLEAR) * compute:
@@ -221,18 +221,18 @@ def own_model_sentences(tables: Mapping[Table, pd.DataFrame]) -> list[str]:
     for row in rows_of(tables, OWN_MODEL):
         combinations[row["model"], row["mode"]].append(row)
     names = {model for model, _ in combinations}
-    said = []
+    sentences = []
     for (model, mode), rows in combinations.items():
         usable = [row for row in rows if row["throughput_median"] and not row["excluded"]]
         about = f"{model}, {mode}" if len(names) > 1 else mode
         none = "best: none, as no combination that runs passes verification"
         found = _about(usable) if usable else [none]
-        said += [f"{about}: {text}" for text in found]
+        sentences += [f"{about}: {text}" for text in found]
     for row in rows_of(tables, LARGEST):
         if row["model"] in names and row["largest_batch"]:
             how = " ".join(str(row[name]) for name in ("mode", "precision", "compiler"))
-            said.append(f"{how}: the largest batch that fits is {row['largest_batch']}")
-    return said
+            sentences.append(f"{how}: the largest batch that fits is {row['largest_batch']}")
+    return sentences
 
 
 def _about(rows: Sequence[Row]) -> Iterator[str]:

@@ -96,15 +96,15 @@ def summary_text(verification_results: Sequence[VerificationResult]) -> str:
     lines = []
     for verification in verification_results:
         case = verification.case
-        said = [f"{case.devices} device(s)", *["with dropout"] * verification.dropout]
-        said += [f"length {case.sequence_length}"] if case.sequence_length else []
-        said += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
-        said += [verification.scale] if verification.scale != FULL else []
-        said += [" ".join(filter(None, (case.variant, verification.variables_text)))]
+        details = [f"{case.devices} device(s)", *["with dropout"] * verification.dropout]
+        details += [f"length {case.sequence_length}"] if case.sequence_length else []
+        details += [axis.text(getattr(case, axis.name)) for axis in case.differing()]
+        details += [verification.scale] if verification.scale != FULL else []
+        details += [" ".join(filter(None, (case.variant, verification.variables_text)))]
         (row,) = overview([*_rows(verification)])
         verdict = ": ".join(filter(None, [row["verdict"], row["reason"]]))
         what = f"{case.framework} {case.model} {case.mode} {case.precision} {case.compiler}"
-        lines.append(f"{what}, {', '.join(filter(None, said))}: {verdict}")
+        lines.append(f"{what}, {', '.join(filter(None, details))}: {verdict}")
     counted = Counter(verification.outcome for verification in verification_results)
     shown = {DIFFERS, UNSUPPORTED, *counted}
     parts = [f"{counted[PASSED]} of {len(verification_results)} passed"]

@@ -27,7 +27,7 @@ _PERCENTILES = ("50", "90", "95", "99", "99.9")
 _OURS = {theirs: ours for ours, theirs in SUPERBENCH_PRECISIONS.items()}
 #: Benchmark whose throughput is the total of all devices, and our name of its model.
 _GLOBAL, _MEGATRON = "megatron-gpt", "gpt_6.7b"
-_UNKNOWN = "SuperBench documents no unit and direction of it"
+_UNKNOWN = "SuperBench does not document its unit and direction"
 
 #: Figures by metric, for each repeat of a benchmark that has any.
 _Repeats = Sequence[dict[str, float]]
@@ -36,8 +36,8 @@ _Repeats = Sequence[dict[str, float]]
 def write(results: Results) -> ExportedFile:
     """Write each figure that SuperBench has a name for, by SuperBench's definition.
 
-    Model benchmarks: mean step time in ms and mean step rate per device; for inference also
-    percentiles of both, where there are enough steps."""
+    Model benchmarks: step time in ms and throughput per device, as means over steps; for inference
+    also percentiles of both, if there are enough steps."""
     nodes: dict[str, dict[str, Any]] = defaultdict(dict)
     left_out: list[str] = []
     for case in results.cases:
@@ -73,8 +73,7 @@ def _add_imported(case: CaseResult, found: dict[str, Any]) -> list[str]:
 
 
 def _add(case: CaseResult, found: dict[str, Any], benchmark: str, repeats: _Repeats) -> str:
-    """Add the figures and the return code of a benchmark, which is 1 for any failure; return what
-    is left out, "" for nothing."""
+    """Add a benchmark's figures and return code (1 for any failure). Return what is left out."""
     several = len(repeats) > 1
     figures = {
         f"{benchmark}/{number}/{metric}" if several else f"{benchmark}/{metric}": value
@@ -83,13 +82,13 @@ def _add(case: CaseResult, found: dict[str, Any], benchmark: str, repeats: _Repe
     }
     metrics = {metric for repeat in repeats for metric in repeat}
     if any(f"{benchmark}/{at}{metric}" in found for metric in metrics for at in ("", "0/")):
-        return "another case has the same name there"
+        return "another case has the same name in SuperBench"
     code = f"{benchmark}/{RETURN_CODE}"
     found[code] = max(int(case.status != "ok"), found.get(code, 0))
     found |= figures
     if missing := len(case.runs) - len(repeats):
         why = "" if case.status == "ok" else f"; {case.reason}"
-        return f"no figure of {missing} of {len(case.runs)} repeats{why}"
+        return f"{missing} of {len(case.runs)} repeats have no figure{why}"
     return ""
 
 
@@ -115,8 +114,8 @@ def _benchmarks(case: CaseResult, annotation: str) -> Iterator[tuple[str, _Repea
 
 
 def _steps(case: CaseResult) -> _Repeats:
-    """Return step times in ms and rates of steps per device, for repeats with step times; for
-    Megatron's model the rate of all devices and the peak memory in GiB."""
+    """Return step time in ms and samples/s per replica of each repeat with step times; for
+    Megatron's model samples/s of all devices, and peak memory in GiB."""
     own, repeats = case.case, list[dict[str, float]]()
     is_global = series_of_model(own.model) == _MEGATRON
     samples = own.samples_per_step if is_global else own.samples_of_replica
@@ -203,7 +202,7 @@ def _figure(
     if metric == RETURN_CODE and not is_missing:
         failure = f"return code {value}" if value else ""
     elif number < 0:
-        failure = f"SuperBench wrote {value}, its mark of a failure"
+        failure = f"SuperBench wrote {value}, which marks a failure"
     yield figure(
         SUPERBENCH, mode, MetricValue(what, number, meaning.unit, meaning.better),
         repeat=max(runs, default=0) + 1, failure=failure, parameters=parameters, node=node,

@@ -190,8 +190,8 @@ def _bencher(results: Results) -> ExportedFile:
 
 
 def _action(results: Results, better: str) -> ExportedFile:
-    """Write a custom tool of github-action-benchmark: a list of {name, unit, value, range, extra},
-    all of one direction."""
+    """Write input for a custom tool of github-action-benchmark: {name, unit, value, range, extra}
+    of each metric whose direction is ``better``."""
     left_out = list(not_measured(results))
     entries = []
     for case in results.cases:
@@ -230,7 +230,7 @@ def _pyperf(name: str, case: CaseResult) -> list[dict[str, Any]]:
     metadata, runs = {"framebench_flags": flags(case)} if case.flags else {}, []
     for run in case.ok:
         seconds = [value for value in run.waited_seconds if value > 0]
-        mean = case.case.samples_per_step / (run.throughput or 1.0)  # where these are unknown
+        mean = case.case.samples_per_step / (run.throughput or 1.0)  # if seconds are unknown
         runs.append({"metadata": metadata, "values": seconds or [mean]})
     return [{"metadata": {"name": name}, "runs": runs}]
 
@@ -244,7 +244,7 @@ def _google(name: str, case: CaseResult) -> list[dict[str, Any]]:
         rows.append({
             "name": name, "run_name": name, "run_type": "iteration", "repetitions": len(case.ok),
             "repetition_index": index, "threads": 1, "iterations": len(run.step_seconds) or 1,
-            # compare.py requires cpu_time; processor time is not measured.
+            # google-benchmark's compare.py requires cpu_time, which is not measured.
             "real_time": time, "cpu_time": time, "time_unit": "us",
             "items_per_second": rate, **label,
         })  # fmt: skip
@@ -264,7 +264,6 @@ def _latex(results: Results) -> ExportedFile:
         }
         for case in results.cases
     ]
-    # pandas' own text, because Styler does not escape backslashes before braces.
     style = pd.DataFrame(rows).style.hide(axis="index").format(escape="latex")
     text = style.format_index(escape="latex", axis=1).to_latex(environment="longtable", hrules=True)
     return ExportedFile(f"% needs \\usepackage{{booktabs,longtable}}\n{text}")
