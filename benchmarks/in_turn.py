@@ -27,9 +27,9 @@ def run_inside(python: str, program: str, arguments: Any) -> Any:
 
 def measure(loops: Mapping[str, Callable[[int], Any]], rounds: int, steps: int) -> dict[str, Any]:
     """Return the seconds of a step in each round, by loop name.
-    Each loop runs the requested number of steps and waits for the last; one that measures itself
-    returns their seconds. Two warm-up rounds are not counted. Every other round has the
-    opposite order."""
+    Each loop runs the requested number of steps and waits for the last; a loop that times itself
+    returns their total seconds. Two warm-up rounds are not counted. Every other round runs the
+    loops in reverse order."""
     names = list(loops)
     results: dict[str, Any] = {name: [] for name in names}
     for number in range(-2, rounds):

@@ -114,8 +114,7 @@ def ours(python: str, kind: str, model: str, batch: int, *arguments: str) -> dic
 
 
 def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any], float]]:
-    """Return shape and milliseconds of each convolution of ResNet-50, those first that take most
-    operations in the model."""
+    """Return shape and milliseconds of the convolutions with most of ResNet-50's operations."""
     metrics = ours(python, "convolution", "resnet50_v1.5", batch)
 
     def operations(name: str) -> float:
@@ -128,7 +127,7 @@ def convolution_times(python: str, batch: int) -> dict[str, tuple[dict[str, Any]
 
 
 def measure(program: str, own: str, python: str) -> Iterator[tuple[str, int, float, float]]:
-    """Yield operation, batch, and the milliseconds of ours and of the other program."""
+    """Yield operation, batch, milliseconds in our harness, and milliseconds in ``program``."""
     if program == "openvino":
         batch = MODELS["resnet50"][1]
         for name, (at, milliseconds) in convolution_times(own, batch).items():
@@ -153,7 +152,7 @@ def main() -> int:
     parser.add_argument("--inside", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        # Operators of torchvision's extension, which PyTorch for CPUs does not load.
+        # Stub for the operators of torchvision's extension, which PyTorch for CPUs does not load.
         sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
         program, *arguments = options.inside
         print(f"\n{programs[program](*arguments)}")

@@ -2,10 +2,10 @@
 
     .venv/bin/python benchmarks/peers.py [--framework paddle ..] [--results results/peers]
 
-Same inputs, batch, optimizer, learning rate, fp32, and one thread on each physical core. Goal: ours
-at least GOAL of theirs, by the interval over the rounds; per multiply-add where the architectures
-differ. Writes ``FRAMEWORK.csv`` after each measurement. A verdict is "unsure" where the interval
-includes the goal.
+Same inputs, batch, optimizer, learning rate, fp32, and one thread on each physical core. Goal: our
+model has at least GOAL of the official code's speed, per multiply-add where the architectures
+differ. The verdict is "unsure" where the interval over the rounds includes the goal. Writes
+``FRAMEWORK.csv`` after each measurement.
 
 What official code needs beyond ``envs/FRAMEWORK.yaml`` goes into an environment below ``.peers``;
 code that is in no package is fetched from its repository. :func:`measure` and :func:`build_ours`
@@ -36,13 +36,13 @@ RESNET, BERT = "resnet50_v1.5", "bert_base"
 #: Samples of a step, unless ``--batch`` says otherwise.
 BATCHES = {RESNET: 8, BERT: 2}
 SEQUENCE = 128
-#: Multiply-adds of an image with the stride in the first convolution of a block, as in ResNet v1.
+#: Multiply-adds per image of ResNet v1, whose blocks have the stride in their first convolution.
 V1 = 3857973248
 
 
 class Peer(NamedTuple):
-    """Code of others. ``function``: in ``peer_models/FRAMEWORK.py``; ``multiply_adds``:
-    multiply-adds of a sample, 0 for as many as ours."""
+    """Model in official code. ``function``: in ``peer_models/FRAMEWORK.py``; ``multiply_adds``: per
+    sample, 0 if the same as in our model."""
 
     framework: str
     model: str
@@ -75,8 +75,8 @@ SOURCES = {
     "megengine": "MegEngine/Models/78882f9cbaa037ad701f47d47bb80b66ad95ce87/official/vision/"
     "classification/resnet/model.py",
 }
-#: Compilers other than "none" and the framework's own: nobody trains with JAX op by op, and XLA in
-#: TensorFlow 1 takes many minutes for a whole ResNet-50.
+#: Exceptions to the default compilers, "none" and the framework's own: nobody trains with JAX op by
+#: op, and XLA in TensorFlow 1 takes many minutes for a whole ResNet-50.
 COMPILERS = {"jax": ("jit",), "tensorflow1": ("none",)}
 COLUMNS = (
     *("framework", "model", "peer", "mode", "compiler", "batch", "cores", "rounds", "ours_ms"),
@@ -135,7 +135,7 @@ def measure(case: argparse.Namespace) -> dict[str, Any]:
 
 def environment(name: str, framework: str = "") -> str:
     """Return the interpreter of an environment with the official code, building it on first use.
-    ``name``: name of its packages; ``framework``: whose environment file they are added to."""
+    ``name``: stem of its package list; ``framework``: framework to install, by default ``name``."""
     from framebench.environments import uv, venvs
 
     source = ROOT / ".peers" / "sources" / f"official_{name}.py"
@@ -209,7 +209,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--mode", nargs="+", choices=MODES, default=MODES)
     parser.add_argument("--compiler", nargs="+", help="default: none and the framework's own")
     parser.add_argument("--rounds", type=int, default=10, help=f"at least {FEWEST_ROUNDS}")
-    parser.add_argument("--steps", type=int, default=4, help="of a loop in a round")
+    parser.add_argument("--steps", type=int, default=4, help="steps of a loop in a round")
     parser.add_argument("--batch", type=int, help=f"default: {BATCHES}")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--results", type=Path, default=ROOT / "results" / "peers")

@@ -25,7 +25,7 @@ from in_turn import ROOT
 
 SIZES = (1000, 10000)
 ROUNDS = 3
-#: Seconds for SIZES.
+#: Goals in seconds for each of SIZES.
 GOALS = {"dry run": (3, 13), "up-to-date check": (2.5, 10), "report": (5, 11)}
 MEMORY = 0.4 * 2**30
 STEPS = 100
@@ -82,7 +82,7 @@ def write_records(suite: Path, results: Path) -> None:
             "warmup_limit": None,
             "timed_steps": STEPS,
         }
-        record["settings"].pop("timed_seconds", None)  # a setting of the sample's suite
+        record["settings"].pop("timed_seconds", None)  # set by the suite of the sample only
         seconds = [0.1 * noise.lognormvariate(0, 0.02) for _ in range(STEPS)]
         for rank in record["ranks"]:
             rank |= {"step_seconds": seconds, "window_seconds": sum(seconds)}
@@ -95,8 +95,8 @@ def write_records(suite: Path, results: Path) -> None:
 
 
 def best(command: list[str]) -> tuple[float, int]:
-    """Return the best seconds and the peak resident bytes, of the largest process, of several calls
-    of a command."""
+    """Return the fewest seconds of several calls of a command, and the peak resident bytes of the
+    largest process."""
     seconds, peaks = [], []
     for _ in range(ROUNDS):
         start = time.perf_counter()

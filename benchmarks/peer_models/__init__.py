@@ -40,7 +40,7 @@ def keras_loop(model: Any, batches: Any, trains: bool) -> Run:
 
 
 class Assignment(NamedTuple):
-    """``batch``: arrays by the names of the model config; ``hyper``: its hyperparameters."""
+    """Task of a peer. ``batch``: arrays by the model config's names; ``hyper``: hyperparameters."""
 
     batch: dict[str, Any]
     hyper: dict[str, Any]

@@ -13,7 +13,7 @@ from torch import nn
 
 from . import Assignment, Run, loop
 
-# Operators of torchvision's extension, which PyTorch for CPUs does not load.
+# Stub for the operators of torchvision's extension, which PyTorch for CPUs does not load.
 sys.modules["torchvision._meta_registrations"] = ModuleType("_meta_registrations")
 
 
@@ -32,7 +32,7 @@ def timm_resnet50(work: Assignment) -> Run:
 def image_loop(
     model: nn.Module, work: Assignment, logits: Callable[[Any], Any] = lambda outputs: outputs
 ) -> Run:
-    """Return a loop of a model of images. ``logits``: those among its outputs."""
+    """Return a loop of an image model. ``logits``: selects the logits among the model's outputs."""
     model = model.to(memory_format=torch.channels_last)
     images = torch.from_numpy(work.batch["images"]).permute(0, 3, 1, 2)  # channels last in memory
     labels = torch.from_numpy(work.batch["labels"])

@@ -47,7 +47,7 @@ def bert(work: Assignment) -> Run:
         next_loss, _, following = run_pretraining.get_next_sentence_output(
             config, model.get_pooled_output(), arrays["next_sentence_labels"]
         )
-        fetched = [words, following]  # TensorFlow would optimize a group of these operations away
+        fetched = [words, following]  # no tf.group, which TensorFlow would optimize away
         if work.trains:
             optimizer = optimization.AdamWeightDecayOptimizer(*work.adamw)
             variables = tf.trainable_variables()

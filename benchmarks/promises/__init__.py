@@ -51,5 +51,5 @@ class PromiseRow(NamedTuple):
 
 
 def near(percent: float, points: float) -> tuple[float, float]:
-    """Return the goal of a documented figure: at most so many percentage points from it."""
+    """Return the lower and upper goal: the documented ``percent`` minus and plus ``points``."""
     return max(0.0, (percent - points) / 100), min(1.0, (percent + points) / 100)

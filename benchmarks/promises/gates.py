@@ -1,5 +1,5 @@
-"""Performance gates of 20 cases and bisections of 20 versions, with the default options: verdicts,
-and pairs that they take."""
+"""Performance gates of 20 cases and bisections of 20 versions, with the default options: their
+verdicts, and the number of pairs of runs that they take."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.framebench.statistics.gates import MARGIN, SAMPLERS, Gates, Sampler, 
 
 from . import PromiseRow
 
-#: Samplers of independent pairs whose median, if it is unchanged, is 1.
+#: Samplers of independent pairs whose ratios have the median 1 if nothing changed.
 INDEPENDENT = ("normal", "drift", "bimodal")
 VERSIONS = 20
 
@@ -47,27 +47,27 @@ def bisection_rows(draws: int) -> Iterator[PromiseRow]:
             random = np.random.default_rng(0)
             found = [_bisection(random, noise, ratio) for _ in range(draws)]
             endings, pairs = zip(*found, strict=True)
-            what = "nothing changed" if ratio == 1 else f"one at {ratio:g} of those before it"
+            what = "nothing changed" if ratio == 1 else f"one at {ratio:g} of the speed before"
             sampler = f"{VERSIONS} versions, {what}, {name}, {np.mean(pairs):.0f} pairs"
             wrong, right = endings.count("wrong") / draws, endings.count("right") / draws
             yield PromiseRow("bisect: a wrong version", sampler, wrong, draws, 0, LEVEL)
             if ratio != 1:
                 goal = (0.95, 1.0) if name in INDEPENDENT else (None, None)
-                promise = "bisect: the version that changed it"
+                promise = "bisect: the right version"
                 yield PromiseRow(promise, sampler, right, draws, *goal)
 
 
 def _bisection(random: np.random.Generator, noise: Sampler, ratio: float) -> tuple[str, int]:
-    """Bisect versions that from a random one on have ``ratio`` of the speed before.
+    """Bisect versions that run at ``ratio`` of the first one's speed from a random version on.
 
-    Returns whether it names the "right" version, a "wrong" one or "none", and its pairs."""
+    Returns "right", "wrong" or "none" for the version that it names, and the number of pairs."""
     changed = int(random.integers(1, VERSIONS))
     known: dict[int, str] = {}
     pairs = 0
     while (at := search(VERSIONS, known).following) is not None:
         runs = noise(random, (1, PAIRS, 1, 2))[0, :, 0]
         ratios = (ratio if at >= changed else 1.0) * runs[:, 1] / runs[:, 0]
-        # the command takes the first pairs that decide
+        # like the command, use no more pairs than the decision needs
         both = [sequential.bounds(array.tolist(), MARGIN, 1) for array in (ratios, 1 / ratios)]
         pairs += max(bounds.pairs for bounds in both)
         is_changed = any(bounds.is_beyond(MARGIN) for bounds in both)

@@ -32,14 +32,14 @@ def heavy_tailed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndar
 
 SAMPLERS: dict[str, Sampler] = {
     **telling.SAMPLERS,
-    "three modes (kept aside)": three_modes,
-    "heavy-tailed (kept aside)": heavy_tailed,
+    "three modes (held out)": three_modes,
+    "heavy-tailed (held out)": heavy_tailed,
 }
 #: Samplers of two sides that differ in spread or shape.
 UNLIKE: dict[str, tuple[Sampler, Sampler]] = {
     **telling.UNLIKE,
     "bimodal, other way round": (modes(0.3), modes(0.7)),
-    "three modes, heavy-tailed (kept aside)": (three_modes, heavy_tailed),
+    "three modes, heavy-tailed (held out)": (three_modes, heavy_tailed),
 }
 SIDES = {**{f"both {name}": (entry, entry) for name, entry in SAMPLERS.items()}, **UNLIKE}
 #: Coverage in percent of the 95 % interval of a median, by correlation and number of repeats, if
@@ -56,7 +56,7 @@ DRIFTS = (0.57, 0.95, 0.99)
 UNDER_DRIFT = {
     "the ratio of two cases whose repeats are interleaved, as ours are": (100, 100, 100),
     "the ratio of two cases measured one after the other": (94, 79, 88),
-    "the median of a case, of what the machine gives on all days": (98, 75, 44),
+    "the median of a case, as an estimate of the long-term median": (98, 75, 44),
 }
 FAMILY, REPEATS, NOISE, CHANGE = 20, 7, 0.005, 0.02
 PAIRS, PAIR_CHANGE = 12, 0.05
@@ -106,17 +106,16 @@ def _dependence_found(values: np.ndarray) -> float:
 
 
 def _under_drift(draws: int) -> Iterator[PromiseRow]:
-    """Yield rows of two cases, each with its own noise of 1 %, one with 1.05 of the other's
-    throughput."""
+    """Yield rows of two cases with 1 % noise each; the second has 1.05 times the throughput."""
     for at, related in enumerate(DRIFTS):
         random = np.random.default_rng(0)
         rounds = telling.machine(random, draws, 7 * telling.ROUND, related)
         in_rounds = random.permuted(rounds.reshape(draws, 7, telling.ROUND), axis=-1)[..., :2]
-        behind = telling.machine(random, draws, 14, related).reshape(draws, 2, 7).swapaxes(1, 2)
+        serial = telling.machine(random, draws, 14, related).reshape(draws, 2, 7).swapaxes(1, 2)
         own = random.normal(1, 0.01, (draws, 7, 2)) * [1, 1.05]
         found = [
             coverage((intervals.ratio_interval(*sides.T.tolist()) for sides in factor * own), 1.05)
-            for factor in (in_rounds, behind)
+            for factor in (in_rounds, serial)
         ]
         base = (in_rounds * own)[..., 0].tolist()
         found.append(coverage(map(intervals.median_interval, base), 1.0))

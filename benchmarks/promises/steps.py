@@ -15,9 +15,9 @@ from . import PromiseRow, near
 COUNTS = (20, 50, 100, 500)
 STEADY: dict[str, Steps] = {
     **telling.STEADY,
-    "a tail of Pareto's (kept aside)": lambda random, count: 1 + 0.05 * random.pareto(1.5, count),
+    "a Pareto tail (held out)": lambda random, count: 1 + 0.05 * random.pareto(1.5, count),
 }
-#: Step times without a stall, however long the longest, and promised rate of false alarms.
+#: Step times that have no stall in spite of long steps, and the promised rate of false alarms.
 UNSTALLED: dict[str, tuple[Steps, float]] = {
     **telling.UNSTALLED,
     "two modes": (STEADY["two modes"], 0.001),
@@ -26,12 +26,12 @@ UNSTALLED: dict[str, tuple[Steps, float]] = {
 
 
 def changing(factors: Callable[[np.ndarray, int], np.ndarray], noise: float = 0.01) -> Steps:
-    """Return a sampler of steps with normal noise and the ``factors`` of all step numbers."""
+    """Return a sampler of steps: normal noise times ``factors`` of step indices and step count."""
     return lambda random, count: random.normal(1, noise, count) * factors(np.arange(count), count)
 
 
 def fading(size: float) -> Callable[[np.ndarray, int], np.ndarray]:
-    """Return the factors of a start slower by ``size``, decaying over a fifth of the region."""
+    """Return factors of a start that is slower by ``size``, decaying over a fifth of the region."""
     return lambda step, count: 1 + size * np.exp(-step / (0.2 * count))
 
 
@@ -70,7 +70,7 @@ def rows(draws: int) -> Iterator[PromiseRow]:
     for name, draw in STEADY.items():
         most = HANGING_TOGETHER if name == "hanging together" else steady.SIGNIFICANCE
         for count in COUNTS:
-            promise = f"steady, called changed or slow at the start, {count} steps"
+            promise = f"steady region called changed or slow at the start, {count} steps"
             yield PromiseRow(promise, name, called(draw, count, fewer), fewer, 0, most)
     for name, (draw, percents) in POWER.items():
         for count, percent in zip(COUNTS, percents, strict=True):
@@ -85,6 +85,6 @@ def rows(draws: int) -> Iterator[PromiseRow]:
 
 
 def _rate(judge: Callable[[list[float]], object], draw: Steps, count: int, draws: int) -> float:
-    """Return the fraction of regions of ``count`` steps to which ``judge`` gives a true value."""
+    """Return the fraction of regions of ``count`` steps for which ``judge`` is true."""
     random = np.random.default_rng(0)
     return float(np.mean([bool(judge(draw(random, count).tolist())) for _ in range(draws)]))

@@ -20,17 +20,17 @@ LEADING = (1.0, 1 / 1.1, 0.8, 0.7, 0.6, 0.4, 0.3)
 
 
 def scaled(size: float, factors: Noise) -> Noise:
-    """Return normal noise of ``size`` that is multiplied by random factors."""
+    """Return normal noise of ``size`` that is multiplied by random ``factors``."""
     return lambda random, shape: normal(size)(random, shape) * factors(random, shape)
 
 
 def slowed(part: float, factor: float) -> Noise:
-    """Return noise of 1 % with a part of the repeats slower by a factor."""
+    """Return 1 % noise in which a ``part`` of the repeats is multiplied by ``factor``."""
     return scaled(0.01, lambda random, shape: np.where(random.random(shape) < part, factor, 1))
 
 
 def dependent(related: float) -> Noise:
-    """Return noise of a machine whose factor is related from one run to the next."""
+    """Return noise of a machine whose speed has the correlation ``related`` from run to run."""
 
     def sampled(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
         factor = autoregressive(random.normal(0, 1, shape[0] * shape[1]), related)
@@ -40,8 +40,8 @@ def dependent(related: float) -> Noise:
     return sampled
 
 
-#: Noise, and percent of calls that name a wrong winner among two equal leaders at any of three
-#: settings, and that find a lead of 10 % at all three, as in docs/methods.md.
+#: Noise, percent of calls that name a wrong winner at any of three settings with two equal leaders,
+#: and percent of calls that find a 10 % lead at all three settings, as in docs/methods.md.
 ALIKE: Mapping[str, tuple[Noise, int, int]] = {
     "3 % noise": (normal(0.03), 4, 95),
     "two equal modes, 10 % apart": (slowed(0.5, 0.9), 2, 0),
@@ -56,7 +56,7 @@ ALIKE: Mapping[str, tuple[Noise, int, int]] = {
     "related by 0.95 from run to run": (dependent(0.95), 2, 53),
     "one repeat in twenty stalls": (slowed(0.05, 0.6), 2, 14),
 }  # fmt: skip
-#: The same for noise whose shape differs between the two fastest frameworks.
+#: As ALIKE, for noise whose shape differs between the two fastest frameworks.
 UNLIKE: Mapping[str, tuple[Noise, int, int]] = {
     "1 % and 5 % noise": (unlike(steady, spread(5.0)), 4, 75),
     "two equal modes, 5 % apart, and 1 % noise": (unlike(modes(0.5), steady), 5, 100),
@@ -79,7 +79,7 @@ def rows(draws: int) -> Iterator[PromiseRow]:
         if name in UNLIKE:
             slower = int(np.argmin(noise(random, (100_000, len(EQUAL)))[:, :2].mean(axis=0)))
             found = float(np.mean([slower in winners for winners in again]))
-            what = "a winner of equal median whose mean is smaller"
+            what = "a winner with an equal median and a smaller mean"
             yield PromiseRow(what, name, found, draws, 0, FALSE_WINNERS)
         once = [call(random, (LEADING,) * SETTINGS, noise).winners for _ in range(draws)]
         found = float(np.mean([winners == [0] * SETTINGS for winners in once]))

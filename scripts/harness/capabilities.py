@@ -1,5 +1,5 @@
 """Capabilities of frameworks beyond a step: training on changing data, sharding a model,
-micro-benchmarks; and one class with those of nearly every framework."""
+micro-benchmarks; and a class with the capabilities that nearly every framework has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEND = "send"
 class BatchInput(Capability):
     """A step uses the batch and the learning rate that the adapter was given last."""
 
-    LACKING: ClassVar[str] = "takes no batch and no learning rate but those it was built with"
+    LACKING: ClassVar[str] = "cannot change the batch or the learning rate once a model is built"
 
     @abstractmethod
     def feed(self, batch: Dict[str, Any]) -> None:
@@ -78,8 +78,8 @@ def save_arrays(path: str, arrays: Sequence[Any]) -> None:
 
 
 def load_arrays(path: str, count: int) -> List[Any]:
-    """Return the arrays of :func:`save_arrays`. Raises ValueError where they are not ``count``, as
-    in the file of another training."""
+    """Return the arrays of :func:`save_arrays`. Raises ValueError unless there are ``count``: then
+    the file is from another training."""
     import numpy as np
 
     with np.load(path) as kept:
@@ -111,8 +111,8 @@ class Sharded(Capability):
 
 
 def heads_by_rank(heads: Sequence[int], ranks: int) -> List[int]:
-    """Return an order of the heads of concatenated projections in which each rank's heads of all
-    projections are adjacent. ``heads``: number of heads of each."""
+    """Return an order of the heads of concatenated projections in which the heads of a rank, from
+    all projections, are adjacent. ``heads``: number of heads of each projection."""
     starts = [sum(heads[:number]) for number in range(len(heads))]
     shares = [count // ranks for count in heads]
     return [
@@ -124,8 +124,8 @@ def heads_by_rank(heads: Sequence[int], ranks: int) -> List[int]:
 
 
 class SingleOperations(Capability):
-    """The framework runs single operations as its users call them: eagerly, or compiled alone where
-    it has nothing else. :meth:`synchronize` waits for the last one."""
+    """The framework runs single operations as its users call them: eagerly, or each compiled by
+    itself if there is no eager mode. :meth:`synchronize` waits for the last one."""
 
     LACKING: ClassVar[str] = "runs no single operations"
 

@@ -121,7 +121,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     path = os.path.abspath
     add = parser.add_argument_group("benchmark").add_argument
     add("--kind", required=True, metavar="NAME", help=", ".join(kinds.names()))
-    add("--kinds", metavar="FOLDER", type=path, help="where there are several")
+    add("--kinds", metavar="FOLDER", type=path, help="folder of further kinds")
     add(
         "--parameter",
         dest="parameters",
@@ -172,24 +172,24 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--cores",
         type=_count,
         metavar="N",
-        help="most logical cores for the run (default: those of this process, within the CPU quota "
-        "of its control groups)",
+        help="maximum number of logical cores for the run (default: cores of this process, within "
+        "the CPU quota of its control groups)",
     )
     add("--warmup-steps", type=_count, metavar="N", default=20, help="(default: %(default)s)")
     add(
         "--warmup-limit",
         type=_count,
         metavar="N",
-        help="warm up until the step time has settled, with at most so many steps",
+        help="warm up until the step time has settled, for at most this many steps",
     )
     add("--timed-steps", type=_count, metavar="N", default=100, help="(default: %(default)s)")
     add(
         "--timed-seconds",
         type=_count,
         metavar="N",
-        help="time at least --timed-steps, and as many steps as take about so long",
+        help="time at least --timed-steps, and enough steps to take about this many seconds",
     )
-    add("--time-limit", type=_seconds, metavar="SECONDS", default=3600.0, help="of the whole run")
+    add("--time-limit", type=_seconds, metavar="SECONDS", default=3600.0, help="for the whole run")
     add(
         "--memory-limit",
         type=_saying_why(parse_limit),
@@ -213,8 +213,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--side-by-side",
         action="store_true",
-        help="on one of several GPUs while other such runs use the rest; without it a run waits "
-        "until it has the machine for itself",
+        help="run on one GPU while other such runs use the other GPUs; without it a run waits "
+        "until it has the machine to itself",
     )
     add(
         CHECK,
@@ -241,7 +241,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--image", metavar="NAME", help="path or URI of the container's image")
     add("--image-digest", metavar="HEX", help="digest of that image")
-    add = parser.add_argument_group("what it leaves").add_argument
+    add = parser.add_argument_group("output").add_argument
     add("--output", metavar="PATH.json", type=path, help="default: a new file in this folder")
     add("--log", metavar="PATH.log", type=path, help="default: next to the output")
 

@@ -45,10 +45,10 @@ def deal(
 
     1. One thread of each physical core, where there are enough: no device slows another down, and a
     device alone is not faster than among others. 2. Else whole physical cores with all their
-    threads, which a device shares only with itself. 3. Else, with too few physical cores, devices
+    threads, so that no two devices share a core. 3. Else, with too few physical cores, devices
     share them.
 
-    No device has cores of two NUMA nodes, where a node has enough of them."""
+    If a NUMA node has enough cores for a device, all cores of the device are on one node."""
     groups = _by_node(physical_cores(cores, siblings), nodes)
     whole = [threads for group in groups for threads in group]
     most = min(per_device, len(whole) // count)

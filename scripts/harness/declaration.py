@@ -180,7 +180,7 @@ def unsupported(
         if case.devices == 1:
             return f"{case.parallelism} needs several devices"
         if "heads" not in model_config.get("hyperparameters", {}):
-            return f"{case.model} is not a transformer: its devices share a step by {DATA} alone"
+            return f"{case.model} is not a transformer: its parallelism can only be {DATA}"
         features.insert(0, ("parallelism", form_of(case.parallelism), framework["parallelism"]))
     if model_config:
         names = definition_of(model_config).split(".")

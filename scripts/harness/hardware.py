@@ -79,8 +79,8 @@ def siblings(core: int) -> List[int]:
 def physical_cores(
     cores: Iterable[int], siblings: Callable[[int], List[int]] = siblings
 ) -> List[List[int]]:
-    """Return the physical cores of these logical ones, each as the list of its threads among
-    them."""
+    """Return the physical cores of these logical ``cores``, each as the list of its threads that
+    are in ``cores``."""
     threads: Dict[Tuple[int, ...], List[int]] = {}
     for core in sorted(cores):
         threads.setdefault(tuple(sorted({core, *siblings(core)})), []).append(core)
@@ -89,8 +89,7 @@ def physical_cores(
 
 def describe(cores: Sequence[int]) -> Dict[str, Any]:
     """Return processor, number of logical cores of this process (``cores``) and of their physical
-    cores, memory in bytes, and GPUs; ``gpus_fault``: why these cannot be listed, where they
-    cannot."""
+    cores, memory in bytes, and GPUs; if GPUs cannot be listed, ``gpus_fault`` has the reason."""
     model = file_entry(_CPUINFO, "model name") or platform.processor()
     memory = (file_entry("/proc/meminfo", "MemTotal") or "").split()
     _, fault = listed()
@@ -118,7 +117,7 @@ def _caches(folder: str) -> Dict[str, str]:
 
 
 def processor(cpuinfo: str = _CPUINFO, cpu0: str = _CPU0) -> Dict[str, Any]:
-    """Return vendor, family, model, stepping and microcode in the kernel's numbers; sockets,
+    """Return vendor, family, model, stepping and microcode as the kernel numbers them; sockets,
     physical and logical cores of the whole machine; caches; and instruction sets that matter for
     linear algebra.
 
@@ -157,7 +156,7 @@ def gpus() -> List[Dict[str, Any]]:
 
 @lru_cache(maxsize=None)  # nvidia-smi takes seconds on machines with many GPUs
 def listed() -> Tuple[List[Gpu], str]:
-    """Return all NVIDIA GPUs, and why they cannot be listed; "" where they can."""
+    """Return all NVIDIA GPUs, and the reason if they cannot be listed, else an empty text."""
     try:
         return list_gpus(), ""
     except GpuError as error:
@@ -181,7 +180,7 @@ def _own_gpus() -> List[Dict[str, Any]]:
 
 
 def visible_gpus(variables: Mapping[str, str]) -> List[str]:
-    """Return the GPUs that a process with these variables may use, as CUDA names them: numbers, or
+    """Return the GPUs that a process with these variables may use, as CUDA names them: indices, or
     beginnings of uuids."""
     visible = variables.get(VISIBLE)
     if visible is None:
@@ -190,8 +189,8 @@ def visible_gpus(variables: Mapping[str, str]) -> List[str]:
 
 
 def index_of(name: str, known: Sequence[Mapping[str, Any]]) -> Optional[int]:
-    """Return the index of the ``known`` GPU or instance that CUDA calls ``name``: the number of a
-    whole GPU, a uuid, or its beginning. Return None for another name."""
+    """Return the index of the ``known`` GPU or instance that CUDA calls ``name``: CUDA's index of
+    a whole GPU, a uuid, or the beginning of a uuid. Return None for another name."""
     addresses = list(dict.fromkeys(gpu["pci_address"] for gpu in known))
     if name.isdigit():
         address = addresses[int(name)] if int(name) < len(addresses) else None

@@ -27,9 +27,9 @@ from harness.report import Report
 #: Axes of a benchmark of training or inference steps. An axis that a benchmark lacks is null in its
 #: records.
 AXES = tuple(axis.name for axis in axes.BUILT_IN)
-#: Axes of a benchmark that has a framework and a model, but does not train as a case says.
+#: Axes of a benchmark that has a framework and a model, but no training settings and no ``input``.
 USUAL_AXES = tuple(axis.name for axis in axes.BUILT_IN if axis.default is None)
-#: Axes of a benchmark that trains as a case says, with a batch of its own.
+#: Axes of a benchmark that has training settings, but makes its batches itself.
 TRAINING_AXES = tuple(axis for axis in AXES if axis != "input")
 #: Axes of every benchmark: how many processes measure, and where.
 TOPOLOGY = ("nodes", "devices_per_node")
@@ -111,7 +111,7 @@ class Metric(NamedTuple):
 
 
 def point(quantity: str, at: Mapping[str, Any], metric: Metric) -> Tuple[str, Metric]:
-    """Name and metric of a ``quantity`` at one of the points of a run: numbers or words by name."""
+    """Return name and metric of a ``quantity`` at a point of a run. ``at``: coordinates by name."""
     where = ", ".join(f"{name} {value}" for name, value in at.items())
     return f"{quantity} at {where}", metric._replace(quantity=quantity, at=dict(at))
 
@@ -126,8 +126,8 @@ _COMBINATIONS: Dict[str, Callable[[Sequence[float]], float]] = {
 
 
 def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[float]:
-    """Return the metric of a run, from the raw values of its ranks; None where one of them has
-    none. ``first`` reads the first rank alone. Raises what ``rank_value`` raises."""
+    """Return the metric of a run, from the raw values of its ranks; None where a rank has no value.
+    ``first`` reads the first rank alone. Raises what ``rank_value`` raises."""
     asked = ranks[:1] if metric.combine == "first" else ranks
     values = [value for value in map(metric.rank_value, asked) if value is not None]
     if len(values) < len(asked) or not values:
@@ -140,9 +140,9 @@ def combined(metric: Metric, ranks: Sequence[Mapping[str, Any]]) -> Optional[flo
 class Workload:
     """A run, from the command line to its record: the case to measure, and how.
 
-    ``model_config``: config of the model, {} without one; ``parameters``: the value of each that
-    the kind declares; ``warmup_limit``: None where the warm-up does not wait until the step time
-    has settled; ``timed_seconds``: length of the timed region, None for ``timed_steps`` steps and
+    ``model_config``: config of the model, {} without one; ``parameters``: values of the kind's
+    parameters; ``warmup_limit``: None where the warm-up does not wait until the step time has
+    settled; ``timed_seconds``: length of the timed region, None for ``timed_steps`` steps and
     no more; ``data``: the folder of images, for a case that reads them. ``package``: the
     framework's package, "" without one; ``unsupported``: why declarations exclude the case, None if
     they do not; ``options``: all options of the command line by name."""
@@ -178,8 +178,8 @@ class Context:
     """Context of a benchmark in one rank.
 
     ``adapter``: the started framework with the capabilities that the kind needs; None for a kind
-    that needs none. Where ranks are independent, its own ``rank_context`` is that of a single rank.
-    ``cores``: those that the rank is pinned to, or empty. ``barrier``: returns when all ranks of
+    that needs none. Where ranks are independent, its own ``rank_context`` has this rank alone.
+    ``cores``: cores that the rank is pinned to, or empty. ``barrier``: returns when all ranks of
     this node have called it; it does nothing where ranks communicate, because an all-reduce aligns
     them."""
 

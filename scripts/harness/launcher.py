@@ -31,7 +31,7 @@ from harness.report import error_text
 
 #: Advice where all ranks have the same batch of a user's model.
 _OWN_BATCHES = (
-    "; make must draw it with the framework's own random numbers, which are seeded for each"
+    "; make must draw it with the framework's own random numbers: each rank has another seed"
 )
 _CANNOT_DO, _CANNOT_WRITE = 2, 3
 #: Variable with the id of the process that the launcher must not outlive.
@@ -43,8 +43,8 @@ class Setup:
     """State before the ranks start.
 
     ``run``: unique id; ``folder``: temporary, for the ranks; ``started``: in monotonic seconds,
-    after waiting for the devices; ``cores``: cores that this process might use before; ``common``:
-    variables of all ranks; ``forks``: None where each rank is a new process."""
+    after waiting for the devices; ``cores``: cores that this process might use before it locked
+    them; ``common``: variables of all ranks; ``forks``: None where each rank is a new process."""
 
     workload: Workload
     kind: Kind
@@ -160,9 +160,9 @@ def result(setup: Setup) -> record.Measured:
 
 
 def measure(setup: Setup) -> Dict[str, Any]:
-    """Return the record of this run, whatever happens except a signal other than the scheduler's at
-    the end of its job's time. Raises
-    :class:`output.OutputError` and MachineLockError where a run of a search does."""
+    """Return the record of this run, also of one that fails or that the scheduler ends at its time
+    limit. Raises Interrupted after any other signal; and OutputError and MachineLockError where a
+    run of a search does."""
     workload, options = setup.workload, setup.workload.options
     installed = provenance.installed(setup.common, setup.folder)
     where = provenance.capture(options.install_method, setup.cores, installed, setup.common)
@@ -184,8 +184,8 @@ def measure(setup: Setup) -> Dict[str, Any]:
 def devices_for(workload: Workload, kind: Kind, common: Dict[str, str]) -> Iterator[node.Devices]:
     """Yield the locked devices of a run until the context ends.
 
-    A search has none: its runs lock their own. The variables of all ranks, ``common``, show only
-    the GPU of a run side by side from now on. Raises MachineLockError."""
+    A search locks none, because its runs lock their own. ``common``, the variables of all ranks,
+    is changed to show only the GPU of a run side by side. Raises MachineLockError."""
     if isinstance(kind, LargestBatch):
         yield node.Devices()
         return
@@ -222,10 +222,10 @@ def run(workload: Workload, forks: Optional[ForkServer]) -> int:
         started = time.monotonic()
         output.prepare(options.output, options.log)
         with output.temporary_folder() as folder:
-            mark = uuid.uuid4().hex
-            setup = Setup(workload, kind, mark, folder, started, cores, common, devices, forks)
+            run_id = uuid.uuid4().hex
+            setup = Setup(workload, kind, run_id, folder, started, cores, common, devices, forks)
             made = measure(setup)
-            output.write(options.output, mark, record.encode(made))
+            output.write(options.output, run_id, record.encode(made))
     print(record.summary(made, options.output), flush=True)
     return 0
 

@@ -89,8 +89,8 @@ def run_ranks(
     region, if there was one.
 
     ``folder``: temporary. ``deadline``: monotonic seconds. ``common``: variables of all ranks.
-    ``forks``: starts the ranks as forks, None for new processes. ``asked``: signals so far that
-    asked this node, one of several, to end."""
+    ``forks``: starts the ranks as forks, None for new processes. ``asked``: signals received so
+    far that ask this node, one of several, to end."""
     options, count = workload.options, workload.case.devices_per_node
     cores = cores_of.allowed()
     pinned = _cores_of_ranks(workload, cores, common)

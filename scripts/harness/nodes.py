@@ -47,7 +47,7 @@ _REQUEST, _INTRODUCTION, _RESULT = "request", "node", "result"
 #: ``srun``.
 _INDEX, _LAUNCHER = "SLURM_NODEID", "SLURM_LAUNCH_NODE_IPADDR"
 
-#: Most seconds until all nodes have answered, which occupy their devices meanwhile.
+#: Seconds within which all nodes must answer. Early nodes keep their devices occupied until then.
 ANSWER_SECONDS = 120.0
 #: Seconds between an agent's checks of the folder.
 _LOOK_SECONDS = 0.5
@@ -74,8 +74,8 @@ class Missing(Exception):
 def srun(nodes: int) -> List[str]:
     """Return the arguments that make a command run once on each of ``nodes`` nodes.
 
-    It ends on all once it fails on one. No cores are bound, because the harness pins its ranks
-    itself; ``--mem=0`` gives the step all memory of the job."""
+    ``srun`` ends it on all nodes once it fails on one. No cores are bound, because the harness pins
+    its ranks itself; ``--mem=0`` gives the step all memory of the job."""
     count = [f"--nodes={nodes}", f"--ntasks={nodes}", "--ntasks-per-node=1"]
     return ["srun", *count, "--cpu-bind=none", "--mem=0", "--mpi=none", "--kill-on-bad-exit=1"]
 
@@ -98,7 +98,7 @@ def run_ranks(
         with _started([*srun(count), *START, AGENT, folder], log) as starter:
             outcome.wait_for(starter, min(deadline, time.monotonic() + ANSWER_SECONDS))
             nodes = _introduced(workload, folder, starter, deadline, log)
-            # An agent starts its clock after this process.
+            # Agents start to count their time limit later than this process.
             outcome.wait_for(starter, deadline + ANSWER_SECONDS + _RESULT_SECONDS)
             results = _read(folder, _RESULT, count)
     check(workload, nodes)
@@ -219,9 +219,9 @@ def _outcomes(
 def _check_interrupted(
     results: Sequence[Optional[Answer]], outcomes: Sequence[Sequence[outcome.RankOutcome]]
 ) -> None:
-    """Raise Interrupted if signals asked all nodes to end that did not end well: their job ends,
-    and the signal to this process may come later. After a failure the other nodes are asked to end,
-    too, but not the failed one."""
+    """Raise Interrupted if every node that did not end well was asked to end by a signal: then the
+    job ends, and the signal to this process may come later. After a failure on one node, only the
+    other nodes are asked to end."""
     asked: List[List[int]] = [
         result["asked"] if result else []
         for result, of_node in zip(results, outcomes)

@@ -45,7 +45,7 @@ def reasons(bits: int) -> List[str]:
 def chosen(variables: Mapping[str, str], count: int, devices: int) -> List[str]:
     """Return the first ``devices`` GPUs that a run with these variables sees, by index or uuid.
 
-    ``count``: GPUs of this machine. Raises :class:`Unwatchable` where CUDA's numbers may differ
+    ``count``: GPUs of this machine. Raises :class:`Unwatchable` where CUDA's indices may differ
     from the library's."""
     if variables.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
         raise Unwatchable("CUDA_DEVICE_ORDER is not PCI_BUS_ID, so devices cannot be told apart")
@@ -91,8 +91,8 @@ class Gpus:
     def read(self, ours: Set[int]) -> Dict[str, Any]:
         """Return one sample of all devices; ``ours``: the run's processes.
 
-        The clock is in MHz, temperature in degrees Celsius, energy in J since some
-        moment. Throttle reasons are bits. The processes of others are listed."""
+        The clock is in MHz, temperature in degrees Celsius, energy in J since some moment. Throttle
+        reasons are bits. Processes of others are listed by id."""
         n = self.library
         quantities: Dict[str, Callable[[Any], Any]] = {
             "sm_mhz": lambda device: n.nvmlDeviceGetClockInfo(device, n.NVML_CLOCK_SM),
@@ -110,7 +110,7 @@ class Gpus:
         return sample
 
     def clock_and_energy(self, index: int) -> Reading:
-        """Return the clock of GPU number ``index`` of the run, and its energy since some moment."""
+        """Return the clock of the run's GPU ``index``, and its energy since some moment."""
         sample = self.read(set())
         return {CLOCK: sample[f"gpu-{index}_sm_mhz"], ENERGY: sample[f"gpu-{index}_joules"]}
 
@@ -120,19 +120,18 @@ class Gpus:
         asked = (n.nvmlDeviceGetCurrPcieLinkGeneration, n.nvmlDeviceGetCurrPcieLinkWidth)
         return {name: self._asked(ask, self.handles[-1]) for name, ask in zip(LINK_UNITS, asked)}
 
-    def _asked(self, ask: Callable[..., Any], *given: Any) -> Any:
+    def _asked(self, ask: Callable[..., Any], *arguments: Any) -> Any:
         """Return a quantity; None where the device gives no answer."""
         try:
-            return ask(*given)
+            return ask(*arguments)
         except self.library.NVMLError:
             return None
 
     def _others(self, index: int, device: Any, ours: Set[int]) -> List[int]:
-        """Return other users' processes that hold a context on the device.
+        """Return the ids of foreign processes that hold a context on the device.
 
-        In a container, the library may report the host's process numbers. Where it knows one of our
-        processes by its number here, every other process is foreign; else only processes that
-        existed before our ranks are foreign."""
+        In a container, the library may report process ids of the host. If it reports one of ours,
+        all others are foreign; else only processes that existed before our ranks are foreign."""
         running = self.library.nvmlDeviceGetComputeRunningProcesses(device)
         processes = {int(process.pid) for process in running}
         before = self._before[index]

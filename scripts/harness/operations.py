@@ -121,9 +121,9 @@ class AttentionShape(NamedTuple):
     """Attention of queries (batch, heads, sequence, size) to keys and values (batch,
     key_value_heads, sequence, size).
 
-    Weights are the softmax of their products over the root of ``size``. ``causal``: each token
-    attends to itself and earlier tokens only. Consecutive query heads share a key-value head where
-    there are more of them."""
+    Weights are the softmax of query times key, divided by the root of ``size``. ``causal``: each
+    token attends to itself and earlier tokens only. If there are fewer key-value heads than query
+    heads, consecutive query heads share one."""
 
     batch: int
     heads: int
@@ -158,8 +158,8 @@ class CollectiveOperation(NamedTuple):
     """Collective over all ranks.
 
     ``reset`` restores this rank's own array, ``run`` enqueues the collective, and ``result``
-    returns this rank's array for numpy. An all-reduce or a reduce may overwrite the array:
-    repeated, it adds up sums. ``start``: where ``run`` waits for the collective, begins it and
+    returns this rank's array for numpy. An all-reduce or a reduce may overwrite the array,
+    so repeated runs add up sums. ``start``, if ``run`` waits for the collective, begins it and
     returns a function that waits."""
 
     reset: Callable[[], Any]
@@ -174,7 +174,7 @@ class MatmulCollective(NamedTuple):
     ``matmul`` enqueues this rank's part, ``collective`` the collective on the latest part, and
     ``both`` one after the other. ``synchronize()`` waits for all work that these functions
     enqueued. ``result`` returns the whole product for numpy; ``dtype`` is the part's. A collective
-    may overwrite the part: repeated without a matmul in between, it adds up sums."""
+    may overwrite the part, so repeated runs without a matmul in between add up sums."""
 
     matmul: Callable[[], Any]
     collective: Callable[[], Any]
@@ -202,7 +202,7 @@ class Overlapped(NamedTuple):
 
 
 def side_by_side(operation: Operation, reduced: CollectiveOperation, count: int) -> Overlapped:
-    """Return a function that starts an all-reduce, runs ``count`` operations, and then waits for
+    """Return an overlap that starts an all-reduce, runs ``count`` operations, and then waits for
     the all-reduce, as data-parallel training does with its buckets."""
 
     def compute() -> None:

@@ -41,8 +41,8 @@ def _same(tensor: Any) -> Any:
 
 
 class Repeated(NamedTuple):
-    """Prepared function of tensors. ``run`` enqueues it once more; none starts before the one
-    before is complete. ``held`` returns the last result."""
+    """Prepared function of tensors. ``run`` enqueues it once more; each run starts after the
+    previous one is complete. ``held`` returns the last result."""
 
     run: Callable[[], Any]
     held: Callable[[], Any]
@@ -51,8 +51,8 @@ class Repeated(NamedTuple):
 class LayerFunction(NamedTuple):
     """Layer as the framework's models call it.
 
-    ``axes`` permute each operand into the framework's layout, those of the first also the result.
-    ``place`` finishes a tensor of an operand or of the result's gradient."""
+    ``axes`` permute each operand into the framework's layout; the result has the first operand's
+    layout. ``place`` puts an operand, or the result's gradient, into its memory format."""
 
     function: Function
     axes: Sequence[Tuple[int, ...]]
@@ -60,7 +60,7 @@ class LayerFunction(NamedTuple):
 
 
 class Primitives(ABC):
-    """Primitives of a framework on the rank's device. ``dtype``: the framework's, of matmuls.
+    """Primitives of a framework on the rank's device. ``dtype``: the framework's dtype of matmuls.
 
     Prepared operations take float32 numpy arrays and copy them to the device as ``dtype``. Methods
     raise :class:`harness.adapter.Unsupported` for operations that the framework lacks on the
@@ -112,7 +112,7 @@ class Primitives(ABC):
         return self.prepared(self.function(name), arrays)
 
     def prepared(self, function: Function, arrays: Sequence[Any]) -> Operation:
-        """Prepare a function like those of :meth:`function` of float32 numpy arrays."""
+        """Prepare a function, such as :meth:`function` returns, of float32 numpy arrays."""
         made = self.in_place(function, [self.tensor(array) for array in arrays])
         return Operation(made.run, lambda: self.to_numpy(made.held()), self.name_of(made.held()))
 
@@ -134,8 +134,8 @@ class Primitives(ABC):
     def pullback(
         self, function: Function, operands: Sequence[Any], upstream: Any
     ) -> Tuple[Function, Sequence[Any]]:
-        """Run the forward pass; return a function, and its operands, that computes the gradients of
-        ``operands`` (a sequence) from ``upstream``, the result's gradient."""
+        """Run the forward pass; return a function that computes the gradients of ``operands`` (a
+        sequence) from ``upstream``, the result's gradient, and the operands of this function."""
         raise NotImplementedError
 
     def forward_backward(self, layer: Layer, arrays: Sequence[Any]) -> ForwardBackward:
@@ -211,7 +211,7 @@ class Primitives(ABC):
         """Prepare ``count`` runs of MATMUL or MULTIPLY of two ``arrays``, each after the one
         before, and an all-reduce of ``message``, a one-dimensional float32 array.
 
-        They run at the same time by the means by which the framework's training communicates
+        Both run at the same time, by the means that the framework's training uses to communicate
         gradients during the backward pass."""
         reduced = self.collective(ALL_REDUCE, message, "float32")
         return side_by_side(self.operation(name, arrays), reduced, count)
@@ -300,8 +300,8 @@ class Functional(Primitives):
 
     @abstractmethod
     def exchange(self, operation: str, value: Any, axis: int = 0) -> Any:
-        """Return the result of a collective of ``value``, in a program where the framework has
-        collectives only there. ``axis``: along which an all-gather joins parts."""
+        """Return the result of a collective of ``value``. Called within :meth:`program`, where some
+        frameworks have their only collectives. ``axis``: axis along which an all-gather joins."""
 
     def shared(self, array: Any, dtype: str = "") -> Any:
         """Return a copy of a numpy array as a tensor that :meth:`program` takes."""
@@ -357,7 +357,7 @@ class Compiled(Functional):
     @abstractmethod
     def chained(self, function: Function, count: int, a: Any, b: Any) -> Tuple[Any, ...]:
         """Within a program, return the result of the last of ``count`` computations, and values
-        that keep the compiler from omitting one."""
+        that keep the compiler from omitting any of them."""
 
     def overlapped(self, name: str, arrays: Sequence[Any], count: int, message: Any) -> Overlapped:
         """Prepare computation and all-reduce as one program, as in a training step."""

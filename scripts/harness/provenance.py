@@ -68,8 +68,8 @@ def wrong_environment(
 
 
 def wrong_image(asked: Optional[str], environment: Mapping[str, str]) -> Optional[str]:
-    """Return how this container is not of the requested image; None if it is, or none was asked
-    for."""
+    """Return how this container differs from the requested image; None if it does not, or if no
+    image was requested."""
     if asked is None:
         return None
     image = next((environment[v] for v in _CONTAINER_VARIABLES if environment.get(v)), None)
@@ -134,8 +134,8 @@ def limit_reached(variables: Mapping[str, str]) -> str:
 
 
 def code() -> Dict[str, Any]:
-    """Return the harness's version, the commit, and whether ``scripts/`` differs from it; None for
-    both outside of the repository."""
+    """Return the harness's version, the commit, and whether ``scripts/`` differs from it. Outside
+    of the repository, the last two are None."""
     known, commit, modified = _git(SCRIPTS, [_KNOWN, "."])
     if known != f"scripts/{_KNOWN}":  # the files lie in another repository
         commit, modified = None, None
@@ -176,10 +176,9 @@ def _answer(command: Sequence[str], seconds: float, **options: Any) -> Optional[
 def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:
     """Return the SHA-256 (hex) of all that computes a figure.
 
-    It covers the adapter's folder, the model config, a rank's view of all precisions (precisions of
-    one framework run the same code), ``scripts/core``, ``scripts/harness`` and
-    ``scripts/networks``. ``model_config``: that of timing or that of verification; both give the
-    same digest."""
+    It covers the adapter's folder, the model config, all precisions as ranks see them (they run the
+    same code), ``scripts/core``, ``scripts/harness`` and ``scripts/networks``. ``model_config``:
+    for timing or for verification; both give the same digest."""
     about = [_compared(model_config), precisions.known_to_ranks()]
     sha256 = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     rooms = (os.path.join(SCRIPTS, room) for room in ("core", "harness", "networks"))
@@ -193,8 +192,8 @@ def computation_digest(framework: str, model_config: Mapping[str, Any]) -> str:
 
 
 def _compared(model_config: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the model config without hyper-parameters that verification changes, to show that none
-    is hard-coded.
+    """Return the model config without the hyper-parameters that verification changes. It changes
+    them to show that none is hard-coded.
 
     A model that was reduced for verification is replaced by the original."""
     model_config = model_config.get("reduced_from", model_config)

@@ -47,7 +47,7 @@ class Sensors:
         ]
         rapl = sorted(glob.glob(f"{sys}/class/powercap/intel-rapl:*/energy_uj"))
         counters = [_Energy(path) for path in rapl if _number(path) is not None]
-        # Cores are part of their package, and packages of psys.
+        # Only packages and memory count: cores are part of packages, and packages are part of psys.
         self._energies = [each for each in counters if each.name.startswith(("package", "dram"))]
         self._has_quota = limits.cpu_limit() is not None
 

@@ -37,14 +37,14 @@ _DROPPED = re.compile(
             r"(OMP|GOMP|KMP|SUNW_MP)_(?!DUPLICATE_LIB_OK$).*",
             rf"({_LIBRARIES})_.*(THREAD|AFFINITY).*|BLIS_.*_NT|MKL_DYNAMIC|OPENBLAS_MAIN_FREE",
             r"TF_NUM_INT(RA|ER)OP_THREADS|(MXNET|ONEFLOW|TORCHINDUCTOR_CPP)_.*THREAD.*",
-            # They describe ranks of another program.
+            # These variables describe ranks of another program.
             r"((LOCAL|GROUP|NODE)_)?RANK|((LOCAL|GROUP)_)?WORLD_SIZE|ROLE_.*|MASTER_(ADDR|PORT)",
             r"TORCHELASTIC_.*|TF_CONFIG|PADDLE_(TRAINER|CURRENT_ENDPOINT|MASTER).*|DMLC_.*",
             r"JAX_(COORDINATOR|NUM_PROCESSES|PROCESS|LOCAL_DEVICE_IDS).*|OMPI_COMM_.*|PMIX?_.*",
-            # Interpreter without options, and the C library's own allocator.
+            # Ranks use an interpreter without options, and the C library's own allocator.
             r"PYTHON(?!HASHSEED$).*|GLIBC_TUNABLES|LD_(PRELOAD|AUDIT|PROFILE|DEBUG|BIND|DYNAMIC).*",
             r"(MALLOC|TCMALLOC|MIMALLOC)_.*|HEAPPROFILE|CPUPROFILE.*",
-            # Texts are read and written as UTF-8, numbers with a point.
+            # Ranks read and write texts as UTF-8, and numbers with a decimal point.
             r"LC_.*|LANG|LANGUAGE|(OUTPUT_)?CHARSET",
             # Ranks would call each other through these proxies, whose addresses may hold a
             # password.

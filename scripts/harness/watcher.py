@@ -46,7 +46,7 @@ class Watcher:
         self.samples: List[Sample] = []
         self.interval = INTERVAL_SECONDS
         self.used = sorted(cores)
-        # The other threads of the same physical cores share their units.
+        # Sibling threads count, too: they share the execution units of the run's physical cores.
         self.counted = sorted({thread for core in cores for thread in (core, *siblings(core))})
         self.absent: Dict[str, str] = {}
         self.gpus: List[Dict[str, Any]] = []
@@ -214,7 +214,7 @@ def _foreign(samples: Sequence[Sample], prefix: str, window: Window) -> Optional
     own = growth(samples, f"{prefix}own_seconds", window)
     if busy is None or own is None:
         return None
-    # The kernel may add clock ticks to one of both accounts later than to the other.
+    # The kernel may update one of the two counters later, which makes the difference negative.
     return {"mean": max(0.0, (busy - own) / (window[1] - window[0]))}
 
 

@@ -5,7 +5,7 @@ record, launching and error handling are the harness's.
 
 :class:`Adapter` is the core: it builds a model and runs steps of a case. Further abilities are
 capabilities that an adapter derives from, here and in :mod:`harness.capabilities`; docs/adding.md
-lists them. What needs a missing one is `unsupported`.
+lists them. A case that needs a missing one is `unsupported`.
 
 The harness calls, in this order and in every rank of a run::
 

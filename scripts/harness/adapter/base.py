@@ -1,5 +1,5 @@
-"""Core of the interface: what every framework implements, the place of a rank, how an adapter says
-that it cannot do what its case asks, and how the adapter in a framework's folder is found."""
+"""Core of the interface: what every framework implements, the context of a rank, errors for cases
+that cannot run as requested, and loading the adapter from a framework's folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Mismatch(Exception):
 
 @dataclass(frozen=True)
 class RankContext:
-    """Number and devices of this rank, and addresses of all ranks. They come from environment
+    """Rank and device of this process, and addresses of all ranks. They come from environment
     variables alone, so any launcher can start the rank."""
 
     rank: int
@@ -63,15 +63,15 @@ class RankContext:
 
 
 class Definition:
-    """A model in the layers of one framework, whose adapter calls what its subclasses define.
-    ``hyper``: the model's hyper-parameters."""
+    """A model written with one framework's layers. The adapter calls the functions that subclasses
+    define. ``hyper``: the model's hyper-parameters."""
 
     def __init__(self, case: Case, model_config: Dict[str, Any], rank_context: RankContext) -> None:
         self.case, self.model_config, self.rank_context = case, model_config, rank_context
         self.hyper: Dict[str, Any] = model_config["hyperparameters"]
 
     def inputs(self, batch: Mapping[str, Any]) -> Any:
-        """Return the tensors of a batch that the model takes, by default one by one."""
+        """Return the tensors of a batch that the model takes, by default in the order of INPUTS."""
         return tuple(batch[name] for name in INPUTS if name in batch)
 
 
@@ -108,9 +108,9 @@ class Adapter(ABC):
 
         ``batch`` maps the names of ``model_config["inputs"]`` to numpy arrays: normal values as
         float32 (images: batch, height, width, channels), everything else as int64. Each rank gets
-        another batch and other dropout, and starts with the same weights, drawn by
-        ``rank_context.seed``. Where the case accumulates, it has the samples of all micro-steps
-        (:func:`micro_batches`)."""
+        a batch and dropout masks of its own, and starts with the same weights, drawn by
+        ``rank_context.seed``. With gradient accumulation, ``batch`` has the samples of all
+        micro-steps (:func:`micro_batches`)."""
 
     @abstractmethod
     def step(self) -> Any:
@@ -121,8 +121,8 @@ class Adapter(ABC):
         micro-batch, and the loss is their mean. Inference: forward; the handle is on the outputs.
 
         A handle is a sequence of tensors, unless :meth:`read` is overridden, and is read before the
-        next step or never. Must not wait for the device where the framework need not. The first
-        step compiles everything."""
+        next step or never. :meth:`step` waits for the device only if the framework cannot avoid it.
+        The first step compiles everything."""
 
     @abstractmethod
     def synchronize(self) -> None:
@@ -245,8 +245,8 @@ class Adapter(ABC):
         return {}
 
     def recompilations(self) -> Sequence[str]:
-        """Return the reasons for compiling parts again that were compiled before, in order. Called
-        before and after the timed region."""
+        """Return the reason of each recompilation so far, in order. Called before and after the
+        timed region."""
         return ()
 
     def reset_peak_device_memory(self) -> None:  # noqa: B027

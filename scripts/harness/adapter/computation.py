@@ -1,5 +1,5 @@
-"""Capabilities of a step: its matmuls and their precision, its outputs and gradients, generated
-text; and how it runs operation by operation, in micro-steps."""
+"""Capabilities of a step: its matmuls and their precision, outputs and gradients, text generation,
+micro-steps; and the training step of frameworks that run operation by operation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MatmulTrace(Capability):
         """Return the number of matmuls and convolutions that a step over this rank's batch runs, by
         the dtype of their operands as numpy names it (``float32``, ``bfloat16``, ``float16``).
 
-        Those of the backward pass are included where the framework shows them. :class:`Rounding`
+        Matmuls of the backward pass are included where the framework shows them. :class:`Rounding`
         shows what float32 is rounded to."""
 
     def lacking_matmuls(self) -> Dict[str, int]:
@@ -61,8 +61,8 @@ class Rounding(MatmulTrace):
 class Numerics(Capability):
     """Capability to return the results of a step from given weights.
 
-    It uses the functions that :meth:`step` runs, compiled if they are; others would prove
-    nothing."""
+    Results come from the functions that :meth:`step` runs, compiled if it compiles them; other
+    functions would prove nothing about the step."""
 
     LACKING = "returns no gradients and outputs to compare with the reference"
 
@@ -124,11 +124,11 @@ class Numerics(Capability):
 
 
 class Generation(MatmulTrace):
-    """Sequences are continued by their likeliest tokens, with a key-value cache."""
+    """The framework continues sequences by their likeliest tokens, with a key-value cache."""
 
     LACKING = "does not generate text"
 
-    #: Compilers that generation supports, or none.
+    #: Compilers that generation supports; "none" is a run without a compiler.
     GENERATES_WITH: ClassVar[Sequence[str]] = ("none",)
     #: Object with ``prefill``, ``decode`` and the ``logits`` of its last pass; set by
     #: :meth:`make_cache`.
@@ -153,13 +153,13 @@ class Generation(MatmulTrace):
         return self._pass(self._generator.prefill)
 
     def decode(self, tokens: Any = None) -> Any:
-        """Enqueue a pass over the tokens that :meth:`prefill` or this method returned last, which
-        enter the cache; ``tokens``, numpy int64 (batch,), replace them if given. Returns
-        the next tokens (batch,)."""
+        """Enqueue a pass over the tokens that :meth:`prefill` or this method returned last, or over
+        ``tokens``, numpy int64 (batch,), if given. The pass adds them to the cache. Returns the
+        next tokens (batch,)."""
         return self._pass(self._generator.decode, *([] if tokens is None else [tokens]))
 
     def _pass(self, run: Callable[..., Any], *tokens: Any) -> Any:
-        """Run a pass of the generator with ``tokens``, if any; adapters prepare what it needs."""
+        """Run a pass of the generator with ``tokens``, if any. Adapters override it for set-up."""
         return run(*tokens)
 
     def following_logits(self) -> Any:
@@ -214,7 +214,7 @@ class EagerTraining(Numerics):
         return contextlib.nullcontext()
 
     def handle_of(self, loss: Any) -> Sequence[Any]:
-        """Return the tensors of a loss without what its backward pass needs."""
+        """Return the tensors of a loss, detached from what its backward pass needs."""
         return (loss.detach(),)
 
     def _differentiate_one(self, number: int) -> Sequence[Any]:
@@ -257,8 +257,8 @@ class MicroBatch(NamedTuple):
 
 
 def micro_batches(batch: Mapping[str, Any], count: int) -> List[Dict[str, Any]]:
-    """Split ``batch`` along the first axis of its arrays, of numpy or tensors of the framework,
-    into ``count`` micro-batches of equal size. Raises ValueError where the size does not divide."""
+    """Split ``batch`` along the first axis of its arrays (numpy's or the framework's) into
+    ``count`` micro-batches of equal size. Raises ValueError if ``count`` does not divide a size."""
     if count == 1:
         return [dict(batch)]
     sizes = {name: len(array) for name, array in batch.items()}

@@ -13,15 +13,15 @@ from harness.adapter.base import Capability, Mismatch, RankContext, Unsupported
 
 HALVES = frozenset(("bfloat16", "float16"))
 
-#: Words about a driver that works and is older than the framework needs.
+#: Parts of error messages about a working driver that is older than the framework needs.
 _OLD_DRIVER = re.compile(r"driver .*too old|driver .*insufficient|the driver supports CUDA")
 
 
 class AllReduce(NamedTuple):
     """All-reduce of one array on the device.
 
-    ``run`` enqueues it: each rank's array becomes the sum over all ranks, and repeated, the sum of
-    sums. ``result`` returns the current array for numpy."""
+    ``run`` enqueues it and replaces each rank's array by the sum over all ranks, so repeated runs
+    sum up sums. ``result`` returns the current array for numpy."""
 
     run: Callable[[], Any]
     result: Callable[[], Any]

@@ -28,11 +28,11 @@ class Variable(NamedTuple):
     shared layout is channels last. It is the shape of the matrix with channels, height and width as
     separate axes, which ``axes`` permute.
 
-    ``merged``: shape in which to permute a tensor with further axes, such as a group's or axes of
-    one element.
+    ``merged``: shape to which a tensor is reshaped before it is permuted, without further axes of
+    the framework, such as an axis of groups or axes of one element.
 
-    ``heads``: for a projection whose heads ranks share: positions of the shared layout's heads
-    among the heads on the last axis."""
+    ``heads``: for a projection with sharded heads: the position on the last axis of each head of
+    the shared layout."""
 
     tensor: Any
     axes: Axes = SAME

@@ -48,8 +48,8 @@ class OwnModels(Numerics):
         framework or from its graph; None where they are not known."""
 
     def alone_in_float64(self: OwnModelsAdapter) -> OwnModelsAdapter:
-        """Return a copy of this adapter with a definition of its own, for float64 without a
-        compiler and other ranks."""
+        """Return a copy of this adapter with a definition of its own, to run in float64 without a
+        compiler and without other ranks."""
         alone = copy.copy(self)
         alone.case = self.case._replace(precision=FLOAT64, compiler="none")
         addresses = self.rank_context.addresses[:1]
@@ -86,12 +86,12 @@ class OwnDefinition(Definition):
         raise NotImplementedError(self._own["library"])
 
     def _first(self, inputs: Any) -> Any:
-        """Return an array among the inputs."""
+        """Return one of the input arrays, to look up its batch axis."""
         raise NotImplementedError
 
     def _made(self, *arguments: Any) -> Tuple[Any, Any, Any, Any]:
         """Return model, inputs, targets and loss. Raises TypeError where ``make`` returns anything
-        else, :class:`Mismatch` where the inputs are not the batch."""
+        else, :class:`Mismatch` where the inputs do not have the batch as their first axis."""
         batch = self.case.batch_per_device
         parts = self._make(batch, *arguments)
         try:
@@ -126,8 +126,8 @@ class OwnDefinition(Definition):
 
 
 def own_module(declaration: Dict[str, Any]) -> Any:
-    """Run the user's file as a module, from the content that the model config was made of. Raises
-    what running it raises."""
+    """Run the user's file as a module, from the text in the model config. Raises what running it
+    raises."""
     new = [root for root in declaration["roots"] if root not in sys.path]
     sys.path[1:1] = new  # before the environment's modules, after the harness's own
     module = types.ModuleType("own_model")
@@ -146,7 +146,7 @@ def check_own_files(declaration: Dict[str, Any]) -> None:
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
         if not isinstance(file, str) or not os.path.isabs(file) or module.__name__ == "own_model":
-            continue  # PyTorch names a file that is not there
+            continue  # PyTorch gives some modules a file name that does not exist
         path = os.path.realpath(file)
         within = [folder for folder in folders if path.startswith(os.path.join(folder, ""))]
         if not within or max(within, key=len) in before:
@@ -155,9 +155,9 @@ def check_own_files(declaration: Dict[str, Any]) -> None:
             digest = hashlib.sha256(content.read()).hexdigest()
         if path not in known:
             raise Mismatch(
-                f"the model imports {path}, which none of its import statements names: a change of "
-                "it would go unnoticed; allowed: import statements that name modules in its folder "
-                "or in that of its outermost package"
+                f"the model imports {path}, which none of its import statements names: changes to "
+                "it would go unnoticed; allowed: import statements that name modules in the "
+                "model's folder or in the folder of its outermost package"
             )
         if declaration["files"][known[path]] != digest:
             raise Mismatch(f"{path} has changed since the model was read")

@@ -1,8 +1,8 @@
 """Attention of a transformer alone, forward and backward.
 
-The framework's fused operator is used, or separate operations, as in its models here. Heads and
-their size come from the model, batch and sequence length from the case; without dropout. One head's
-results are checked against float64."""
+It runs as in this project's models, by the framework's fused operator or by separate operations,
+but without dropout. Heads and their size come from the model, batch and sequence length from the
+case. One head's results are checked against float64."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ OF_MODEL = "model"
 
 
 def _or(word: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Return the type of a parameter that is ``word``, or any other text, converted by ``read``."""
+    """Return a parameter type that accepts ``word`` itself, and other texts as ``read`` does."""
     return lambda text: text if text == word else read(text)
 
 
@@ -59,20 +59,20 @@ class Converge(Kind):
         Parameter(
             "target", _or(NONE, _TARGET), "", f"score that ends the training, or {NONE}", NONE
         ),
-        Parameter("epochs", at_least(1), "epochs", "most epochs of the training", 10),
+        Parameter("epochs", at_least(1), "epochs", "maximum number of epochs", 10),
         Parameter(
             "epoch_steps", at_least(0), "steps",
             "steps of an epoch, each epoch continuing through the samples; 0: one pass "
             "through all samples", 0,
         ),
-        Parameter("schedule", schedule_of, "", "course of the learning rate", "one_cycle"),
+        Parameter("schedule", schedule_of, "", "schedule of the learning rate", "one_cycle"),
         Parameter(
             "learning_rate", _or(OF_MODEL, above_zero), "",
             f"peak learning rate, or {OF_MODEL}: the model config's", OF_MODEL,
         ),
         Parameter(
             "learning_rate_batch", at_least(0), "samples",
-            "samples of a step that the rate is for; for other steps it is scaled in "
+            "samples per step for which the rate is given; for other numbers it is scaled in "
             "proportion; 0: not scaled", 0,
         ),
         Parameter("warmup", _SHARE, "", "fraction of all steps in which the rate rises", 0.3),
@@ -160,13 +160,13 @@ class Converge(Kind):
             raise TargetMissed(reason)
 
 
-def check_evaluation(before: Mapping[str, float], behind: Mapping[str, float]) -> None:
+def check_evaluation(before: Mapping[str, float], after: Mapping[str, float]) -> None:
     """Raise :class:`harness.adapter.Mismatch` where the first epoch leaves the evaluated loss
     unchanged: then the evaluated model is not the trained one."""
-    if before["loss"] == behind["loss"]:
+    if before["loss"] == after["loss"]:
         raise Mismatch(
-            "held-out data have the same loss before and behind the first epoch: what is scored is "
-            "not what was trained"
+            "held-out data have the same loss before and after the first epoch: the evaluated "
+            "model is not what was trained"
         )
 
 
@@ -191,8 +191,8 @@ def _common_prefix(context: Context) -> str:
     """Return the common beginning of file names of trainings with the same model, framework,
     precision, optimizer and seed."""
     case, parameters = context.workload.case, context.workload.parameters
-    given = ((name, parameters[name]) for name in ("weight_decay", "momentum"))
-    optimizer = [f"{name}{value}" for name, value in given if value != OF_MODEL]
+    values = ((name, parameters[name]) for name in ("weight_decay", "momentum"))
+    optimizer = [f"{name}{value}" for name, value in values if value != OF_MODEL]
     seed = f"seed{context.rank_context.seed}"
     return "-".join([case.model, case.framework, case.precision, *optimizer, seed, ""])
 
@@ -211,7 +211,7 @@ def _target_of(workload: Workload) -> Optional[float]:
 
 
 def with_recipe(workload: Workload) -> Dict[str, Any]:
-    """Return the model config with the optimizer's values of the parameters. Raises
+    """Return the model config with the optimizer values that the parameters set. Raises
     :class:`Unsupported` where the optimizer has no such value."""
     hyper = dict(workload.model_config.get("hyperparameters", {}))
     for name in ("weight_decay", "momentum"):

@@ -38,7 +38,7 @@ class Convolution(ModelKernels[ConvolutionShape]):
         }
 
     def operations(self, shape: ConvolutionShape) -> int:
-        """Count each product as a multiplication and an addition, including those with padding."""
+        """Count a multiplication and an addition for each term, also for terms with padding."""
         rows, columns, channels, filters = shape.kernel_shape
         batch, height, width, _ = shape.result_shape
         return 2 * batch * height * width * filters * rows * columns * channels
@@ -89,9 +89,9 @@ def layer_counts(model_config: Mapping[str, Any], batch: int) -> Dict[Convolutio
 def exact(
     shape: ConvolutionShape, arrays: Sequence[Any], n: int, group: int, own: Any, filters: Any
 ) -> List[Any]:
-    """Return float64 results: of image ``n`` the ``filters`` (height, width, filters), the gradient
-    of the group's ``own`` channels (height, width, channels), and the gradient of the kernel
-    (rows, columns, channels, filters) between both."""
+    """Return float64 results: the ``filters`` of image ``n`` (height, width, filters), the gradient
+    of its channels ``own`` within the group (height, width, channels), and the kernel's gradient
+    for these channels and filters (rows, columns, channels, filters)."""
     import numpy as np
 
     (top, left), (rows, columns), stride = shape.padding, shape.kernel, shape.stride

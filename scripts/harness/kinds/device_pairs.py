@@ -1,7 +1,7 @@
-"""Copies from each GPU of a node to each other, one pair at a time.
+"""Copies from each GPU of a node to every other GPU, one pair at a time.
 
-One process copies, between its own device and those of the other ranks, which wait. So pairs do not
-share bandwidth. Received data are compared with sent data."""
+Rank 0 makes all copies, also between the devices of other ranks, which wait. So pairs do not share
+bandwidth. Received data are compared with sent data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Pair = Tuple[int, int]
 
 
 class DevicePairs(Sweep):
-    """Copies between GPUs: GB/s from each to each other."""
+    """Copies between GPUs: GB/s from each GPU to every other."""
 
     needs = PairTransfers
     unsupported_on_host = (
@@ -59,7 +59,7 @@ class DevicePairs(Sweep):
         if context.rank_context.rank == 0:
             size = context.workload.parameters["bytes"] // _ITEM
             self._array: Any = blocks.random_of(context).standard_normal(size).astype(np.float32)
-            # the other ranks wait only once
+            # the other ranks wait at a single barrier, after all pairs
             super().measure(replace(context, barrier=lambda: None))
             context.barrier()
         else:

@@ -31,7 +31,7 @@ WIDE = 2e-5
 TOKENS = 32  # new tokens of each prompt in a comparison
 FEWEST = 2  # least number of tokens of a request
 
-#: Handles on the tokens of a batch of prompts, and the seconds of each.
+#: Handles on the tokens generated for a batch of prompts, and the seconds that each token took.
 Request = Tuple[List[Any], List[float]]
 #: Seconds of a request. With several devices the slowest device counts.
 _seconds = partial(Metric, "s", "lower", "max")
@@ -123,14 +123,14 @@ def _each(rank: Mapping[str, Any]) -> float:
 
 
 def _percentile(percent: int, rank: Mapping[str, Any]) -> float:
-    """Return the percentile, by nearest rank, over all tokens after the first of all requests."""
+    """Return the nearest-rank percentile of token times, without the first token of a request."""
     every = sorted(second for request in rank["token_seconds"] for second in request[1:])
     return float(every[-(-percent * len(every) // 100) - 1])
 
 
 def count_compared(model_config: Mapping[str, Any], length: Optional[int]) -> int:
-    """Return how many new tokens are compared after prompts of ``length``: TOKENS, or as many as
-    the model has positions for; 0 without a length."""
+    """Return how many new tokens are compared after prompts of ``length``: TOKENS, or fewer if the
+    model has fewer positions left; 0 without a length."""
     return min(TOKENS, model_config["sequence_lengths"][1] - length) if length else 0
 
 
@@ -155,11 +155,11 @@ def check_generates(adapter: Generation, workload: Workload, count: int) -> None
 def generation_errors(adapter: Generation, expected: Mapping[str, Any]) -> List[Dict[str, Any]]:
     """Return the errors of the tokens that continue the prompts of the batch, and of their logits.
 
-    The prompts are continued twice: as it is timed, and by the reference's tokens, because rounding
-    may change a token. In the first pass, the logits up to the first different token are compared.
-    A token is wrong where the reference prefers its own by more than the logits' errors explain. In
-    a narrow precision the errors must be as large as that precision's, because matmuls are counted
-    in another pass.
+    The prompts are continued twice: freely, as when timed, and along the reference's tokens,
+    because rounding may change a token. Free continuations are compared up to the first different
+    token. A token is wrong where the reference prefers its own by more than the logits' errors
+    explain. In a narrow precision, errors as small as those of float32 count as a fault, because
+    the dtypes of matmuls are observed in another pass.
 
     Parameters
     ----------
@@ -173,9 +173,9 @@ def generation_errors(adapter: Generation, expected: Mapping[str, Any]) -> List[
     forced = _continued(adapter, right.shape[1], right)
     is_same = np.logical_and.accumulate(free[0] == right, axis=1)
     every = np.ones_like(is_same)
-    behind_same = np.concatenate([every[:, :1], is_same[:, :-1]], axis=1)
+    after_same = np.concatenate([every[:, :1], is_same[:, :-1]], axis=1)
     totals, of_tokens, wrong = [], [], 0
-    for (tokens, logits), compared in ((free, behind_same), (forced, every)):
+    for (tokens, logits), compared in ((free, after_same), (forced, every)):
         totals.append(measured("outputs", relative(logits[compared], exact[compared])))
         of_tokens.append(worst_token(logits, exact, compared))
         chosen, best = (
@@ -196,7 +196,7 @@ def generation_errors(adapter: Generation, expected: Mapping[str, Any]) -> List[
 
 def _continued(adapter: Generation, count: int, tokens: Any) -> Tuple[Any, Any]:
     """Return the tokens (batch, count) that follow the prompts, and their logits. Each pass takes
-    the last token, or the token of ``tokens`` (batch, count) in its place, unless None."""
+    its token from ``tokens`` (batch, count) or, if this is None, from the previous pass."""
     import numpy as np
 
     handles, logits = [adapter.prefill()], [adapter.following_logits()]

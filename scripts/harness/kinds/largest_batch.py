@@ -102,8 +102,8 @@ def search(
             version = finished["framework_version"]
             place = os.path.relpath(path, os.path.dirname(options.output))
             attempts.append(_attempt(batch, finished, place))
-            said = f"{finished['status']}  {finished['reason']}"
-            print(f"{_BATCH} {batch}: {said}", file=log, flush=True)
+            ending = f"{finished['status']}  {finished['reason']}"
+            print(f"{_BATCH} {batch}: {ending}", file=log, flush=True)
             batch = next_batch([(each[_BATCH], each["status"]) for each in attempts], *bounds)
         ended = ended_by(attempts)
         status, reason = ended["status"], ""

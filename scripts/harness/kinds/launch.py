@@ -26,7 +26,7 @@ class Launch(Sweep):
         Parameter(
             "elements", at_least(0), "", "elements of each operand; 0: an empty operation", 1
         ),
-        *blocks.parameters("a row of them"),
+        *blocks.parameters("a series of calls"),
     )
 
     def grid(self, workload: Workload) -> List[GridPoint]:

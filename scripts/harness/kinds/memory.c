@@ -1,6 +1,6 @@
 /* Kernels over the memory of the host. */
 
-/* A chain of pointers: no load can begin before the one before it has brought its address. */
+/* A chain of pointers: no load can begin before the previous load has delivered its address. */
 void *chase(void *from, long steps)
 {
     void **place = from;
@@ -9,7 +9,7 @@ void *chase(void *from, long steps)
     return place;
 }
 
-/* The four kernels of STREAM over n doubles from where the pointers begin. */
+/* The four kernels of STREAM over n doubles from each of the addresses a, b and c. */
 #define KERNEL(name, statement)                                                            \
     void name(double *restrict a, double *restrict b, double *restrict c, double scalar,   \
               long n)                                                                      \

@@ -1,9 +1,9 @@
 """Bandwidth of the host's memory by the kernels of STREAM, compiled when needed (McCalpin, "Memory
 Bandwidth and Machine Balance in Current High Performance Computers", 1995).
 
-To measure one core, run one device with one core. To measure all cores, run as many devices; each
-has its own arrays, and all start together. Each array that a kernel names counts once. No
-framework. Standard library and numpy.
+To measure one core, run one device with one core. To measure all cores, run one device per core;
+each has its own arrays, and all start together. Bandwidth counts each array that a kernel names
+once. No framework. Standard library and numpy.
 
 The kernels are in C (`memory.c` next to this file): Python has no loops over memory that are as
 fast, or that wait for each load. Arrays come from the C library's allocator, as STREAM's do.
@@ -57,7 +57,7 @@ class Memory(Sweep):
         Parameter(
             "array_bytes", at_least(0), "bytes",
             f"bytes of each array of a device; 0: all arrays together are {TIMES_CACHE} times the "
-            "last cache, but at most an eighth of the free memory", 0,
+            "last-level cache, but at most an eighth of the free memory", 0,
         ),
         Parameter(
             "rounds", at_least(2), "", "runs of the four kernels; the first is not counted", 11

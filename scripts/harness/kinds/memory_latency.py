@@ -31,7 +31,7 @@ class MemoryLatency(Sweep):
     parameters = (
         Parameter(
             "largest_bytes", at_least(0), "bytes",
-            f"bytes of the largest working set; 0: {TIMES_CACHE} times the last cache", 0,
+            f"bytes of the largest working set; 0: {TIMES_CACHE} times the last-level cache", 0,
         ),
         *blocks.parameters("a size", 0.02),
     )  # fmt: skip
@@ -58,7 +58,7 @@ class MemoryLatency(Sweep):
             most = memory.default_bytes("largest_bytes", devices)
             if size > most:
                 raise Mismatch(
-                    f"{TIMES_CACHE} times the last cache is more than an eighth of the free "
+                    f"{TIMES_CACHE} times the last-level cache is more than an eighth of the free "
                     f"memory: set largest_bytes to at most {most}"
                 )
         self._kernels: Any = context.phase("compile", memory.compiled)

@@ -50,11 +50,11 @@ class Overlap(Sweep):
         ),
         Parameter(
             "matmuls", at_least(0), "",
-            "computations next to an all-reduce; 0: as many as take about as long as the "
+            "computations next to an all-reduce; 0: a number that takes about as long as the "
             "all-reduce", 0,
         ),
         Parameter("message_bytes", at_least(4), "bytes", "bytes of the all-reduce", 28000000),
-        *blocks.parameters("blocks of each alone, and of both together", fewest=2),
+        *blocks.parameters("each part alone and both together", fewest=2),
     )  # fmt: skip
 
     def grid(self, workload: Workload) -> List[GridPoint]:

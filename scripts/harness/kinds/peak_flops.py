@@ -60,7 +60,7 @@ class PeakFlopsKind(Kind):
 
 
 def tflops_of(block: Mapping[str, Any]) -> float:
-    """Return the TFLOP/s of a block. A matmul of n rows takes n^3 multiplications and as many
+    """Return the TFLOP/s of a block. A matmul of n rows takes n^3 multiplications and n^3
     additions."""
     return float(2e-12 * block["size"] ** 3 * block["count"] / min(block["seconds"]))
 
@@ -97,8 +97,8 @@ def sustain(
     """Repeat the matmuls of the ``fastest`` block of :func:`measure` for ``seconds``, and check the
     last one's result.
 
-    Returns such a block, with the whole time as its only one. Each block is synchronized, so that
-    no queue grows."""
+    Returns an entry like those of :func:`measure`, whose ``seconds`` are the whole time alone. Each
+    block is synchronized, so that no queue grows."""
     product, left, right, random = square_matmul(adapter, fastest["size"])
     time_together(adapter, product.run, 1)
     start, count = time.perf_counter(), 0
@@ -111,8 +111,8 @@ def sustain(
 
 
 def square_matmul(adapter: SingleOperations, size: int) -> Tuple[Operation, Any, Any, Any]:
-    """Prepare a matmul of two random matrices with ``size`` rows. Return it with both, and with the
-    random numbers that follow."""
+    """Prepare a matmul of two random matrices with ``size`` rows. Return it, both matrices, and the
+    generator of random numbers."""
     import numpy as np
 
     random = np.random.RandomState(adapter.rank_context.seed)

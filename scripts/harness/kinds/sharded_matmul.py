@@ -38,7 +38,7 @@ class ShardedMatmul(Sweep):
     needs = MicroBenchmarks
     independent_ranks = False
     parameters = (
-        Parameter("shapes", plain_shapes, "", "m x k x n of each whole product", "1024x1024x1024"),
+        Parameter("shapes", plain_shapes, "", "m x k x n of each whole matmul", "1024x1024x1024"),
         Parameter(
             "sharded", one_of(*COLLECTIVES), "",
             "sharded dimension: the inner one, with an all-reduce of the sums; or columns, with an "

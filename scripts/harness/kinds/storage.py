@@ -57,7 +57,7 @@ class Storage(Kind):
         ),
         Parameter("file_bytes", at_least(RANDOM_BYTES), "bytes", "of the file", 256 * 2**20),
         Parameter("seconds", above_zero, "s", "how long each job runs", 5.0),
-        Parameter("depth", at_least(1), "", "requests under way at once", 16),
+        Parameter("depth", at_least(1), "", "concurrent requests", 16),
     )  # fmt: skip
 
     def metrics(self, workload: Workload) -> Dict[str, Metric]:
@@ -126,7 +126,7 @@ def run(path: str, job: str, parameters: Mapping[str, Any]) -> Dict[str, Dict[st
         lines = (done.stderr or done.stdout).strip().splitlines()
         why = lines[0] if lines else f"exit status {done.returncode}"
         if "O_DIRECT" in done.stderr or "Invalid argument" in done.stderr:
-            raise Unsupported(f"the file system knows no access past the page cache: {why}")
+            raise Unsupported(f"the file system has no access past the page cache: {why}")
         raise Mismatch(f"fio failed: {why}")
     return {name: figures(done.stdout, side) for name, side in named(job).items()}
 

@@ -1,7 +1,7 @@
 """Training: steps of forward, loss, backward, all-reduce and optimizer.
 
-On several ranks, the all-reduce of the gradients is timed alone after everything that counts.
-Nothing is added to steps in the timed region. Its errors are recorded in a field of their own.
+On several ranks, the all-reduce of the gradients is timed alone, after everything that counts: the
+timed region contains nothing but steps. Errors of this timing are recorded in a field of their own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Train(StepBenchmark):
         """Store the field ``gradient_all_reduce``, with a reason in place of times on failure."""
         if context.rank_context.world_size == 1:
             return
-        entry: Dict[str, Any] = {"reason": "it did not end", "bytes": [], "seconds": []}
+        entry: Dict[str, Any] = {"reason": "the timing did not end", "bytes": [], "seconds": []}
         context.fields["gradient_all_reduce"] = entry
         context.report.succeed()  # the measurement counts even if a step below fails
         try:

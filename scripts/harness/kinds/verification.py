@@ -31,8 +31,8 @@ RATES = (1.0, 1.0, 1.0, 1.0, 0.5, 0.2)
 UPDATES = ("first update", "two updates")
 #: Fraction of matmuls that do not run in the dtypes of the mixed precision.
 OTHER_DTYPES = "other dtypes"
-#: Significant bits that not every loss, and not most gradients, in float32 have by chance. The sum
-#: of a few numbers of half precision has no more.
+#: Most significant bits that a sum of a few half-precision numbers has. In float32, hardly ever all
+#: losses, or most gradients, have so few by chance.
 HALF_BITS = 16
 
 
@@ -46,7 +46,7 @@ class ReferenceVerification(Kind):
     parameters = (
         Parameter("mode", one_of(*axes.VERIFIED), "", "which computation is compared"),
         Parameter("scale", str, "", "full, or the reduction of the model", "full"),
-        Parameter("labels", one_of("hard", "soft"), "", "seed of the reference's batches", "hard"),
+        Parameter("labels", one_of("hard", "soft"), "", "soft: with smoothing and mixup", "hard"),
         Parameter(
             "reference", os.path.abspath, "",
             "folder that scripts/reference wrote, to compare with; none for a user's own model", "",
@@ -80,7 +80,7 @@ class ReferenceVerification(Kind):
 
 
 def _built(context: Context) -> ReferenceFolder:
-    """Build the model with a batch of the reference, which is returned."""
+    """Build the model with a batch of the reference, and return the reference."""
     folder = context.workload.parameters["reference"]
     if not folder:
         raise ValueError(
@@ -111,10 +111,10 @@ class ReferenceFolder:
         """Return the batch with which an adapter's replica is to be built. With dropout it is the
         first batch in all replicas and micro-steps, so that these differ in their masks alone.
         Batches of several ranks serve as micro-batches of a replica. Raises ValueError where the
-        reference has another number.
+        reference does not average over this number of batches.
 
-        Where gradients are averaged, also sets the adapter's bound on their norm to the bound for
-        averaged gradients."""
+        Where gradients are averaged, the adapter clips them at the reference's bound for averaged
+        gradients from now on."""
         import numpy as np
 
         case, bound = adapter.case, self.expected.get("clip_averaged")
@@ -157,8 +157,8 @@ class Comparison:
         return measured("trainable parameters", abs(count - expected) / expected, str(count))
 
     def other_dtypes(self) -> Dict[str, Any]:
-        """Return the share of the matmuls that run in other dtypes than the precision's, without
-        matmuls that the framework lacks in these dtypes."""
+        """Return the share of the matmuls that run in other dtypes than the precision's. Matmuls
+        that the framework lacks in the precision's dtypes do not count."""
         counts = Counter(self._adapter.matmul_dtypes())
         lacking = self._adapter.lacking_matmuls()
         counts["float32"] -= sum(lacking.values())
@@ -190,11 +190,11 @@ class Comparison:
 
     def dropout(self) -> List[Dict[str, Any]]:
         """Return errors of dropout's statistics, in standard errors, and whether replicas or
-        micro-steps share masks. Micro-steps show it in the spread of their mean gradients alone,
-        which takes so many passes that the reference has them only where a case has micro-steps.
+        micro-steps share masks. Masks shared by micro-steps show only in the spread of their mean
+        gradients, which takes many passes: the reference has it for cases with micro-steps alone.
 
-        Each set of the reference's weights shows different dropout layers. Masks of training steps
-        show in the losses."""
+        Each set of the reference's weights shows different dropout layers. Losses show the masks
+        of training steps."""
         adapter, reference, case = self._adapter, self._reference, self._case
         masks, errors, bounds = [], [], self._precision.bounds
         if case.replicas > 1:
@@ -241,11 +241,10 @@ class Comparison:
     def training(self) -> List[Dict[str, Any]]:
         """Return the errors of the losses, the running statistics, and the first updates.
 
-        Gradients of several batches are averaged, over replicas or micro-steps. The loss is that of
-        the replica, the mean over its micro-steps. The comparison ends before the first step with
-        another learning rate if the framework cannot change it.
-        For a precision whose updates are not compared, only the first loss and the running
-        statistics are."""
+        Gradients of several batches are averaged, over replicas or micro-steps. The loss is the
+        replica's mean over its micro-steps. The comparison ends before the first step with another
+        learning rate if the framework cannot change it. For a precision whose updates are not
+        compared, only the first loss and the running statistics are."""
         adapter, parts, precision = self._adapter, self._parts, self._precision
         if adapter.statistics():  # earlier comparisons have changed the running statistics
             self.load_weights()
@@ -318,7 +317,7 @@ class Comparison:
 
 
 def significant_bits(values: Any) -> Any:
-    """Return the number of bits from the first 1 to the last of each number but 0 in float32."""
+    """Return the number of bits from the first 1 to the last, in float32, of each nonzero value."""
     import numpy as np
 
     values = np.asarray(values, np.float32)
@@ -346,9 +345,9 @@ def compare(
 ) -> List[Dict[str, Any]]:
     """Return the errors of everything that can be compared for this case.
 
-    The adapter has just been built. ``enter`` is called with the name of each phase. The mean over
-    micro-steps is compared with the mean over as many ranks. Training with dropout is compared by
-    statistics of the outputs alone; inference of a model with dropout must have none."""
+    The adapter has just been built. ``enter`` is called with the name of each phase. A mean over
+    micro-steps is compared with one over the same number of ranks. Training with dropout is
+    compared by statistics of the outputs alone; inference must not drop anything."""
     comparison = Comparison(adapter, reference)
     enter("load weights")
     comparison.load_weights()

@@ -11,7 +11,7 @@ from harness.samples import folder, tokens
 
 
 class Amounts(NamedTuple):
-    """Samples of an epoch, and held-out samples."""
+    """Number of training samples per epoch, and of held-out samples."""
 
     train: int
     held_out: int
@@ -24,8 +24,8 @@ def amounts(
     its folder.
 
     ``source``: where its samples come from, as in :mod:`core.axes`. ``length``: tokens of a
-    sequence. ``root``: folder of the files, or None. Questions and images are counted; sequences
-    are those of its token files. Raises :class:`tasks.TaskError` and
+    sequence. ``root``: folder of the files, or None. Images and questions are counted; the number
+    of sequences follows from the size of token files. Raises :class:`tasks.TaskError` and
     :class:`folder.BadData` for an incomplete folder."""
     splits = (folder.TRAIN, folder.VALIDATION)
     if source not in READING:

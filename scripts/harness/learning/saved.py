@@ -46,7 +46,7 @@ _NAMES = (
     (r"cls\.seq_relationship", "next_sentence"),
     (r"qa_outputs", "span"),
 )
-#: Last parts of names; older files have TensorFlow's for a normalization.
+#: Last parts of names; older files use TensorFlow's gamma and beta for normalizations.
 _KINDS = {"weight": "weight", "bias": "bias", "gamma": "weight", "beta": "bias"}
 #: The encoder that is fine-tuned: a pre-trained ELECTRA has two.
 _DISCRIMINATOR = "discriminator."
@@ -136,8 +136,8 @@ def _drop(path: str) -> None:
 def start_from(adapter: Any, path: str, alike: str) -> Dict[str, Any]:
     """Overwrite the built model's weights with those in a file; return notes for the record.
 
-    ``path``: the file, or a folder with one whose name begins with ``alike``: then the optimizer
-    continues, too. Weights that the file lacks stay. Raises :class:`TaskError`."""
+    ``path``: the file, or a folder with one file whose name begins with ``alike``; from a folder,
+    the optimizer continues, too. Weights that the file lacks stay. Raises :class:`TaskError`."""
     drawn = {**adapter.weights(), **adapter.statistics()}
     shapes = {name: array.shape for name, array in drawn.items()}
     file = file_of(path, alike)
@@ -197,8 +197,8 @@ def read_weights(path: str, shapes: Shapes) -> Tuple[Dict[str, Any], Dict[str, A
     """Return the file's arrays for a model with these ``shapes``, by our names and in the layout
     that frameworks share, and notes for the record.
 
-    Raises :class:`TaskError` where it is not safetensors, lacks more than a head, or has another
-    shape."""
+    Raises :class:`TaskError` where the file is not safetensors, lacks more than a head, or has an
+    array of another shape."""
     try:
         arrays, is_own = _read_arrays(path)
         digest = _sha256(path)
@@ -280,9 +280,9 @@ def _read_arrays(path: str) -> Tuple[Dict[str, Any], bool]:
         for name in sorted(declared):
             try:
                 dtype, shape = declared[name]["dtype"], declared[name]["shape"]
-                first, behind = declared[name]["data_offsets"]
-                file.seek(8 + size + first)
-                array = np.frombuffer(file.read(behind - first), _DTYPES[dtype]).reshape(shape)
+                begin, end = declared[name]["data_offsets"]
+                file.seek(8 + size + begin)
+                array = np.frombuffer(file.read(end - begin), _DTYPES[dtype]).reshape(shape)
             except (KeyError, TypeError, ValueError) as error:
                 raise TaskError(f"{path}: {name} cannot be read: {error!r}") from None
             if dtype == "BF16":

@@ -1,12 +1,12 @@
 """Training data of a rank: arrays of a task in memory, or images or sentences in a folder.
 
 A folder is read through the framework's own loader: ``train`` with the crops and flips of
-:mod:`harness.samples.folder`, and of ``val`` a part by each rank.
+:mod:`harness.samples.folder`, ``val`` in parts, one for each rank.
 
 ELECTRA is pre-trained with sentences. For each batch, the host draws which words are masked, which
-of them stay, and the number by which each replacement is sampled, by seed, epoch and batch: the
-same in every framework. Held-out data have draws of their own, the same for every seed. The number
-of a masked word and each word of the vocabulary give Gumbel noise by a hash
+of them stay, and a random number for each replacement. Draws depend on seed, epoch and batch only,
+so they are the same in every framework; draws of held-out data are the same for every seed, too. A
+hash of a replacement's random number and each word of the vocabulary gives Gumbel noise
 (``scripts/reference/electra.py``), so frameworks with equal generators sample the same words,
 except for ties within rounding.
 """
@@ -31,7 +31,7 @@ from harness.measuring.input_pipeline import FileSource, ImageSource, TokenSourc
 from harness.measuring.model import predictions
 from harness.samples import folder, tokens
 
-#: Value of a parameter without a folder or number.
+#: Parameter value that stands for no folder or no number.
 NONE = "none"
 #: Seed of the masks of held-out data.
 _HELD_OUT = 0
@@ -67,9 +67,9 @@ def scoring_of(workload: Workload) -> Scoring:
 
 
 def training_data(context: Context) -> TrainingData:
-    """Return the training data and store the field ``task``; of a folder also ``data_set``,
-    ``loader`` and ``loader_output``. An epoch has the steps of the parameter ``epoch_steps``, or
-    those of one pass through all samples where it is 0. Raises :class:`Unsupported` where there is
+    """Return the training data and store the field ``task``; for a folder also ``data_set``,
+    ``loader`` and ``loader_output``. The parameter ``epoch_steps`` is the number of steps in an
+    epoch; 0 means one pass through all samples. Raises :class:`Unsupported` where there is
     nothing to learn, :class:`Mismatch` where there are too few samples for a step, and errors of
     reading data."""
     case, model_config = context.workload.case, context.workload.model_config
@@ -248,7 +248,7 @@ def part_of_rank(
     images: folder.Images, rank: int, ranks: int, batch: int, size: int, workers: int
 ) -> Loads:
     """Return the request for this rank's validation images: every ``ranks``-th, beginning with
-    number ``rank``. Every image counts once. Raises :class:`folder.BadData` where there is none for
+    index ``rank``. Every image counts once. Raises :class:`folder.BadData` where there is none for
     a rank."""
     import numpy as np
 
@@ -268,8 +268,9 @@ def _task(name: str, sha256: str, train: int, held_out: int) -> Dict[str, Any]:
 def epochs_of_steps(
     of_pass: Callable[[int], Iterator[Arrays]], whole: int, steps: int
 ) -> Callable[[int], Iterator[Arrays]]:
-    """Return a function that yields the batches of an epoch of ``steps``, each of which continues
-    where the one before stopped. ``of_pass``: one pass through all samples, in ``whole`` steps."""
+    """Return a function that yields the batches of an epoch. An epoch has ``steps`` steps, and
+    continues where the previous epoch stopped. ``of_pass``: one pass through all samples, in
+    ``whole`` steps."""
 
     def batches_from(first: int) -> Iterator[Arrays]:
         begin, skipped = divmod(first, whole)

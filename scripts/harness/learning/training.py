@@ -1,5 +1,5 @@
-"""Train epochs, each followed by an evaluation, until the target is reached; with learning-rate
-schedules, each of which rises to its peak for a share of the steps, and soft targets.
+"""Train epochs, each followed by an evaluation, until the target is reached. The learning rate
+follows a schedule, which begins with a warm-up; targets may be soft.
 
 Soft targets (label smoothing and mixup) are computed on the host, alike for every framework.
 ``labels`` become probabilities of all classes, float32 (batch, classes), which the losses of image
@@ -41,7 +41,7 @@ def _half_cosine(begin: float, end: float) -> Part:
 #: is left out).
 FIRST, LAST = 1 / 25, 1 / 25 / 1e4
 ONE_CYCLE = "one_cycle"
-#: Function of the fall, by name. The rise before it is linear, except in "one_cycle". "cosine":
+#: Decay by schedule, after the warm-up, which is linear except in "one_cycle". "cosine":
 #: Loshchilov and Hutter 2016 (arXiv:1608.03983); "linear": as BERT is fine-tuned (Devlin et al.
 #: 2018, arXiv:1810.04805); "one_cycle": Smith and Topin 2017 (arXiv:1708.07120).
 FALLING: Mapping[str, Part] = {
@@ -54,7 +54,7 @@ SCHEDULES = tuple(FALLING)
 #: Schedule with parameters after colons: the power of the fall, and the final rate relative to the
 #: peak. It is TensorFlow's PolynomialDecay after a linear warm-up.
 POLYNOMIAL = "polynomial"
-#: Last steps of an epoch whose loss is reported separately, as many as NVIDIA's ELECTRA logs.
+#: Number of last steps of an epoch in ``final_loss``, the same as in the log of NVIDIA's ELECTRA.
 FINAL = 10
 
 
@@ -72,7 +72,7 @@ def schedule_of(text: str) -> str:
 
 
 def _power_and_end(schedule: str) -> Optional[Tuple[float, float]]:
-    """Return power and final value of a polynomial schedule; None of any other."""
+    """Return power and final value of a polynomial schedule; None for other schedules."""
     name, *numbers = schedule.split(":")
     try:
         power, end = map(float, numbers)
@@ -183,8 +183,8 @@ def mean(losses: Sequence[float]) -> float:
 def is_done(epoch: Dict[str, Any], recipe: Recipe, rank: int) -> bool:
     """Return whether a rank wants to stop after ``epoch``.
 
-    Only the first rank compares its score with the target, because scores depend on its running
-    statistics."""
+    Only the first rank compares its score with the target, because a rank's score depends on its
+    own running statistics."""
     target, score = recipe.target, epoch["held_out"][recipe.score]
     is_reached = rank == 0 and target is not None and score >= target
     return is_reached or not math.isfinite(epoch["loss"])
@@ -243,7 +243,7 @@ def softened(batch: Arrays, how: Softening, seed: Sequence[int]) -> Arrays:
 def with_soft_targets(
     source: TrainingData, how: Optional[Softening], context: Context
 ) -> TrainingData:
-    """Return ``source`` with soft targets in training, if there are any."""
+    """Return ``source`` with soft targets in training; unchanged if ``how`` is None."""
     if how is None:
         return source
     softer, seed, rank = how, context.rank_context.seed, context.rank_context.rank

@@ -1,7 +1,7 @@
 """Capability of frameworks to read samples from files, by the loader that each recommends.
 
 The harness decides what is loaded, in which order and with which crops, alike for all frameworks;
-how is up to the framework. Image files are checked without decoding, for decoders that fill up
+how is up to the framework. Image files are checked without decoding, because some decoders fill up
 missing data or end the process (ITU T.81 (JPEG), B.1 and B.2; W3C, *Portable Network Graphics*, 5.2
 and 11.2)."""
 
@@ -29,8 +29,8 @@ SHORTER = 256 / 224
 #: Seconds that a DataLoader waits for a batch of its worker processes before it gives up.
 TIMEOUT = 120
 
-#: Batch of a loader by the names of its request, as arrays that numpy takes without a copy where
-#: possible.
+#: Arrays of a loader's batch by the names in the request's class. Where possible, numpy takes them
+#: without a copy.
 Batch = Dict[str, Any]
 
 

@@ -39,8 +39,8 @@ def arrays(loads: Request) -> Arrays:
 def _drawn(draws: Any) -> Dict[str, Any]:
     """Return the part of :func:`harness.loader.crop` that needs no image.
 
-    For each try it has the share of the area, the ratio and the relative position; after the tries
-    follow the values of the centre."""
+    Arrays have a column for each try: share of the area, ratio, relative position. Positions have
+    one more column, for the centre."""
     tries = draws[:, : 4 * TRIES].reshape(-1, TRIES, 4)
     part, shape, down, along = (tries[:, :, column] for column in range(4))
     low, high = (math.log(bound) for bound in RATIO)
@@ -55,7 +55,7 @@ def _drawn(draws: Any) -> Dict[str, Any]:
 
 
 def dataset(loads: Request, parts: Arrays) -> Any:
-    """Return batches of arrays, images and labels or tokens.
+    """Return a data set of batches: images and labels, or tokens.
 
     ``parts``: tensors of :func:`arrays`. Without workers nothing is prefetched."""
 
@@ -123,7 +123,7 @@ def _crop(height: Any, width: Any, part: Dict[str, Any]) -> Tuple[Any, Any, Any,
 
 
 def _resized(image: Any, height: Any, width: Any) -> Any:
-    """Resize to values rounded as uint8, as others do."""
+    """Resize to values rounded as in uint8, like other frameworks' loaders."""
     resize = tf.compat.v2.image.resize  # TensorFlow 1's own resize is not antialiased
     image = resize(image, (height, width), "bilinear", antialias=True)
     return tf.floor(image + 0.5)  # tf.round takes much longer

@@ -25,8 +25,8 @@ MOST_IN_A_BLOCK = 1000000
 LATE_PART = 0.5
 #: Name of the blocks in which two kinds of work run together.
 BOTH = "both"
-#: Combined work that is faster by this fraction than one of its parts alone was not waited for. The
-#: seconds allow for waking an idle process in each run.
+#: If two kinds of work take this fraction less time together than one of them alone, they were not
+#: waited for. The seconds allow for waking an idle process in each run.
 _SHORTER, _WAKING = 0.1, 5e-5
 
 
@@ -34,7 +34,7 @@ def parameters(operation: str, seconds: float = BLOCK_SECONDS, fewest: int = 1) 
     """Return the parameters of a kind that times ``operation`` in blocks of ``seconds`` each."""
     return [
         Parameter("blocks", at_least(fewest), "", f"how often {operation} is timed", BLOCKS),
-        Parameter("block_seconds", above_zero, "s", "how long each of them takes about", seconds),
+        Parameter("block_seconds", above_zero, "s", "about how long a block takes", seconds),
     ]
 
 

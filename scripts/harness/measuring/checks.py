@@ -1,5 +1,5 @@
-"""Checks that the executed work is the requested work, and the status of a rank that an error
-ended. Each check raises :class:`harness.adapter.Mismatch` if not."""
+"""Checks that raise :class:`harness.adapter.Mismatch` unless the executed work is the requested
+work, and the status of a rank that an error ended."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from harness.report import error_text
 #: Bytes of the arrays (float32) in the first all-reduces: one dominated by latency, and one as
 #: large as a bucket of gradients.
 _PREFLIGHT_BYTES = (2**12, 2**24)
-#: Capabilities that an adapter needs for another value of an axis than its default; () where the
-#: adapter is not concerned.
+#: Capabilities that an adapter needs for a non-default value of an axis; () if it needs none.
 CAPABILITIES: Dict[str, Tuple[type, ...]] = {
     "accumulation": (Accumulation,),
     "parallelism": (Sharded,),
@@ -73,7 +72,7 @@ def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
         if wrong.size:
             raise Mismatch(
                 f"pre-flight: an all-reduce of {size} bytes over {rank_context.world_size} ranks "
-                f"is wrong in {wrong.size} of {expected.size} elements, first in number {wrong[0]}"
+                f"is wrong in {wrong.size} of {expected.size} elements, first at index {wrong[0]}"
             )
         seconds = []
         for _ in range(4):
@@ -87,10 +86,10 @@ def check_all_reduce(adapter: Collectives) -> List[Dict[str, Any]]:
 
 
 def check_batches(case: Case, ranks: Sequence[Mapping[str, Any]], remedy: str = "") -> None:
-    """Check that ranks that share a replica had the same batch, and all others one of their own.
+    """Check that ranks of a replica had the same batch, and that replicas had different batches.
 
     With equal batches, equal weights in the end would not prove that gradients were averaged.
-    Batches that are read have no checksum. ``remedy`` ends the message about equal batches."""
+    Batches read from files have no checksum. ``remedy`` ends the message about equal batches."""
     first_replica: Dict[int, int] = {}
     of_replica: Dict[int, int] = {}
     for fields in ranks:

@@ -1,7 +1,7 @@
 """Compare dropout with the reference's by statistics of the outputs over many random masks.
 
-Both compute as many forward passes with the same weights and batch, each with masks of its own.
-Each pass gives a few numbers, whose means over the passes must agree."""
+Framework and reference compute the same number of forward passes with the same weights and batch.
+Each pass draws new masks and gives a few numbers, whose means over the passes must agree."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ STATISTICS = ("scale", "amount", "shared by samples", "shared by positions", "sh
 AMOUNT = STATISTICS.index("amount")
 #: Number of training steps, with each set of weights, whose losses are compared.
 STEPS = 16
-#: Passes whose gradients are compared. In 32, the spread of SqueezeNet's was off by more than half
-#: in one of ten right verifications.
+#: Passes whose gradients are compared. With 32, one in ten correct verifications found the spread
+#: of SqueezeNet's gradients off by more than half.
 GRADIENTS = 256
 #: Replicas whose outputs are equal in this many passes share their masks.
 PASSES_OF_REPLICAS = 3
@@ -50,9 +50,9 @@ def statistics(outputs: Outputs, plain: Outputs, scaled: Outputs) -> List[float]
 
 
 def sampled(masked: Callable[[], Outputs], plain: Outputs, scaled: Outputs, passes: int) -> Any:
-    """Return the statistics of this many passes, with shape (passes, statistics).
+    """Return the statistics of ``passes`` passes, with shape (passes, statistics).
 
-    ``masked``: returns outputs with the next masks. Raises Mismatch where these never change."""
+    ``masked``: returns outputs with the next masks. Raises Mismatch where masks never change."""
     import numpy as np
 
     exact = [[np.asarray(x, np.float64) for x in outputs] for outputs in (plain, scaled)]
@@ -93,7 +93,7 @@ def deviations(found: Any, expected: Mapping[str, Any], finest: float) -> Dict[s
     passes, freedom = expected["passes"], 2 * expected["passes"] - 2
     variance = (found.var(0, ddof=1) + np.array(expected["variances"])) / 2
     rounding = finest * known + finest**2 * sizes
-    rounding[:: len(STATISTICS)] = finest  # statistics of the scale
+    rounding[:: len(STATISTICS)] = finest  # for the statistic "scale"
     error = np.maximum(np.sqrt(2 * variance / passes), rounding)
     off = abs(found.mean(0) - known)
     squared = (off / np.where(off == 0, 1.0, error)) ** 2
@@ -144,8 +144,8 @@ def share_masks(sums_of_replicas: Callable[[], Sequence[float]]) -> bool:
 
 
 def spread(gradients: Callable[[], Mapping[str, Any]], passes: int = GRADIENTS) -> Dict[str, float]:
-    """Return the variance of each parameter's gradient over passes with other masks, the sum of
-    those of its elements. ``gradients``: returns those of the next pass."""
+    """Return, for each parameter, the variance of its gradient over passes with different masks,
+    summed over its elements. ``gradients``: returns the gradients of the next pass."""
     import numpy as np
 
     totals: Dict[str, Any] = {}
@@ -162,11 +162,11 @@ def spread(gradients: Callable[[], Mapping[str, Any]], passes: int = GRADIENTS) 
 
 
 def dependence(found: Mapping[str, float], expected: Mapping[str, float], parts: int) -> float:
-    """Return by which part the variances of gradients that are means over ``parts`` with the same
-    samples differ from those of independent masks, on average over the parameters.
+    """Return how much the variances of gradients differ from those with independent masks: a
+    fraction, on average over the parameters. Gradients are means over ``parts`` of equal samples.
 
-    1 where two parts share their masks, and more where more do. ``expected``: variances of a single
-    part."""
-    least = 1e-6 * sum(expected.values())  # below, a gradient is zero but for rounding
+    1 where two parts share their masks, more where more parts do. ``expected``: variances of a
+    single part."""
+    least = 1e-6 * sum(expected.values())  # less is a gradient of rounding alone
     ratios = [parts * found[name] / known for name, known in expected.items() if known > least]
     return abs(sum(ratios) / max(len(ratios), 1) - 1) if ratios else 0.0

@@ -10,8 +10,8 @@ _CANCELLED = 1e-9
 
 
 def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
-    """Return the Euclidean norm of the difference over that of ``expected``, or ``floor`` if
-    larger. Raises ValueError where the shapes differ."""
+    """Return the Euclidean norm of the difference, divided by the norm of ``expected`` or, if
+    larger, ``floor``. Raises ValueError where the shapes differ."""
     import numpy as np
 
     if actual.shape != expected.shape:
@@ -22,9 +22,9 @@ def relative(actual: Any, expected: Any, floor: float = 0.0) -> float:
 
 
 def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, Any]:
-    """Return the largest error of the logits of a token, (batch, count, vocabulary), among those
-    where ``compared`` (batch, count) is true. It is relative to the token's norm, or to a mean
-    token's norm, if larger."""
+    """Return the largest error of a token's logits (batch, count, vocabulary), among the tokens
+    where ``compared`` (batch, count) is true. It is relative to the token's norm or, if larger, a
+    mean token's norm."""
     import numpy as np
 
     exact = np.asarray(expected, np.float64)
@@ -32,7 +32,7 @@ def worst_token(actual: Any, expected: Any, compared: Any = True) -> Dict[str, A
     mean = max(float(np.sqrt((norms**2).mean())), 1e-300)
     off = np.linalg.norm(np.asarray(actual, np.float64) - exact, axis=2)
     errors = np.where(compared, off / np.maximum(norms, mean), 0.0)
-    # the index of a NaN, if there is one
+    # argmax returns the index of a NaN, if there is one
     row, number = np.unravel_index(np.argmax(errors), errors.shape)
     where = f"token {number} of sequence {row}"
     return measured("outputs of a token", float(errors[row, number]), where)
@@ -67,7 +67,7 @@ def compare_arrays(
 
     if set(actual) != set(expected):
         differing = sorted(set(actual) ^ set(expected))
-        raise KeyError(f"{quantity}: of the shared names differ {differing[:5]}")
+        raise KeyError(f"{quantity}: only one side has the names {differing[:5]}")
     norms, sizes = {}, {}
     squares: Dict[str, float] = {}  # by layer; "" stands for all layers
     elements: Dict[str, int] = {}

@@ -89,7 +89,7 @@ def compare(context: Context) -> List[Dict[str, Any]]:
     actual = observe(adapter, train and ranks == 1)
     errors = _errors(adapter, actual, expected)
     context.report.enter("moved float64 runs")
-    # of the widest dtype that matmuls ran in, or may run in where there are none
+    # unit of the widest dtype that matmuls ran in or, without matmuls, might run in
     dtypes = precisions.known()[adapter.case.precision].dtypes
     used = [dtype for dtype in dtypes if dtype in context.fields["matmul_dtypes"]]
     unit = _UNITS * min(precisions.UNITS[dtype] for dtype in used or dtypes)

@@ -27,7 +27,7 @@ Batches = Generator[Batch, None, None]
 #: Most worker processes or threads of a loader during steps; there is also at most one for each
 #: core.
 MOST_WORKERS = 8
-#: Batches to discard before timing a loader, which has prepared some.
+#: Batches to discard before timing a loader, because it has prepared them in advance.
 _READY = 2
 
 
@@ -287,8 +287,8 @@ def time_separately(context: Context, feed: PipelineSteps, count: int, read_seco
 
 
 def _loader_alone(batches: Batches, count: int) -> float:
-    """Return the seconds of ``count`` batches of the loader, after the first ones, which it had
-    prepared."""
+    """Return the seconds of ``count`` batches of the loader, without the first batches, which it
+    has prepared in advance."""
     for _ in range(_READY):
         next(batches)
     start = time.perf_counter()

@@ -23,8 +23,8 @@ from harness.operations import (
     functions,
 )
 
-#: Number of elements of a result that are recomputed. If one of 64 ranks' parts is wrong, the
-#: sample misses it once in fifty times.
+#: Number of elements of a result that are recomputed. If the part of one rank in 64 is wrong, the
+#: sample misses it in one of fifty cases.
 SAMPLE = 256
 #: Largest relative error of a layer, by norm, for each dtype; "" is half precision. In float32 a
 #: fast convolution (Winograd's) causes most of this error. In TF32 and in half precision, rounding
@@ -137,7 +137,7 @@ def matmul_operands(shape: MatmulShape, random: Any) -> Sequence[Any]:
 
 
 def whole_numbers(array: Any) -> Any:
-    """Return random whole numbers from -127 to 127 in the order of ``array``'s values."""
+    """Return ``array`` scaled and rounded to whole numbers from -127 to 127."""
     import numpy as np
 
     return np.rint(array * (127 / np.abs(array).max()))
@@ -227,6 +227,6 @@ def check_result(actual: Any, expected: Optional[Any], description: str) -> None
     wrong = np.flatnonzero(actual != expected)
     if wrong.size:
         raise Mismatch(
-            f"{description} is wrong in {wrong.size} of {expected.size} elements, first in number "
+            f"{description} is wrong in {wrong.size} of {expected.size} elements, first at index "
             f"{wrong[0]}: {actual[wrong[0]]:g}, not {expected[wrong[0]]:g}"
         )

@@ -16,7 +16,7 @@ from harness.measuring.checks import check_matmuls
 FLOAT32, TF32 = "float32", "tf32"
 #: Formats that replace float32, by their significant bits.
 FORMATS = {11: TF32, 8: "bfloat16"}
-#: Least significant bits of a float32 matmul: 24, less two that an algorithm's sums may lose.
+#: Fewest significant bits of a float32 matmul: 24, less two that an algorithm's sums may lose.
 _FLOAT32_BITS = 22
 #: Rows and columns of the matrices, and channels of the images, large enough for tensor cores.
 _SIZE = 256
@@ -71,8 +71,8 @@ def ran_in(context: Context, dtype: str) -> str:
 
 
 def check_ran_in(context: Context, dtype: str, count: int = 1) -> str:
-    """Store that ``count`` matmuls without a model ran in ``dtype``, or in the format that float32
-    is rounded to, which is returned. Raises Mismatch where it is none of the precision's dtypes."""
+    """Store and return the format in which ``count`` matmuls without a model ran: ``dtype``, or the
+    format that float32 is rounded to. Raises Mismatch for a format that the precision lacks."""
     name = ran_in(context, dtype)
     context.fields["matmul_dtypes"] = check_matmuls(context.workload.case.precision, {name: count})
     return name
@@ -81,8 +81,8 @@ def check_ran_in(context: Context, dtype: str, count: int = 1) -> str:
 def _bits(result: Any, row: Any, exponents: Any) -> int:
     """Return the fewest significant bits that a result keeps.
 
-    A number keeps its bit of weight 2^-n where the result is nearer to it than to the number
-    without."""
+    Operands are 1 + 2^-n, scaled. The bit of weight 2^-n is kept where the result is nearer to
+    1 + 2^-n than to 1."""
     import numpy as np
 
     error = np.abs(np.asarray(result, np.float64).reshape(-1, len(row)) - row).max(0) / _SCALE

@@ -1,5 +1,5 @@
-"""Build a model, warm up, and time its steps: first running ahead, then one by one; choose how many
-steps each of these takes."""
+"""Build a model, warm up, and time its steps: first running ahead, then one by one; choose the
+number of steps of each phase."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ MOST_TIMED = 10000
 #: Largest share of a run, from the import of the framework to the last step, that steps timed one
 #: by one may take.
 SHARE = 0.15
-#: Most reasons of recompilations that are named.
+#: Maximum number of reasons of recompilations in a record.
 MOST_NAMED = 20
 
 
 def samples(workload: Workload, rank: Mapping[str, Any]) -> int:
     """Return the number of samples that all ranks together compute in the timed region. ``rank``: a
-    rank's fields in the record. Requests for text have no ``step_seconds``."""
+    rank's fields in the record. Text generation has no ``step_seconds``."""
     timed = len(rank["step_seconds"]) if "step_seconds" in rank else workload.timed_steps
     return workload.case.samples_per_step * timed
 
@@ -100,10 +100,10 @@ def synchronous_steps(adapter: Adapter, steps: int, seconds: float, elapsed: flo
     which ended ``elapsed`` seconds after the run began.
 
     Step time and its percentiles need steps that have the device to themselves. In the timed region
-    the next step is already enqueued, wherever a step returns before it completes. As many steps
-    again would make a run half as long again. A percentile that needs many steps (64 for p90, 662
-    for p99) therefore needs a longer timed region. All ranks get the same number, because they
-    all-reduce gradients in each step."""
+    the next step is already enqueued, wherever a step returns before it completes. Repeating all
+    steps would make a run half as long again, so SHARE limits their number. A percentile that needs
+    many steps (64 for p90, 662 for p99) therefore needs a longer timed region. All ranks get the
+    same number, because they all-reduce gradients in each step."""
     step_seconds, most = seconds / steps, SHARE / (1 - SHARE) * elapsed
     count = max(1, min(steps, int(most / step_seconds))) if step_seconds else steps
     return max(1, int(adapter.all_reduce(float(count)) / adapter.rank_context.world_size))
@@ -200,9 +200,9 @@ def recompilations(adapter: Adapter) -> Sequence[str]:
 
 
 def note_recompilations(adapter: Adapter, known: int, fields: Dict[str, Any]) -> None:
-    """Put the recompilations within the timed region, if any, into ``fields``, with new evidence: a
-    compiler that compiled too often leaves the rest to eager mode. ``known``: number of
-    recompilations before the region."""
+    """Put the recompilations within the timed region, if any, into ``fields``, and update the
+    evidence of compilation: after too many, a compiler leaves the rest to eager mode. ``known``:
+    number of recompilations before the region."""
     reasons = recompilations(adapter)[known:]
     if reasons:
         named = list(dict.fromkeys(reasons))[:MOST_NAMED]

@@ -34,20 +34,20 @@ Shape = TypeVar("Shape")
 
 
 class GridPoint(NamedTuple):
-    """Point of a run. ``at``: numbers or words by name, for the record; ``subject``: their meaning,
-    for the benchmark."""
+    """Point of a run. ``at``: coordinates by name, for the record; ``subject``: the same point, as
+    the benchmark's own object."""
 
     at: Mapping[str, Any]
     subject: Any
 
 
 def per_second(amount: float) -> Callable[[Block], float]:
-    """Return the function from a block of operations of an ``amount`` to its rate."""
+    """Return a function from a block to its rate, where each operation has this ``amount``."""
     return lambda block: amount / blocks.median_seconds(block)
 
 
 def scaled(factor: float) -> Callable[[Block], float]:
-    """Return the function from a block to the time of an operation in another unit."""
+    """Return a function from a block to the seconds of one operation times ``factor``."""
     return lambda block: factor * blocks.median_seconds(block)
 
 
@@ -71,7 +71,7 @@ class Sweep(Kind):
     #: Figures of a whole run: name, name of the point figure, and a function of a rank's values at
     #: all points.
     summaries: Sequence[Tuple[str, str, Callable[[List[float]], float]]] = ()
-    #: False where names of figures do not include the point, because each belongs to only one.
+    #: False where names of figures do not include the point, because each figure has only one.
     names_points = True
 
     @abstractmethod

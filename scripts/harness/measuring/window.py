@@ -76,8 +76,8 @@ def measure(
 ) -> Window:
     """Time ``steps`` steps.
 
-    Before a step is enqueued, the step ``ahead`` places before its predecessor is waited for; with
-    ``ahead`` 0 each step completes before the next. Nothing else happens in the timed region: no
+    Once a step is enqueued, the step ``ahead`` places before it is waited for; with ``ahead`` 0
+    each step completes before the next. Nothing else happens in the timed region: no
     garbage collection, no allocation, no reading of values. ``read_seconds``: time to read the
     value of a completed step. ``barrier``: see :func:`all_ready`. ``step``: replaces the adapter's
     own; all it does is timed. Raises Mismatch where work was still running at the end."""

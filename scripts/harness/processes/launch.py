@@ -21,8 +21,8 @@ _START_RANK = os.path.join(
 
 
 class Share(NamedTuple):
-    """A node's share of a run: its ranks from ``first_rank`` on, of all with these ``addresses``
-    (``host:port`` in rank order)."""
+    """A node's share of a run: its ranks begin with ``first_rank``. ``addresses``: ``host:port`` of
+    all ranks of the run, in rank order."""
 
     first_rank: int
     addresses: List[str]
@@ -207,8 +207,8 @@ def start_ranks(
     """Start the ranks of ``spec`` that are this node's ``share``, and add each to ``started``.
 
     ``cores``: cores of each rank, empty where it is not pinned. ``files``: inherited by the ranks.
-    ``forks``: starts a rank on a CPU; the kernel ends it with this process, so it need not inherit
-    files. Raises OSError."""
+    ``forks``: forks ranks on a CPU, which inherit no files, because the kernel ends them with this
+    process. Raises OSError."""
     folder, options = spec["folder"], spec["workload"]["options"]
     spec_path = os.path.join(folder, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as file:

@@ -21,7 +21,7 @@ from typing import Iterator, List, Sequence, Tuple
 FOLDER_VARIABLE = "FRAMEBENCH_LOCKS"
 FOLDER = os.environ.get(FOLDER_VARIABLE) or "/tmp/framebench-locks"
 _PAUSE_SECONDS = 0.2
-_CAUSES = "Runs of one call meet only by --set-threads, --max-threads or a profile with one of them"
+_CAUSES = "Runs of one call compete only with --set-threads, --max-threads, or either in a profile"
 
 
 def owner(output: str) -> str:
@@ -43,18 +43,18 @@ def held(
 ) -> Iterator[Tuple[List[int], int]]:
     """Yield the open files of the lock, and the index of the GPU taken among ``gpus``.
 
-    ``owner``: text for those who wait. ``gpus``: names of those that may be shared with other runs;
-    empty for the whole machine. Prints once for whom it waits, at most ``seconds``. Raises
+    ``owner``: text for waiting runs. ``gpus``: names of GPUs, of which one is locked; empty to lock
+    the whole machine. Waits for at most ``seconds``, and prints once for whom. Raises
     MachineLockError."""
-    end, said = time.monotonic() + seconds, False
+    end, announced = time.monotonic() + seconds, False
     try:
         files, index, holder = _take(gpus, owner)
         while not files:
             if time.monotonic() >= end:
                 raise MachineLockError(f"this machine is in use by {holder}")
-            if not said:
+            if not announced:
                 print(f"framebench: waiting for {holder}. {_CAUSES}", file=sys.stderr, flush=True)
-            said = True
+            announced = True
             time.sleep(_PAUSE_SECONDS)
             files, index, holder = _take(gpus, owner)
     except OSError as error:
@@ -89,7 +89,7 @@ def _lock(name: str, how: int, owner: str) -> Tuple[List[int], str]:
     try:
         with contextlib.suppress(FileExistsError):
             os.mkdir(FOLDER, 0o1777)
-        # Without O_CREAT for another user's file, which fs.protected_regular forbids.
+        # The second open has no O_CREAT: fs.protected_regular forbids it for files of other users.
         with contextlib.suppress(FileExistsError):
             os.close(os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666))
         file = os.open(path, flags)

@@ -34,8 +34,8 @@ _NCCL = (
     "/dev/shm or NCCL_SOCKET_IFNAME may help"
 )
 TIME_LIMIT, OTHER_RANK = Stop("timeout", "time limit"), Stop("failed", "other rank")
-# Outcomes, most telling first. An error caused by the end of another rank is last but one, because
-# it is never the cause.
+# Outcomes, most telling first. An error caused by the end of another rank comes after other errors,
+# because it is never the cause.
 _OOM, _UNSUPPORTED, _OWN_ERROR, _DIED, _CONSEQUENCE, _TIME_LIMIT, _OK = range(7)
 
 _OTHER_GONE = re.compile(
@@ -51,8 +51,7 @@ _NO_MEMORY = re.compile(
 
 @contextlib.contextmanager
 def child_events() -> Iterator[None]:
-    """Keep the ends of children for :func:`await_child`, so that the launcher sleeps while ranks
-    are timed."""
+    """Block SIGCHLD for :func:`await_child`, so that the launcher sleeps while ranks are timed."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
     try:
         yield
@@ -61,8 +60,8 @@ def child_events() -> Iterator[None]:
 
 
 def await_child(seconds: float) -> None:
-    """Wait for the end of a child, at most for so long, and no longer than a second: another thread
-    may have taken the signal."""
+    """Wait for the end of a child for ``seconds``, but no longer than one second, because another
+    thread may have taken the signal."""
     signal.sigtimedwait([signal.SIGCHLD], min(max(0.0, seconds), 1.0))
 
 
@@ -75,7 +74,7 @@ def _stop(ranks: Sequence[RankProcess], why: Stop, apart: Optional[int]) -> None
 
 
 def _too_long(ranks: Sequence[RankProcess]) -> Optional[Stop]:
-    """Return why the run must end where a rank has printed too much."""
+    """Return why the run must end if a rank has printed too much, else None."""
     for rank in ranks:
         if os.path.getsize(rank.log) > LARGEST_LOG:
             reason = f"rank {rank.rank} printed more than {LARGEST_LOG >> 20} MiB: {rank.log}"
@@ -163,7 +162,7 @@ def wait_for(process: "subprocess.Popen[bytes]", end: float) -> None:
 
 
 class RankOutcome(NamedTuple):
-    """Outcome of a rank: its entry in the record, and its weight, of which the smallest decides.
+    """Outcome of a rank: its entry in the record, and a weight; the smallest decides for the run.
 
     ``ended``: when the rank ended or was stopped, in seconds of a clock that all ranks share."""
 

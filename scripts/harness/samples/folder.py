@@ -21,8 +21,8 @@ SUFFIXES = (".jpeg", ".jpg")
 MANIFEST = "framebench-data.json"
 #: Vocabulary of a folder's tokens.
 VOCABULARY = "vocab.txt"
-#: Number of batches per worker, plus this number, after the last good batch, among which to look
-#: for the image that broke the loader. Loaders prepare two batches per worker.
+#: Batches for each worker, and for the caller, after the last good batch, in which to look for the
+#: image that broke the loader. Loaders prepare two batches per worker.
 LOOKED_AT = 4
 _REMEDY = "remove it from the data"
 
@@ -136,7 +136,7 @@ def places_of(
     """Return the indices of a rank's samples, of ``count``, in epoch ``number``, int64.
 
     They are shuffled in training, in order in validation; each sample goes to one rank, and all
-    ranks get equally many. ``most``: samples of an epoch, 0 for all; the same in each epoch."""
+    ranks get the same number. ``most``: samples of an epoch, 0 for all; the same in each epoch."""
     import numpy as np
 
     # RandomState, not Generator: its stream is the same in every numpy since 1.0.

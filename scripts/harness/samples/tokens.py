@@ -35,9 +35,9 @@ from harness.samples import folder
 from harness.samples.folder import VOCABULARY, BadData
 
 DTYPES = ("uint16", "uint32")
-#: Forms of input: tokens with the next tokens, or sequences with masked words.
+#: Forms of input: text whose labels are the next tokens, or sequences with masked words.
 RUNNING, BERT, ELECTRA = "running", "bert", "electra"
-#: [CLS] and two [SEP].
+#: Number of marks in a sequence: [CLS] and two [SEP].
 MARKS = 3
 #: Percent of BERT's masked words that become [MASK], and percent that become [MASK] or another
 #: word.
@@ -91,10 +91,10 @@ def find(root: str, split: str) -> Tokens:
             '{"dtype": "uint16", "vocabulary": N}; convert texts to it'
         )
     try:
-        said = bounded.read_json(beside)
-        dtype, vocabulary = said["dtype"], said["vocabulary"]
+        declared = bounded.read_json(beside)
+        dtype, vocabulary = declared["dtype"], declared["vocabulary"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadData(f"{beside}: {error_text(error)}; it has dtype and vocabulary") from None
+        raise BadData(f"{beside}: {error_text(error)}; allowed: keys dtype, vocabulary") from None
     if dtype not in DTYPES or not isinstance(vocabulary, int) or vocabulary < 1:
         raise BadData(
             f"{beside}: found dtype {dtype!r}, vocabulary {vocabulary!r}; allowed: "
@@ -113,7 +113,7 @@ def loads(
     """Return the request to a loader for a rank's sequences of an epoch. Raises :class:`BadData`
     where they are too few for a batch.
 
-    Sequences have ``length`` tokens and ``beyond`` more, with which the next sequence begins.
+    Sequences have ``length`` tokens, followed by the first ``beyond`` tokens of the next sequence.
     ``most``: sequences of an epoch, 0 for all."""
     count = (tokens.length - beyond) // length
     places = folder.places_of(count, split, number, seed, rank, ranks, most)
@@ -187,7 +187,7 @@ def check(tokens: Tokens, plan: MaskingPlan, hyper: Mapping[str, Any]) -> None:
 def batch_of(loaded: Any, tokens: Tokens, plan: MaskingPlan, random: Any) -> Batch:
     """Return a batch by name, int64. Raises :class:`BadData` for a sequence without a word to mask.
 
-    ``loaded``: batch of a loader (samples, numbers). ``random``: a ``RandomState``."""
+    ``loaded``: batch of a loader (samples, tokens). ``random``: a ``RandomState``."""
     import numpy as np
 
     vocab = tokens.vocab
@@ -245,7 +245,7 @@ def _pairs(loaded: Any, vocab: WordPiece, plan: MaskingPlan, random: Any) -> Bat
 
 
 def _ordinary(ids: Any, real: Any) -> Any:
-    """Return where words are ``real`` and no special tokens."""
+    """Return a mask of the words that are ``real``, not padding, and no special tokens."""
     import numpy as np
 
     last = real.shape[1] - 1 - real[:, ::-1].argmax(axis=1)
