@@ -13,6 +13,7 @@ from framebench.environments import uv
 from ..bench import Bench
 from ..commands import git
 from ..conftest import ROOT, build_environment
+from ..harness.validity import assert_outcome
 from .comparing import beyond
 from .fork_server import ForkServer, served
 
@@ -181,12 +182,10 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     computed = text.replace("from torch import nn", "nn = __import__(f'{\"far\"}').nn")
     Path(path).write_text(computed)
     failed = bench.run(framework=framework, model=path).record
-    assert failed["status"] == "failed"
-    assert ".py, which none of its import statements names" in failed["reason"]
+    assert_outcome(failed, "failed", ".py, which none of its import statements names")
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
-    assert other["status"] == "unsupported"
-    assert "is a model for pytorch, not for jax" in other["reason"]
+    assert_outcome(other, "unsupported", "is a model for pytorch, not for jax")
     bench.output.unlink()
     cut = bench.run(framework=framework, model=path, accumulation=2).record
     assert cut["status"] == "unsupported"

@@ -74,8 +74,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     leak.mkdir(parents=True)
     (leak / "METADATA").write_text("Name: leaked\nVersion: 1\n")
     arguments = ("--cores", "all", "medians", *SDM)
-    ran = project.run(*arguments, PATH=path_with(host), PYTHONPATH=str(leak.parent))
-    assert ran.returncode == 0, ran.stdout
+    ran = project.run(*arguments, PATH=path_with(host), PYTHONPATH=str(leak.parent), check=True)
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     actual = project.parsed()
     assert {record["case"]["batch_per_device"] for record in actual} == {1, 4}, ran.stdout

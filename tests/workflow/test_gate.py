@@ -112,8 +112,7 @@ def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     assert few.returncode == 3, few.stdout
     assert "with --pairs 8 goes on" in few.stdout
     before = runs(project)
-    actual = project.run(*arguments, *runs_alone, toy="exact", **offline)
-    assert actual.returncode == 0, actual.stdout
+    actual = project.run(*arguments, *runs_alone, toy="exact", **offline, check=True)
     changed = re.search(r"first changed in 1\.3: changed: (0\.\d+) \[", actual.stdout)
     assert changed, actual.stdout
     assert 0.4 < float(changed[1]) < 0.6, actual.stdout

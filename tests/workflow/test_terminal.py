@@ -104,8 +104,7 @@ def test_what_snakemake_refuses_is_said_in_full(project: Project) -> None:
 
 
 def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
-    ran = project.run("--cores", "all", "--dry-run")
-    assert ran.returncode == 0, ran.stdout
+    ran = project.run("--cores", "all", "--dry-run", check=True)
     assert "This was a dry-run" in ran.stdout
     assert "training  fp32" in ran.stdout
     assert not (project.folder / "results").exists()

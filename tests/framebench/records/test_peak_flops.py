@@ -86,7 +86,7 @@ def test_the_sustained_rate_is_the_peak_and_not_a_faster_burst(tmp_path: Path) -
 
 
 def together(devices: int, tflops: float) -> dict[str, Any]:
-    """Return a peak-FLOPS record of several devices: ``tflops`` on the last, twice that elsewhere."""
+    """Return a peak-FLOPS record with ``tflops`` on the last device, twice that on the others."""
     made = peak_flops_record(case={"devices_per_node": devices})
     made["metrics"]["peak"]["value"] = tflops
     (rank,) = made["ranks"]

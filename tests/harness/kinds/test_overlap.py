@@ -16,7 +16,7 @@ from harness.operations import CollectiveOperation, MatmulShape, Operation, side
 
 from ...bench import Bench, Finished
 from ..bare import BARE, values
-from ..validity import assert_valid
+from ..validity import assert_outcome, assert_valid
 
 #: Toy behaviour: seconds of each matmul, and of an all-reduce, on a clock without lateness.
 SLOW = "exact,operation=0.03"
@@ -79,8 +79,7 @@ def test_what_was_not_done_when_the_clock_was_read_is_found(
     toy: Bench, behaviour: str, reason: str
 ) -> None:
     record = overlapped(toy, behaviour).record
-    assert record["status"] == "failed", "it was taken for a good one"
-    assert reason in record["reason"]
+    assert_outcome(record, "failed", reason)
 
 
 def rank_of(compute: float, communication: float, both: float) -> dict[str, Any]:
@@ -170,8 +169,7 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
     toy: Bench, sharded: str
 ) -> None:
     record = shared(toy, "exact,operation=0.01", sharded=sharded).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     at = 8, 32, 16
     seconds = {
         part: max(
@@ -196,8 +194,7 @@ def test_the_rate_is_of_the_whole_product_and_the_slowest_rank_counts(
 @pytest.mark.parametrize(("sharded", "after"), [("inner", "reduce"), ("columns", "gather")])
 def test_what_is_wrong_is_found(toy: Bench, sharded: str, after: str) -> None:
     record = shared(toy, "wrong_shard=1", sharded=sharded).record
-    assert record["status"] == "failed", "it was taken for a good one"
-    assert f"before it was timed, after its all_{after}: 256 elements" in record["reason"]
+    assert_outcome(record, "failed", f"before it was timed, after its all_{after}: 256 elements")
 
 
 def test_parts_are_equal_and_shapes_have_no_batch() -> None:

@@ -20,7 +20,7 @@ from harness.kind import Workload
 
 from ...bench import Bench, Finished
 from ...processes import wait_for
-from ..validity import assert_valid
+from ..validity import assert_outcome, assert_valid
 
 #: Options of a run on two devices of each of two nodes.
 TWO_NODES: dict[str, Any] = {"nodes": 2, "devices_per_node": 2}
@@ -95,8 +95,9 @@ def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
 
 def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) -> None:
     record = run_on_two_nodes(toy, "wrong_sum").record
-    assert record["status"] == "failed"
-    assert "pre-flight: an all-reduce of 4096 bytes over 4 ranks is wrong" in record["reason"]
+    assert_outcome(
+        record, "failed", "pre-flight: an all-reduce of 4096 bytes over 4 ranks is wrong"
+    )
     assert "node n" in record["reason"]
     assert all("step_seconds" not in rank for rank in record["ranks"])
 
@@ -136,8 +137,7 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
     record = run_on_two_nodes(toy, "hang", time_limit=8).record
-    assert record["status"] == "timeout", record["reason"]
-    assert "the time limit of 8 s was reached during: " in record["reason"]
+    assert_outcome(record, "timeout", "the time limit of 8 s was reached during: ")
 
 
 def test_a_lost_node_ends_the_run(toy: Bench) -> None:
@@ -146,8 +146,7 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
     (agent,) = agents(toy, "n1")
     os.kill(agent, signal.SIGKILL)
     record = toy.finish(launcher).record
-    assert record["status"] == "failed"
-    assert "node n1 was lost" in record["reason"]
+    assert_outcome(record, "failed", "node n1 was lost")
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
     assert [path.name for path in toy.output.parent.iterdir()] == [toy.output.name]
     toy.output.unlink()
@@ -167,8 +166,7 @@ def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
 
 def test_several_nodes_need_srun(toy: Bench) -> None:
     record = toy.run(variables={"PATH": "/nowhere"}, **TWO_NODES).record
-    assert record["status"] == "failed"
-    assert "the nodes cannot be started: srun: No such file" in record["reason"]
+    assert_outcome(record, "failed", "the nodes cannot be started: srun: No such file")
 
 
 def introduced(name: str, **other: Any) -> nodes.Answer:
