@@ -14,15 +14,10 @@ import pytest
 
 from ..bench import Bench, Finished
 from ..processes import wait_for
+from .kinds.test_peak_flops import PEAK
 from .validity import assert_outcome
 
-PEAK = {
-    "kind": "peak_flops",
-    "batch_per_device": None,
-    "compiler": None,
-    "parameters": {"sustained_seconds": 0.2},
-}
-#: Options of the call, in place of options that each check has.
+#: Options of a call whose checks each give them themselves.
 ALONE: dict[str, Any] = {"batch_per_device": None, "compiler": None}
 #: A check that waits while the file ``hold`` exists.
 HELD = {"kind": "inference"}

@@ -34,11 +34,7 @@ SUITE = {
     },
 }
 #: Suite of one run, for tests that need neither repeats nor further cases.
-ONE_RUN: dict[str, Any] = {
-    **SUITE,
-    "repeats": 1,
-    "axes": {**SUITE["axes"], "mode": ["train"]},
-}
+ONE_RUN: dict[str, Any] = {**SUITE, "repeats": 1, "axes": {**SUITE["axes"], "mode": ["train"]}}
 
 
 @dataclass

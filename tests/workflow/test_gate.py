@@ -97,15 +97,7 @@ def prepare(project: Project) -> dict[str, str]:
 def test_the_version_that_made_it_slower_is_found(project: Project) -> None:
     offline = prepare(project)
     project.snakemake = str(project.folder / "workflow" / "framebench" / "__main__.py")
-    arguments = [
-        "bisect",
-        "--package",
-        "toy",
-        "--good",
-        "1.0",
-        "--bad",
-        "1.3",
-    ]
+    arguments = ["bisect", "--package", "toy", "--good", "1.0", "--bad", "1.3"]
     arguments += ["--results", "results/found", "--margin", "15%"]
     runs_alone = ["--", "--until", "benchmark"]
     few = project.run(*arguments, "--pairs", "2", *runs_alone, toy="exact", **offline)

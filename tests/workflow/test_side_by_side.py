@@ -7,13 +7,13 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .. import fake_gpus
+from ..processes import span
 from .conftest import ONE_RUN, SUITE, Project
 
 ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
@@ -23,11 +23,6 @@ def measured(*projects: Project) -> list[dict[str, Any]]:
     actual = [json.loads(text) for project in projects for text in project.records().values()]
     assert {record["status"] for record in actual} == {"ok"}
     return sorted(actual, key=lambda record: record["started"])
-
-
-def span(record: dict[str, Any]) -> tuple[float, float]:
-    start = datetime.fromisoformat(record["started"]).timestamp()
-    return start, start + record["wall_seconds"]
 
 
 def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from framebench.tables.declared.summary import limit
 from ..made_up_records import record_of
 from ..made_up_runs import build
 from ..made_up_verifications import CASE
+from ..saved_records import save
 from ..settings import CATALOG, plan, plan_of_axes
 from ..table_rows import only
 
@@ -83,9 +83,7 @@ def fed_run(tmp_path: Path, source: str | None, identity: str = IDENTITY, **rank
     if source in axes.READING:
         record["settings"]["data"] = {"folder": "/d", "identity": identity}
     record["ranks"][0].update(rank)
-    path = tmp_path / f"{len(list(tmp_path.iterdir()))}" / "r1.json"
-    path.parent.mkdir()
-    path.write_text(json.dumps(record))
+    path = save(tmp_path, f"{len(list(tmp_path.iterdir()))}/r1.json", record)
     actual = record_sets.load(path.parent)
     assert not actual.problems, actual.problems
     return actual.runs[0]

@@ -18,8 +18,9 @@ from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import in_markdown, repeats
+from ..saved_records import save
 from ..settings import CATALOG, SUITE, changed, plan, plan_of_suite, settings
-from ..watched import as_suite_asks, save
+from ..watched import as_suite_asks
 
 GIB = 2**30
 
@@ -43,7 +44,7 @@ def test_a_run_out_of_memory_counts_as_done_only_if_it_caused_that_itself(
     if others is not None:
         memory["others_bytes"] = int(others * GIB)
     content = as_suite_asks(memory=memory, status="oom", reason="out of memory")
-    save(tmp_path / "out" / "runs" / folder / "r1.json", content)
+    save(tmp_path, f"out/runs/{folder}/r1.json", content)
     cached = record_sets.load(tmp_path / "out" / "runs")
     (run,) = make_plan(loaded, CATALOG, Machine(2, 0), cached).runs
     assert run.path == f"{folder}/{name}"

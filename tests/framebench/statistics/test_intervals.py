@@ -11,14 +11,7 @@ import pytest
 from framebench.statistics import intervals
 from scipy import stats
 
-from .distributions import (
-    SAMPLERS,
-    UNLIKE,
-    Sampler,
-    called_under_drift,
-    pairs_held,
-    ratio_held,
-)
+from .distributions import SAMPLERS, UNLIKE, Sampler, called_under_drift, pairs_held, ratio_held
 
 DRAWS = 2000
 #: Three standard errors of a coverage of 95 % in DRAWS draws.

@@ -13,11 +13,10 @@ from framebench.cases import matrix
 from framebench.config.validation import ConfigError
 from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
-from framebench.report import html_report
-from framebench.tables import frames
 from framebench.tables.results import group
 
 from ...conftest import ROOT
+from ..browser import render
 from ..made_up_runs import inputs_of, measured_rows, run
 from ..made_up_runs import measured as of_kind
 from ..page_rows import page_rows
@@ -119,8 +118,7 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
     ]
     inputs = inputs_of(runs)
     actual = record_sets.RecordSet(tuple(runs), (), tmp_path)
-    text = html_report.render(actual, inputs, frames.build(inputs), tmp_path, "A report")
-    rows = page_rows(text)
+    rows = page_rows(render(actual, tmp_path / "report.html", inputs))
     links = [[name[0] for name in row.records] for row in rows["memory_copy"]]
     assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
     behind = [[name[0] for name in row.records] for row in rows["fastest"]]

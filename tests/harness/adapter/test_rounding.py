@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import (
-    Mismatch,
-    RankContext,
-    Rounding,
-    Unsupported,
-    require_tf32,
-)
+from harness.adapter import Mismatch, RankContext, Rounding, Unsupported, require_tf32
 from harness.measuring import checks, rounding
 
 from ..recorder import Recorder

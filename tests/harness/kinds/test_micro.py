@@ -67,7 +67,7 @@ def test_devices_multiply_together_and_the_slowest_counts(toy: Bench) -> None:
         ("overflow", "elements of a matmul of the shape (1, 1) have a relative error of inf "),
     ],
 )
-def test_a_wrong_product_is_found(toy: Bench, behaviour: str, reason: str) -> None:
+def test_a_wrong_matmul_is_found(toy: Bench, behaviour: str, reason: str) -> None:
     record = matmul(toy, behaviour, shapes="1x8x1").record
     assert_outcome(record, "failed", reason)
 
@@ -78,7 +78,7 @@ def test_a_wrong_shape_is_said_before_anything_starts(toy: Bench) -> None:
     assert "--parameter shapes: found '64x32'; allowed: must be shapes like" in done.stderr
 
 
-def test_a_launch_takes_what_a_call_takes(toy: Bench) -> None:
+def test_a_launch_takes_as_long_as_its_operation(toy: Bench) -> None:
     parameters = {"elements": 1, **QUICK, "block_seconds": 0.1}
     record = toy.run("exact,operation=0.002", **BARE, kind="launch", parameters=parameters).record
     assert_outcome(record, "ok")
@@ -87,7 +87,7 @@ def test_a_launch_takes_what_a_call_takes(toy: Bench) -> None:
     assert rate == pytest.approx(1e6 / record["metrics"]["time"]["value"])
 
 
-def test_element_by_element_every_array_is_moved_once(toy: Bench) -> None:
+def test_an_elementwise_operation_moves_every_array_once(toy: Bench) -> None:
     parameters = {"elements": 1000, **QUICK, "block_seconds": 0.1}
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": parameters}
     record = toy.run("exact,operation=0.01", **options).record
@@ -98,16 +98,16 @@ def test_element_by_element_every_array_is_moved_once(toy: Bench) -> None:
     assert is_rate(record["metrics"]["triad"]["value"], 3 * 4000 / 0.01 * 1e-9)
 
 
-def test_one_wrong_element_is_found(toy: Bench) -> None:
-    options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": {"elements": 1000}}
-    record = toy.run("one_more", **options).record
-    assert record["reason"] == "Mismatch: 1 of 1000 results of add in float32 are wrong"
-
-
-def test_another_operation_than_stream_s_is_found(toy: Bench) -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [
+        ("one_more", "Mismatch: 1 of 1000 results of add in float32 are wrong"),
+        ("wrong_triad", "of 1000 results of triad in float32 are wrong"),
+    ],
+)
+def test_a_wrong_element_is_found(toy: Bench, behaviour: str, reason: str) -> None:
     options: dict[str, Any] = {**BARE, "kind": "elementwise", "parameters": QUICK_ARRAYS}
-    record = toy.run("wrong_triad", **options).record
-    assert_outcome(record, "failed", "of 1000 results of triad in float32 are wrong")
+    assert_outcome(toy.run(behaviour, **options).record, "failed", reason)
 
 
 def test_a_collective_is_right_and_counted_as_nccl_tests_counts(toy: Bench) -> None:
@@ -153,18 +153,16 @@ def test_one_rank_s_wrong_result_is_found(
     assert_outcome(record, "failed", reason)
 
 
-def test_what_a_framework_does_not_implement_is_unsupported_in_its_words(toy: Bench) -> None:
+def test_a_collective_that_a_framework_lacks_is_unsupported_with_its_own_reason(toy: Bench) -> None:
     record = collective(toy, "no_collective", operation="all_to_all").record
-    assert record["status"] == "unsupported"
     message = "toy has no all_to_all on a CPU: float32: the toy box has no such thing"
-    assert record["reason"].endswith(message)
+    assert_outcome(record, "unsupported", message)
 
 
 def test_one_device_has_no_collective(toy: Bench) -> None:
     options = {**COLLECTIVE, "devices_per_node": 1}
     record = toy.run("", **options, parameters={"operation": "all_reduce"}).record
-    assert record["status"] == "unsupported"
-    assert record["reason"] == "one device has no other to communicate with"
+    assert_outcome(record, "unsupported", "one device has no other to communicate with")
 
 
 def test_factors_are_those_of_nccl_tests() -> None:

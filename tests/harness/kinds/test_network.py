@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from ...bench import Bench
+from ...processes import write_program
 from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_outcome
 
@@ -34,16 +35,13 @@ def test_the_figure_is_the_median_connection(toy: Bench) -> None:
 
 def program(folder: Path, client: str) -> str:
     """Return PATH with a double of ib_write_bw. ``client``: code of its client."""
-    place = folder / "bin"
-    place.mkdir()
     script = f"""#!/bin/sh
 case "$*" in
   *"--report_gbits") exec sleep 1;; # the server
 esac
 {client}
 """
-    (place / "ib_write_bw").write_text(script)
-    (place / "ib_write_bw").chmod(0o755)
+    place = write_program(folder / "bin" / "ib_write_bw", script).parent
     return f"{place}:{os.environ['PATH']}"
 
 

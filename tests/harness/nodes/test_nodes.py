@@ -19,7 +19,7 @@ from harness.command_line import parse
 from harness.kind import Workload
 
 from ...bench import Bench, Finished
-from ...processes import wait_for
+from ...processes import wait_for, write_program
 from ..validity import assert_outcome, assert_valid
 
 #: Options of a run on two devices of each of two nodes.
@@ -28,11 +28,9 @@ TWO_NODES: dict[str, Any] = {"nodes": 2, "devices_per_node": 2}
 
 def srun_on_path(folder: Path) -> str:
     """Return a search path on which ``srun`` is its double."""
-    program = folder / "bin" / "srun"
-    program.parent.mkdir(exist_ok=True)
     double = Path(__file__).with_name("srun.py")
-    program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(double)])} "$@"\n')
-    program.chmod(0o755)
+    script = f'#!/bin/sh\nexec {shlex.join([sys.executable, str(double)])} "$@"\n'
+    program = write_program(folder / "bin" / "srun", script)
     return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
 
 
@@ -51,7 +49,7 @@ def start_on_two_nodes(
 
 
 def agents(toy: Bench, node: str) -> list[int]:
-    """Return the harness's process on a node, without its ranks."""
+    """Return the process ids of the harness's agents on a node, without their ranks."""
     collected = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
@@ -247,10 +245,7 @@ JOB = {"SLURM_JOB_ID": "7"}
 
 def scontrol(folder: Path, script: str) -> str:
     """Return a PATH with a double of ``scontrol``."""
-    folder.mkdir()
-    command = folder / "scontrol"
-    command.write_text(f"#!/bin/sh\n{script}\n")
-    command.chmod(0o755)
+    write_program(folder / "scontrol", f"#!/bin/sh\n{script}\n")
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 

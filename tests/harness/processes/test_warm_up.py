@@ -6,13 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness.measuring.steps import (
-    FEWEST,
-    GPU_SECONDS,
-    TOLERANCE,
-    is_settled,
-    settled_after,
-)
+from harness.measuring.steps import FEWEST, GPU_SECONDS, TOLERANCE, is_settled, settled_after
 
 from ...bench import Bench
 

@@ -11,30 +11,21 @@ import pytest
 import yaml
 from framebench import cli
 from framebench.cases import matrix
-from framebench.config.catalog import load_catalog
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.features.gate import bisect, command
-from framebench.features.gate.bisect import (
-    CHANGED,
-    OPEN,
-    SKIPPED,
-    UNCHANGED,
-    BisectStep,
-)
+from framebench.features.gate.bisect import CHANGED, OPEN, SKIPPED, UNCHANGED, BisectStep
 from framebench.machine import local
 from framebench.records.run import RecordsError
 from framebench.runs import snakemake_calls
 from framebench.tables.results import group
 
 from ....commands import git
-from ....conftest import ROOT
 from ....packages import write_wheel
 from ...comparison.made_up_sides import paired_sides
 from ...made_up_runs import changed
-from ...settings import CONFIG
+from ...settings import CATALOG, CONFIG
 
-CATALOG = load_catalog(ROOT)
 #: Verdicts by letter.
 LETTERS = {"C": CHANGED, "U": UNCHANGED, "S": SKIPPED, "?": OPEN}
 
