@@ -121,7 +121,7 @@ def test_operations_run_on_a_gpu(run: ForkServer) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int8"])
-def test_pytorch_multiplies_in_what_no_model_trains_in(
+def test_pytorch_multiplies_in_dtypes_that_no_model_trains_in(
     fork_servers: ForkServers, dtype: str
 ) -> None:
     """Fail if a result differs from that of float64, which the benchmark checks itself."""

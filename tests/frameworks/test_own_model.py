@@ -100,7 +100,7 @@ def compared(
     return run("own_model.compare", ranks, cases=cases, compiler=compiler, **options)
 
 
-def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_found(
+def test_a_file_of_25_lines_is_verified_and_mistakes_in_it_are_found(
     run: ForkServer, tmp_path: Path
 ) -> None:
     framework = run.framework
@@ -280,7 +280,7 @@ def test_parameters_may_be_in_bfloat16_and_have_a_gradient_on_one_rank_only(
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-def test_products_of_experts_are_counted(run: ForkServer) -> None:
+def test_matmuls_of_experts_are_counted(run: ForkServer) -> None:
     (actual,) = run("own_model.count", path=str(OWN / "experts.py"), batch=6)
     assert actual["multiply_adds"] == 6 * 8 * 16
 

@@ -33,7 +33,7 @@ def visible_lines(written: str) -> list[str]:
 
 
 def test_a_terminal_has_a_line_for_each_result_and_nothing_else_is_left(project: Project) -> None:
-    """Fail if a terminal does not show one line per result and nothing else, at 80 columns."""
+    """One line per result and nothing else, at 80 columns."""
     project.write_suite({**SUITE, "repeats": 1})
     above, below = pty.openpty()
     os.set_blocking(above, True)

@@ -242,7 +242,7 @@ def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Pat
     targets.check_own_model(planned(tmp_path, file(tmp_path)))
 
 
-def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path: Path) -> None:
+def test_figures_of_an_own_model_are_flagged_and_verified_separately(tmp_path: Path) -> None:
     case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
     own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}
     record = {**record_of(random.Random(1), case, 1), "own_model": own}

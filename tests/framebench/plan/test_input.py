@@ -140,7 +140,7 @@ def test_loading_and_computing_stand_apart(tmp_path: Path) -> None:
     ("compute", "loader", "expected"),
     [(100, 90, "loader"), (90, 100, "compute"), (100, 97, "both"), (97, 100, "both")],
 )
-def test_the_slower_one_limits_where_it_is_clear(
+def test_the_slower_of_loader_and_device_is_named_as_the_limit_if_clear(
     compute: float, loader: float, expected: str
 ) -> None:
     assert limit(compute, loader) == expected

@@ -69,7 +69,7 @@ def test_of_many_disturbed_nodes_the_first_is_named(number: int, more: str) -> N
     assert disturbed({"nodes": nodes}) == f"node n1: {heat}{more}"
 
 
-def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
+def test_a_disturbed_record_is_flagged_with_its_reason(tmp_path: Path) -> None:
     save(tmp_path, "calm/r1.json", made(watch=watch()))
     save(tmp_path, "loud/r1.json", made(watch=watch(steal=0.5)))
     save(tmp_path, "old/r1.json", made())

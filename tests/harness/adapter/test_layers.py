@@ -111,7 +111,7 @@ def test_convolutions_of_every_network_are_counted_as_in_its_config() -> None:
             assert 0.5 * whole < counted < 1.4 * whole, path.stem
 
 
-def test_attention_is_that_of_the_models() -> None:
+def test_attention_has_the_shapes_of_the_models() -> None:
     assert attention.layer_counts(model_config_of("bert_base"), 8, 128) == {
         AttentionShape(8, 12, 12, 128, 64, causal=False): 12
     }

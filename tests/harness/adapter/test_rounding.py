@@ -58,7 +58,7 @@ class Multiplying(Recorder, Rounding):
         (half, {"float32 with 1 significant bits": 2, "bfloat16": 1}),
     ],
 )
-def test_products_of_float32_are_named_by_what_is_multiplied(
+def test_float32_matmuls_are_named_by_their_observed_precision(
     way: Round, expected: dict[str, int]
 ) -> None:
     adapter = Multiplying(way, way)

@@ -33,7 +33,7 @@ def is_rate(actual: float, exact: float) -> bool:
     return (1 - TICKS) * exact < actual <= 1.0001 * exact
 
 
-def test_the_rate_of_a_product_is_two_operations_for_each_term(toy: Bench) -> None:
+def test_the_rate_of_a_matmul_counts_two_operations_per_term(toy: Bench) -> None:
     """Fail if a matmul's rate does not count two operations per term; each takes 10 ms here."""
     record = matmul(toy, "exact,operation=0.01", block_seconds=0.1).record
     assert_outcome(record, "ok")

@@ -19,12 +19,12 @@ PEAK = {
 
 
 def tflops_of(block: dict[str, Any]) -> float:
-    """Return TFLOP/s of matmuls of n rows: n^3 multiplications and as many additions each."""
+    """Return TFLOP/s of matmuls with n rows: n^3 multiplications and n^3 additions each."""
     return 2e-12 * block["size"] ** 3 * block["count"] / min(block["seconds"])
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
-def test_the_peak_is_of_products_and_nothing_else(toy: Bench, precision: str) -> None:
+def test_the_peak_is_measured_with_matmuls_alone(toy: Bench, precision: str) -> None:
     done = toy.run("exact", **PEAK, precision=precision)
     assert_valid(done.record)
     assert (done.record["status"], done.record["kind"]) == ("ok", "peak_flops")
@@ -69,7 +69,7 @@ def test_the_rate_of_a_single_size_is_no_peak(toy: Bench) -> None:
         ("empty", "elements of a matmul of the shape"),
     ],
 )
-def test_the_peak_of_another_precision_or_of_wrong_products_fails(
+def test_matmuls_in_another_precision_or_with_wrong_results_fail(
     toy: Bench, behaviour: str, reason: str
 ) -> None:
     record = toy.run(behaviour, **PEAK, precision="amp").record

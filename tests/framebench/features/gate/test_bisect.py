@@ -91,7 +91,7 @@ def test_a_change_is_shown_in_either_direction_or_not(factor: float, state: str)
     assert step.next_look == (12 if state == OPEN else None)
 
 
-def test_a_version_that_fails_is_skipped_and_a_good_one_must_not() -> None:
+def test_a_failing_version_is_skipped_unless_it_is_the_known_good_one() -> None:
     good, other = paired_sides(1.0)
     dead = [
         replace(
