@@ -1,4 +1,4 @@
-"""Command line of one real run, by default on the toy framework; kills what a test leaves."""
+"""Runs of the harness through its command line, by default on the toy framework."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Finished:
 
 @dataclass
 class Bench:
-    """Runs in a separate folder, recognisable among all processes."""
+    """Runs in a folder of their own, whose processes carry a marker in their environment."""
 
     folder: Path
     python: str = sys.executable
@@ -59,8 +59,8 @@ class Bench:
     def command(
         self, *extra: str, parameters: Mapping[str, object] | None = None, **options: object
     ) -> list[str]:
-        """Return the command line of a run.
-        ``parameters``: those of the benchmark; options that are None are left out."""
+        """Return the command line of a run, without options that are None.
+        ``parameters``: of the benchmark; ``extra``: further words."""
         given: dict[str, object] = {
             "framework": ROOT / "tests/frameworks/toy",
             "model": ROOT / "tests/models/toy.json",
@@ -141,7 +141,7 @@ class Bench:
         return json.loads(self.output.read_text()) if self.output.is_file() else None
 
     def processes(self, *variables: str) -> list[int]:
-        """Return the processes of this test whose environment also holds all of `variables`."""
+        """Return the ids of this test's processes whose environment also has all `variables`."""
         wanted = {f"FRAMEBENCH_TEST={self.marker}", *variables}
         actual = []
         for path in Path("/proc").glob("[0-9]*/environ"):
@@ -161,7 +161,7 @@ class Bench:
         wait_for(there, f"{ranks} rank(s) in phase {phase}")
 
     def assert_nothing_left(self, killed: bool = False) -> None:
-        """Check that nothing is left of runs; of a launcher that was ``killed``, files may be."""
+        """Check that no process is left and, unless the launcher was ``killed``, no file either."""
         wait_for(lambda: not self.processes(), "every process of the run to be gone")
         if killed:
             return

@@ -20,7 +20,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 
-#: Groups and folders whose tests take longest come first, so that processes end together.
+#: Groups and folders with the longest tests: they start first, so that all workers end together.
 LONG_GROUPS = (
     "slurm",
     *(f"test_contract.py {name}" for name in ("pytorch", "jax", "tensorflow")),
@@ -61,7 +61,7 @@ COMPILING = {
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
-    """Return the start of a long text: some values of parameters are whole files."""
+    """Shorten the test id of a long text parameter: some parameters are whole files."""
     return f"{val[:40]}.." if isinstance(val, str) and len(val) > 80 else None
 
 
@@ -78,7 +78,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # must run before xdist reads the mark
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the groups and the quick tests, and order them as the processes take them."""
+    """Mark groups and quick tests, and put the longest groups and folders first."""
 
     def order(item: pytest.Item) -> list[bool]:
         return [group_of(item) != name for name in LONG_GROUPS] + [
@@ -111,7 +111,7 @@ def build_environment(framework: str) -> str:
     file = read_environment_file(path)
     marker = ROOT / ".venvs" / file.name / MARKER
     command = [sys.executable, str(ROOT / "workflow" / "framebench"), "environment"]
-    # Built once, though tests run in several processes.
+    # The command takes a lock, so that concurrent test processes build an environment once.
     subprocess.run([*command, "--file", str(file.path)], check=True)
     return str(marker.parent / "bin" / "python")
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from .processes import write_program
+
 _PROGRAM = Path(__file__).parent / "programs" / "nvidia_smi.py"
 
 
@@ -20,8 +22,8 @@ def gpus(
     mig: str = "Disabled",
     instances: Sequence[tuple[str, str]] = (),
 ) -> list[dict[str, Any]]:
-    """Return GPUs as ``nvidia-smi`` reports them. ``memory``: in MiB; ``mig``: its mode;
-    ``instances``: profile and UUID of each on every GPU."""
+    """Return GPUs as ``nvidia-smi`` reports them. ``memory``: in MiB; ``mig``: MIG mode;
+    ``instances``: profile and UUID of each MIG instance, the same on every GPU."""
     return [
         {
             "name": name,
@@ -38,15 +40,12 @@ def gpus(
 
 
 def install(folder: Path, listed: list[dict[str, Any]]) -> str:
-    """Write a command ``nvidia-smi`` to a folder and return its path."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a command ``nvidia-smi`` to a folder and return the folder."""
     known = folder / "nvidia-smi.json"
+    write(folder, f"#!/bin/sh\nexec '{sys.executable}' '{_PROGRAM}' '{known}' \"$@\"\n")
     known.write_text(json.dumps(listed))
-    return write(folder, f"#!/bin/sh\nexec '{sys.executable}' '{_PROGRAM}' '{known}' \"$@\"\n")
+    return str(folder)
 
 
 def write(folder: Path, text: str) -> str:
-    script = folder / "nvidia-smi"
-    script.write_text(text)
-    script.chmod(0o755)
-    return str(folder)
+    return str(write_program(folder / "nvidia-smi", text).parent)

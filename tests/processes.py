@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 PATIENCE = 600.0  # seconds; tests wait for events, not for times
@@ -21,6 +23,14 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
+def write_program(path: Path, text: str) -> Path:
+    """Write an executable script, and its folder if needed; return the script's path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
 def wait_for(condition: Callable[[], Any], what: str) -> Any:
     """Return the value of ``condition`` as soon as it is true; fail after PATIENCE."""
     end = time.monotonic() + PATIENCE
@@ -30,6 +40,12 @@ def wait_for(condition: Callable[[], Any], what: str) -> Any:
         time.sleep(pause)
         pause = min(1.2 * pause, 0.2)
     return actual
+
+
+def span(record: dict[str, Any]) -> tuple[float, float]:
+    """Return the start and the end of a recorded run, in seconds since 1970."""
+    start = datetime.fromisoformat(record["started"]).timestamp()
+    return start, start + record["wall_seconds"]
 
 
 def take_own_core() -> None:

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from .conftest import ROOT
+from .processes import write_program
 
 WORKFLOWS = ROOT / ".github" / "workflows"
 #: Double of GitHub's command that notes its arguments.
@@ -30,9 +31,7 @@ def checkout(tmp_path: Path) -> Path:
     for name in ("CHANGELOG.md", "CITATION.cff", "scripts/harness/__init__.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "gh").write_text(GH)
-    (tmp_path / "bin" / "gh").chmod(0o755)
+    write_program(tmp_path / "bin" / "gh", GH)
     return tmp_path
 
 

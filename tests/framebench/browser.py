@@ -25,9 +25,13 @@ PACKAGES = ("chromium", "chromium-driver")
 
 
 def make(source: Path, target: Path) -> str:
-    actual = record_sets.load(source)
-    inputs = Inputs(group(actual.runs, None))
-    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
+    return render(record_sets.load(source), target)
+
+
+def render(records: record_sets.RecordSet, target: Path, inputs: Inputs | None = None) -> str:
+    """Write the page of a record set, by default without further inputs, and return its text."""
+    inputs = inputs or Inputs(group(records.runs, None))
+    text = html_report.render(records, inputs, frames.build(inputs), target.parent, "A report")
     target.write_text(text, encoding="utf-8")
     return text
 

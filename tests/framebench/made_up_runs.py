@@ -34,6 +34,10 @@ _CASE = Case(
 _CONDITIONS = Conditions(accelerator="cpu", warmup_steps=1, timed_steps=2)
 
 
+#: Throughputs of seven repeats.
+SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+
+
 def run(throughput: float | None = 100.0, **changes: Any) -> Run:
     """Return a run, failed if it has no throughput.
     ``changes``: fields of its case, its conditions, or the run."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from framebench.records.run import Run
 from ..conftest import ROOT
 from .made_up_records import CASE as TRAINED
 from .made_up_records import record_of
+from .saved_records import save
 
 MODELS = catalog.load_catalog(ROOT).models
 CODE, PACKAGES = {"version": "1", "computation": "c" * 64}, {"numpy": "2.3.4", "pytorch": "1"}
@@ -43,9 +43,8 @@ def compared(case: dict[str, Any], scale: str = verifications.FULL) -> dict[str,
 
 
 def run_in(folder: Path, case: dict[str, Any], **other: Any) -> Run:
-    path = folder / "runs" / f"{len(list(folder.rglob('*.json')))}" / "r1.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps(changed(record_of(random.Random(1), case, 1), **other)))
+    record = changed(record_of(random.Random(1), case, 1), **other)
+    path = save(folder, f"runs/{len(list(folder.rglob('*.json')))}/r1.json", record)
     (run,) = record_sets.load(path.parent).runs
     return run
 
@@ -72,9 +71,7 @@ def verification_in(folder: Path, case: dict[str, Any], error: float = 1e-6, **o
         other["ended"] = ("unsupported", other["refused"])
     if "ended" in other:
         record |= {"status": other["ended"][0], "reason": other["ended"][1], "ranks": []}
-    path = folder / "verification" / f"{len(list(folder.rglob('*.json')))}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))
+    save(folder, f"verification/{len(list(folder.rglob('*.json')))}.json", record)
 
 
 def flag_of(folder: Path, run: Run) -> tuple[str, str] | None:

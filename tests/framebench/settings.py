@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -21,7 +22,8 @@ SUITE = {
     "repeats": 2,
     "axes": {"framework": ["pytorch"], "model": ["resnet50_v1.5"], "batch_per_device": [2]},
 }
-#: Axes of SUITE, for suites with another batch.
+TWO_CORES = Machine(2, 0)
+#: Axes of SUITE except its batch, for suites with another batch.
 AXES_WITHOUT_BATCH = {
     key: value for key, value in SUITE["axes"].items() if key != "batch_per_device"
 }
@@ -30,17 +32,32 @@ AXES_WITHOUT_BATCH = {
 def settings(
     tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
 ) -> Settings:
-    """Return settings for a suite as data or literal text; ``methods``: of ``--sdm``."""
+    """Return settings for a suite, given as data or as text. ``methods``: methods of ``--sdm``."""
     path = tmp_path / "my.yaml"
     path.write_text(suite if isinstance(suite, str) else yaml.safe_dump(suite))
     return load_settings({**CONFIG, "suite": str(path), **config}, CATALOG, methods)
 
 
 def plan(
-    tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (), **config: object
-) -> Plan:
-    """Return the plan of a suite on two cores. ``methods``: methods of ``--sdm``."""
-    return make_plan(settings(tmp_path, suite, methods, **config), CATALOG, Machine(2, 0), None)
+    tmp_path: Path, suite: object = SUITE, methods: tuple[str, ...] = (),
+    machine: Machine = TWO_CORES, **config: object,
+) -> Plan:  # fmt: skip
+    """Return the plan of a suite, without records. ``methods``: methods of ``--sdm``."""
+    return make_plan(settings(tmp_path, suite, methods, **config), CATALOG, machine, None)
+
+
+def plan_of_axes(tmp_path: Path, given: dict[str, Any] | None = None, **axes: object) -> Plan:
+    """Return the plan of SUITE with these axes on eight cores; the usual batch is 4 per device.
+    ``given``: keys of the configuration."""
+    batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
+    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **batch, **axes}}
+    return plan(tmp_path, suite, machine=Machine(8, 0), **(given or {}))
+
+
+def plan_of_suite(name: str, results: Path, machine: Machine = TWO_CORES, **config: object) -> Plan:
+    """Return the plan of a suite that ships, without records."""
+    given = {**CONFIG, "suite": name, "results": str(results), **config}
+    return make_plan(load_settings(given, CATALOG), CATALOG, machine, None)
 
 
 def changed(**axes: object) -> dict[str, object]:

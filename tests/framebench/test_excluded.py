@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from framebench import cli
 
 from .made_up_records import record_of
 from .made_up_verifications import CASE, changed, verification_in
+from .saved_records import save
 from .table_rows import rows_of
 
 PACKAGES = {name: {"numpy": "2.3.4", name: "1"} for name in ("jax", "pytorch", "tensorflow")}
@@ -30,9 +30,7 @@ def make_set(folder: Path, fast: float = 1.0, wrong: bool = True) -> Path:
                 if framework == "jax":
                     record["window_seconds"] /= fast
                     record["metrics"]["throughput"]["value"] *= fast
-                path = folder / "runs" / framework / f"{precision}{devices}" / f"r{repeat}.json"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(json.dumps(record))
+                save(folder, f"runs/{framework}/{precision}{devices}/r{repeat}.json", record)
             error = 0.9 if wrong and (framework, precision) == ("jax", "fp32") else 1e-6
             verification_in(folder, {**case, "devices_per_node": 1}, error, packages=packages)
     return folder / "runs"

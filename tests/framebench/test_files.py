@@ -1,7 +1,9 @@
-"""Files are read up to a size; those of a command are all written, or none is."""
+"""Files: sizes, locks, and a command's outputs, which are written all or none."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import resource
 from collections.abc import Iterator
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from core import bounded
 from framebench import cli
+from framebench.files import whole_files
 
 from .saved_records import ROW, save_csv
 
@@ -93,3 +96,36 @@ def test_a_disk_that_fills_up_leaves_the_former_tables_and_page(
     assert {path: after[path] for path in tables} == tables, "new tables beside the former page"
     assert made_of(4000) == 0
     assert contents(results) != before
+
+
+BUSY, ADVICE = "somebody is there", "go elsewhere"
+
+
+def test_a_lock_has_one_holder_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "results" / ".lock"
+    first = whole_files.lock(path, ADVICE, BUSY)
+    with pytest.raises(whole_files.LockError) as error:
+        whole_files.lock(path, ADVICE, BUSY)
+    assert str(error.value) == f"{path.parent}: {BUSY}. Wait until it ends, or {ADVICE}"
+    first.close()
+    whole_files.lock(path, ADVICE, BUSY).close()
+
+
+@pytest.mark.parametrize("busy", [BUSY, None])
+def test_a_file_system_without_locks_is_named_with_advice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: str | None
+) -> None:
+    def refuse(file: object, operation: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(whole_files.LockError, match="gives no lock") as error:
+        whole_files.lock(tmp_path / ".lock", ADVICE, busy)
+    assert str(tmp_path) in str(error.value)
+    assert ADVICE in str(error.value)
+
+
+def test_a_lock_in_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(whole_files.LockError, match="cannot be written"):
+        whole_files.lock(tmp_path / "file" / ".lock", ADVICE, BUSY)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-from pathlib import Path
 from typing import Any
 
 from .made_up_records import CASE, record_of
@@ -60,8 +58,3 @@ def as_suite_asks(**other: Any) -> dict[str, Any]:
     options = {"cores_per_device": 2, "warmup_steps": 1, "timed_steps": 2}
     record = made(**other)
     return {**record, "settings": {**record["settings"], **options}}
-
-
-def save(path: Path, record: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record))

@@ -43,7 +43,8 @@ def has_reference(definition: str) -> bool:
 
 
 def compared(definitions: Mapping[str, str]) -> list[str]:
-    """Return a model of each definition with a reference and no separate tests, and ResNet-50."""
+    """Return the models that contract tests compare with the reference: ResNet-50, and one for each
+    definition that has a reference but no tests of its own."""
     first = {definition: name for name, definition in reversed(definitions.items())}
     actual = {name for entry, name in first.items() if entry not in SHARED and has_reference(entry)}
     return sorted({RESNET, *actual})

@@ -22,8 +22,8 @@ HYPER: dict[str, dict[str, Any]] = {
     "layerwise_adamw": {"optimizer": "adamw", "layer_decay": 0.6},
     "lamb": {"no_trust_ratio": [], "learning_rate": 0.01, "epsilon": 0.05},
 }
-#: Parameter that is zero in LAMB's first step, and one that does not change in that step: its whole
-#: gradient comes through the first, and it does not decay.
+#: Parameter that is zero in LAMB's first step, and a parameter without decay that this step leaves
+#: unchanged because its whole gradient passes through the zero one.
 ZERO, UNCHANGED = "next_sentence.weight", "pooler.bias"
 #: Parameters whose ratios of norms are above 10 and below 0.01, where some implementations limit
 #: them. A constant that is added to all logits does not change a softmax.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from core import precisions
 from harness.hardware import processor
 
-#: Message of MXNet if its matmuls have no bfloat16.
+#: Start of the reason why MXNet has no bfloat16 matmuls here.
 NO_BFLOAT16 = "MXNet's matmuls on cpu in bfloat16"
 
 

@@ -299,9 +299,7 @@ def test_the_native_compiler_compiles_or_is_refused(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "amp"])
-def test_what_a_device_computes_is_that_of_the_reference(
-    runs: Runs, model: str, precision: str
-) -> None:
+def test_a_device_computes_what_the_reference_does(runs: Runs, model: str, precision: str) -> None:
     """Fail if one device's results differ from the reference.
     Covers training, and in fp32 dropout and inference. A made-up network with every block stands
     for ResNet-50, whose compiled inference is compared."""
@@ -317,10 +315,8 @@ def test_what_a_device_computes_is_that_of_the_reference(
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["default", "native"])
-def test_a_training_step_of_two_devices_is_that_of_the_reference(
-    runs: Runs, compiled: bool
-) -> None:
-    """The mean is taken in the same way for all models; BERT has sparse gradients, too."""
+def test_a_training_step_of_two_devices_equals_the_references(runs: Runs, compiled: bool) -> None:
+    """All models average gradients in the same way; BERT also has sparse gradients."""
     runs.require("Collectives")
     native = runs.declared["native_compiler"]
     if compiled and native in (None, runs.compiler):
@@ -336,7 +332,7 @@ def test_a_training_step_of_two_devices_is_that_of_the_reference(
         assert {"outputs", "gradients", "loss", "two updates"} <= quantities
 
 
-def test_compiled_inference_is_that_of_the_reference(runs: Runs) -> None:
+def test_compiled_inference_equals_the_references(runs: Runs) -> None:
     if runs.declared["native_compiler"] is None:
         pytest.skip("it has no compiler")
     (answer,) = runs.verified(RESNET, "inference", compiler=runs.declared["native_compiler"])

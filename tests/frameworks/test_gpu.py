@@ -67,13 +67,6 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert SWITCHES[run.framework].items() <= told.items()
 
 
-def test_a_rank_on_the_gpu_of_another_is_found(run: ForkServer) -> None:
-    """Fail if the double does not refuse it: ranks on one GPU would go unnoticed in other tests."""
-    compiler = "jit" if run.framework == "jax" else "none"
-    (actual,) = run("gpu.take_another", model_config=EMBEDDING, compiler=compiler)
-    assert actual["refused"] is not None
-
-
 @pytest.mark.parametrize(
     ("mistake", "precision", "compiler", "error"),
     [
@@ -128,7 +121,7 @@ def test_operations_run_on_a_gpu(run: ForkServer) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int8"])
-def test_pytorch_multiplies_in_what_no_model_trains_in(
+def test_pytorch_multiplies_in_dtypes_that_no_model_trains_in(
     fork_servers: ForkServers, dtype: str
 ) -> None:
     """Fail if a result differs from that of float64, which the benchmark checks itself."""

@@ -15,7 +15,7 @@ from PIL import Image
 
 from ..bench import ROOT, Bench
 from ..conftest import build_environment
-from ..harness.validity import assert_valid
+from ..harness.validity import assert_outcome
 
 COLOURS = ((200, 40, 40), (40, 200, 40), (40, 40, 200))
 EACH = {"train": 16, "val": 5}
@@ -106,8 +106,7 @@ def test_images_in_a_folder_are_learned(
         },
     )
     record = done.record
-    assert record["status"] == "ok", record["reason"]
-    assert_valid(record)
+    assert_outcome(record, "ok")
     rank, *others = record["ranks"]
     assert len(others) == devices - 1
     assert (rank["task"]["name"], rank["task"]["train"], rank["task"]["held_out"]) == (

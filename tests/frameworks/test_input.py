@@ -32,22 +32,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def measured(bench: Bench, framework: str, root: Path, **more: Any) -> Any:
+def measured(bench: Bench, root: Path, **more: Any) -> Any:
+    """Return the record of a run of PyTorch that reads data."""
     bench.output.unlink(missing_ok=True)
     bench.log.unlink(missing_ok=True)
-    done = bench.run(
-        "",
-        **{
-            "framework": ROOT / "scripts/frameworks" / framework,
-            "model": SMALL,
-            "kind": "input",
-            "precision": None,
-            "compiler": None,
-            "time_limit": 600,
-            "data": root,
-            **more,
-        },
-    )
+    options = {"model": SMALL, "input": "data", "data": root, **more}
+    done = bench.run(framework=ROOT / "scripts/frameworks/pytorch", **options)
     assert done.record is not None, done.stderr
     return done.record
 
@@ -55,12 +45,11 @@ def measured(bench: Bench, framework: str, root: Path, **more: Any) -> Any:
 def test_steps_are_fed_from_files_and_a_bad_one_is_named(data: Path, tmp_path: Path) -> None:
     bench = Bench(tmp_path, build_environment("pytorch"))
     steps = {"warmup_steps": 1, "timed_steps": 3, "batch_per_device": 4}
-    more = {"kind": "train", "input": "data", "precision": "fp32", "compiler": "none", **steps}
     content, bad = made.jpeg(5, 200, 150), data / "train/c1/z.JPEG"
     bad.write_bytes(content[: len(content) // 2])
-    refused = measured(bench, "pytorch", data, **more)
+    refused = measured(bench, data, **steps)
     bad.unlink()
-    record = measured(bench, "pytorch", data, **more)
+    record = measured(bench, data, **steps)
     assert refused["status"] == "failed"
     assert "BadData: train/c1/z.JPEG: ValueError: the JPEG file is truncated" in refused["reason"]
     assert record["status"] == "ok", record["reason"]
@@ -86,8 +75,7 @@ def test_steps_are_fed_from_tokens(tmp_path: Path) -> None:
     data = token_folder.tokens(tmp_path / "data")
     bench = Bench(tmp_path, build_environment("pytorch"))
     steps = {"warmup_steps": 1, "timed_steps": 3, "batch_per_device": 4, "sequence_length": 16}
-    more = {"kind": "train", "input": "data", "precision": "fp32", "compiler": "none", **steps}
-    record = measured(bench, "pytorch", data, **more, model=model)
+    record = measured(bench, data, **steps, model=model)
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert (rank["data_set"]["tokens"], rank["data_set"]["vocabulary"]) == (1000, 257)
@@ -103,8 +91,7 @@ def test_steps_are_fed_from_tokens(tmp_path: Path) -> None:
 def test_validation_images_are_fed_into_inference(data: Path, tmp_path: Path) -> None:
     steps = {"warmup_steps": 1, "timed_steps": 2, "batch_per_device": 2}
     bench = Bench(tmp_path, build_environment("pytorch"))
-    more = {"kind": "inference", "input": "data", "precision": "fp32", "compiler": "none", **steps}
-    record = measured(bench, "pytorch", data, **more)
+    record = measured(bench, data, kind="inference", **steps)
     assert record["status"] == "ok", record["reason"]
     (rank,) = record["ranks"]
     assert rank["data_set"]["images"] == 6

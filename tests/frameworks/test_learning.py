@@ -15,7 +15,7 @@ from tasks import topics
 from ..conftest import ROOT
 from .fork_server import ForkServers
 
-#: Compilers of frameworks whose users train with others as well.
+#: Frameworks whose users train with several compilers, and these compilers.
 _OTHERS = {"mxnet": "hybridize"}
 _DECLARED = {
     path.parent.name: json.loads(path.read_text()).get("trained_with", "none")
@@ -87,7 +87,9 @@ def test_it_learns_the_digits(framework: str, learned: Answers) -> None:
 
 
 @pytest.mark.parametrize("framework", TRAINING_COMPILERS)
-def test_what_one_has_learned_all_others_know(framework: str, learned: Answers) -> None:
+def test_weights_that_one_framework_learned_work_in_all_others(
+    framework: str, learned: Answers
+) -> None:
     """The weights come from the file of a training, by shared names."""
     actual, teacher = learned[framework]["taught"], learned[TEACHER]["taught"]
     assert actual["accuracy"] == teacher["accuracy"] == learned[TEACHER]["curve"][-1]

@@ -13,6 +13,7 @@ from framebench.environments import uv
 from ..bench import Bench
 from ..commands import git
 from ..conftest import ROOT, build_environment
+from ..harness.validity import assert_outcome
 from .comparing import beyond
 from .fork_server import ForkServer, served
 
@@ -99,7 +100,7 @@ def compared(
     return run("own_model.compare", ranks, cases=cases, compiler=compiler, **options)
 
 
-def test_a_file_as_short_as_is_said_is_verified_and_what_is_wrong_with_one_is_found(
+def test_a_file_of_25_lines_is_verified_and_mistakes_in_it_are_found(
     run: ForkServer, tmp_path: Path
 ) -> None:
     framework = run.framework
@@ -181,12 +182,10 @@ def test_a_run_is_of_the_file_as_it_was(tmp_path: Path) -> None:
     computed = text.replace("from torch import nn", "nn = __import__(f'{\"far\"}').nn")
     Path(path).write_text(computed)
     failed = bench.run(framework=framework, model=path).record
-    assert failed["status"] == "failed"
-    assert ".py, which none of its import statements names" in failed["reason"]
+    assert_outcome(failed, "failed", ".py, which none of its import statements names")
     bench.output.unlink()
     other = bench.run(framework=framework.with_name("jax"), model=path).record
-    assert other["status"] == "unsupported"
-    assert "is a model for pytorch, not for jax" in other["reason"]
+    assert_outcome(other, "unsupported", "is a model for pytorch, not for jax")
     bench.output.unlink()
     cut = bench.run(framework=framework, model=path, accumulation=2).record
     assert cut["status"] == "unsupported"
@@ -281,7 +280,7 @@ def test_parameters_may_be_in_bfloat16_and_have_a_gradient_on_one_rank_only(
 
 
 @pytest.mark.parametrize("run", ["pytorch"], indirect=True)
-def test_products_of_experts_are_counted(run: ForkServer) -> None:
+def test_matmuls_of_experts_are_counted(run: ForkServer) -> None:
     (actual,) = run("own_model.count", path=str(OWN / "experts.py"), batch=6)
     assert actual["multiply_adds"] == 6 * 8 * 16
 

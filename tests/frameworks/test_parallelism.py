@@ -61,7 +61,7 @@ MODEL_CONFIGS["llama of 1 layer"] = small("llama_8b", dropout=0.0, layers=1)
 @pytest.mark.parametrize(
     ("run", "ranks"), [(name, ranks) for name in WAYS for ranks in WAYS[name]], indirect=["run"]
 )
-def test_gradients_are_those_of_one_process(run: ForkServer, ranks: int) -> None:
+def test_gradients_equal_those_of_one_process(run: ForkServer, ranks: int) -> None:
     cases = WAYS[run.framework][ranks]
     given = [(parallelism, MODEL_CONFIGS[model], steps) for parallelism, model, steps in cases]
     answers = run("parallelism.observe", ranks=ranks, cases=given)

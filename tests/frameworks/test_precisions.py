@@ -42,7 +42,7 @@ def test_mixed_precision_in_a_dtype_by_name_computes_what_the_reference_does(
 
 
 @pytest.mark.parametrize("precision", HALVES)
-def test_all_products_and_arrays_but_those_of_batch_normalisation_are_in_it(
+def test_all_matmuls_and_arrays_except_batch_normalisation_are_in_half_precision(
     pytorch_run: ForkServer, precision: str
 ) -> None:
     (actual,) = pytorch_run("half.train", precision=precision)
@@ -95,7 +95,7 @@ def test_float8_computes_what_the_reference_does(
 
 
 @pytest.mark.parametrize("precision", BACKWARD)
-def test_products_of_layers_are_seen_in_float8_in_both_passes(
+def test_matmuls_of_layers_are_observed_in_float8_in_both_passes(
     pytorch_run: ForkServer, precision: str
 ) -> None:
     (actual,) = pytorch_run("float8.train", precision=precision)
@@ -109,7 +109,7 @@ def test_products_of_layers_are_seen_in_float8_in_both_passes(
     assert actual["outputs"] == ["torch.bfloat16"] * 2
 
 
-def test_gpt2_has_such_products_and_a_layer_of_another_size_stops_no_other(
+def test_gpt2_has_float8_matmuls_even_beside_a_layer_of_unsuited_size(
     pytorch_run: ForkServer, decoder_references: Path
 ) -> None:
     """SuperBench converts none of its GPT-2, and no layer after the first unsuitable one."""

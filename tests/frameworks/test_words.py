@@ -13,7 +13,7 @@ import pytest
 
 from ..bench import ROOT, Bench
 from ..conftest import build_environment
-from ..harness.validity import assert_valid
+from ..harness.validity import assert_outcome
 
 WORDS = ["[PAD]", "[CLS]", "[SEP]", "[MASK]", "[UNK]", *(f"w{number}" for number in range(34))]
 #: Tokens of a text; one in OTHER words is random, all others are the first word.
@@ -65,8 +65,7 @@ def learned(texts: Path, tmp_path_factory: pytest.TempPathFactory) -> Learned:
 @pytest.mark.parametrize("devices", [1, 2])
 def test_tokens_in_a_folder_are_learned(learned: Learned, devices: int) -> None:
     record = learned(devices)
-    assert record["status"] == "ok", record["reason"]
-    assert_valid(record)
+    assert_outcome(record, "ok")
     ranks = record["ranks"]
     assert len(ranks) == devices
     last = ranks[0]["curve"][-1]["held_out"]

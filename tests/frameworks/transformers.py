@@ -9,16 +9,16 @@ from reference import compute
 from ..conftest import ROOT
 from .models import SEQUENCE, definition_of, model_config_of
 
-#: Models that generate text: learned positions; rotary ones with a tied head; with a separate head.
+#: Models that generate text: learned positions; rotary positions, with a tied or separate head.
 CAUSAL = ("gpt2_small", "llama_1b", "llama_8b")
-#: Compared models: those of CAUSAL, SuperBench's heads, two encoders with shared embeddings, and
-#: answer spans.
+#: Models compared with the reference: those of CAUSAL, two with SuperBench's heads, ELECTRA, whose
+#: encoders share embeddings, and two that find answers in text.
 COMPARED = (
     *CAUSAL,
     *("superbench_gpt2_small", "superbench_bert_base", "electra_base"),
     *("bert_base_squad", "electra_base_squad"),
 )
-#: Fastest framework, which compares all of each model. Other frameworks compare one model of each
+#: Framework that, as the fastest, compares all models in full. Others compare one model of each
 #: structure, also in inference and with dropout, and skip models that differ only in the tied head.
 FULL = "pytorch"
 THOROUGH = ("gpt2_small", "electra_base")

@@ -14,15 +14,10 @@ import pytest
 
 from ..bench import Bench, Finished
 from ..processes import wait_for
-from .validity import assert_valid
+from .kinds.test_peak_flops import PEAK
+from .validity import assert_outcome
 
-PEAK = {
-    "kind": "peak_flops",
-    "batch_per_device": None,
-    "compiler": None,
-    "parameters": {"sustained_seconds": 0.2},
-}
-#: Options of the call, in place of options that each check has.
+#: Options of a call whose checks each give them themselves.
 ALONE: dict[str, Any] = {"batch_per_device": None, "compiler": None}
 #: A check that waits while the file ``hold`` exists.
 HELD = {"kind": "inference"}
@@ -66,8 +61,7 @@ def test_checks_are_forks_of_a_process_that_imports_once(toy: Bench) -> None:
     assert len({match[2] for match in said if match}) == 1
     for name in ("first", "second", "third"):
         made = record(toy, name)
-        assert_valid(made)
-        assert made["status"] == "ok", made["reason"]
+        assert_outcome(made, "ok")
         assert "--check" not in made["command"], "the command repeats this check alone"
     assert record(toy, "second")["case"]["batch_per_device"] == 8
     assert "matmuls" not in record(toy, "second")["ranks"][0], "it has what it left itself"

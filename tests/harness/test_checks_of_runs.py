@@ -55,9 +55,7 @@ def test_an_emulated_precision_is_skipped_before_it_starts_where_asked(toy: Benc
 
 
 @pytest.mark.parametrize(("does", "names"), [("zero_at=4", ["vanished"]), ("", [])])
-def test_a_run_that_learns_its_batch_by_heart_is_marked(
-    toy: Bench, does: str, names: list[str]
-) -> None:
+def test_a_run_that_memorises_its_batch_is_flagged(toy: Bench, does: str, names: list[str]) -> None:
     record = toy.run(does, warmup_steps=1, timed_steps=4).record
     assert_valid(record)
     actual = [entry for entry in flags.flags_of(record) if entry.name == flags.VANISHED]

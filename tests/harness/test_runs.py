@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ..bench import ROOT, Bench
-from .validity import assert_valid
+from .validity import assert_outcome, assert_valid
 
 RANK_KEYS_OF_A_MEASURED_RANK = {
     *("rank", "host", "status", "reason", "device", "cores", "framework_version", "settings"),
@@ -69,8 +69,7 @@ DRAWN: dict[str, Any] = {"devices_per_node": 2, "model": ROOT / "tests/models/to
 
 def test_ranks_train_together_on_cores_and_batches_of_their_own(toy: Bench) -> None:
     record = toy.run("", **DRAWN, cores_per_device=1).record
-    assert record["status"] == "ok", record["reason"]
-    assert_valid(record)
+    assert_outcome(record, "ok")
     first, second = ranks = record["ranks"]
     assert first["batch_checksum"] != second["batch_checksum"], "both ranks got the same batch"
     assert first["first_value"] != second["first_value"], "both ranks got the same batch"
@@ -129,8 +128,7 @@ def test_what_goes_wrong_is_said(
     assert done.status == 0, f"a status is data, not an error of the launcher: {done.stderr}"
     record = done.record
     assert_valid(record)
-    assert record["status"] == status, record["reason"]
-    assert reason in record["reason"]
+    assert_outcome(record, status, reason)
     assert len(record["reason"]) <= 320, "a reason is one sentence"
     assert record["metrics"]["throughput"]["value"] is None
     assert record["metrics"]["throughput"]["unit"] == "samples/s"
@@ -153,8 +151,7 @@ def test_what_cannot_be_is_unsupported_without_starting_it(
     done = toy.run("crash_rank=0", **options)
     assert done.status == 0, done.stderr
     assert_valid(done.record)
-    assert done.record["status"] == "unsupported"
-    assert reason in done.record["reason"]
+    assert_outcome(done.record, "unsupported", reason)
     assert done.record["ranks"] == [], "ranks were started in vain"
 
 
@@ -210,8 +207,7 @@ def test_the_recorded_command_pasted_elsewhere_leaves_another_record(
         assert pasted.returncode == 0, pasted.stderr
         assert f"{elsewhere / name}.json" in pasted.stdout, "it must say where the record is"
         second = json.loads((elsewhere / f"{name}.json").read_text())
-        assert_valid(second)
-        assert second["status"] == "ok", second["reason"]
+        assert_outcome(second, "ok")
         for key in ("case", "settings", "repeat", "command"):
             assert second[key] == done.record[key], f"{key} is another"
         assert second["started"] != done.record["started"], "the same record"

@@ -12,7 +12,7 @@ from harness.measuring import steps
 from harness.measuring.model import sample_work
 
 from ..bench import Bench
-from .validity import assert_valid
+from .validity import assert_outcome
 
 
 def compiling(*reasons: str) -> Any:
@@ -55,8 +55,7 @@ def test_a_step_has_the_samples_of_all_its_micro_steps(toy: Bench, devices: int)
     done = toy.run("", devices_per_node=devices, accumulation=3)
     record = done.record
     assert done.status == 0, done.stderr
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     assert (record["case"]["accumulation"], record["case"]["batch_per_device"]) == (3, 4)
     assert record["samples"] == 4 * 3 * devices * 5
     throughput = record["metrics"]["throughput"]["value"]
@@ -68,8 +67,7 @@ TWO = {"devices_per_node": 2}
 
 def test_it_is_timed_behind_the_window_in_the_sizes_of_the_gradients(toy: Bench) -> None:
     record = toy.run("exact,all_reduce=0.05,sleep=0.2", **TWO).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     for rank in record["ranks"]:
         actual = rank["gradient_all_reduce"]
         assert (actual["reason"], actual["bytes"]) == ("", [16]), "of two weights in float64"
@@ -79,8 +77,7 @@ def test_it_is_timed_behind_the_window_in_the_sizes_of_the_gradients(toy: Bench)
 
 def test_a_framework_that_does_not_tell_its_messages_says_so_at_no_cost(toy: Bench) -> None:
     record = toy.run("secretive", **TWO).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     reason = "the toy keeps its messages to itself"
     for rank in record["ranks"]:
         assert rank["gradient_all_reduce"] == {"reason": reason, "bytes": [], "seconds": []}

@@ -1,4 +1,4 @@
-"""Validity of a record, and of a part of one."""
+"""Checks of a record: its validity and its outcome."""
 
 from __future__ import annotations
 
@@ -18,3 +18,10 @@ def assert_valid(record: Any, *part: str) -> None:
         schema = schema["properties"][key]
     definitions = {"$defs": whole.get("$defs", {})}
     jsonschema_rs.validator_for({**schema, **definitions}).validate(record)
+
+
+def assert_outcome(record: Any, status: str, reason: str = "") -> None:
+    """Fail if a record violates the schema, or if its status or reason differ from the given."""
+    assert_valid(record)
+    assert record["status"] == status, f"{record['status']} ({record['reason']}), not {status}"
+    assert reason in record["reason"], f"{record['reason']!r} does not contain {reason!r}"

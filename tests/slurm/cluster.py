@@ -112,7 +112,7 @@ class Cluster:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the variables that a client needs in addition to the usual ones."""
+        """Return the environment variables that only a client of this cluster needs."""
         return {
             "SLURM_CONF": str(self.place.configuration),
             "FRAMEBENCH_LOCKS": str(self.place.folder / "locks"),  # a different folder on each node

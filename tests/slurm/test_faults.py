@@ -30,7 +30,7 @@ def start_held(project: OnCluster) -> tuple[SnakemakeCall, Path]:
 
 
 def wait_for_held_job(project: OnCluster, earlier: Collection[int] = ()) -> Job:
-    """Return a running job of several nodes, once a rank is there; none of the ``earlier`` ones."""
+    """Wait until a running job of several nodes, none of the ``earlier``, has ranks; return it."""
 
     def found() -> Job | None:
         jobs = project.cluster.queue() if project.project.pids("start_rank") else []

@@ -20,6 +20,7 @@ from ..processes import wait_for
 from .snakemake_server import SnakemakeCall, snakemake_server
 
 ROOT = Path(__file__).parents[2]
+Finished = subprocess.CompletedProcess[str]
 PARTS = ("Snakefile", "workflow", "scripts", "envs", "config", "profiles")
 CASES, RUNS = 2, 4
 SUITE = {
@@ -33,11 +34,7 @@ SUITE = {
     },
 }
 #: Suite of one run, for tests that need neither repeats nor further cases.
-ONE_RUN: dict[str, Any] = {
-    **SUITE,
-    "repeats": 1,
-    "axes": {**SUITE["axes"], "mode": ["train"]},
-}
+ONE_RUN: dict[str, Any] = {**SUITE, "repeats": 1, "axes": {**SUITE["axes"], "mode": ["train"]}}
 
 
 @dataclass
@@ -45,7 +42,7 @@ class Project:
     """Project folder and ways to use it."""
 
     folder: Path
-    first: subprocess.CompletedProcess[str] | None = None
+    first: Finished | None = None
     started: list[SnakemakeCall] = field(default_factory=list)
     snakemake: str = "snakemake"  # module or script of its main program
 
@@ -61,31 +58,31 @@ class Project:
         self.started.append(process)
         return process
 
-    def run(self, *arguments: str, toy: str = "", **more: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, toy: str = "", check: bool = False, **more: str) -> Finished:
+        """Run Snakemake until it ends; ``check``: fail if its exit status is not 0."""
         process = self.start(*arguments, toy=toy, **more)
         output, _ = process.communicate(timeout=1200)
+        assert not check or process.returncode == 0, output
         return subprocess.CompletedProcess(process.args, process.returncode, output)
 
-    def all(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
-        return self._make((), config, toy)
+    def all(self, *config: str, **options: Any) -> Finished:
+        return self._make((), config, **options)
 
-    def measure(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
+    def measure(self, *config: str, **options: Any) -> Finished:
         """Run only the benchmarks, without peak, tables and report, for tests of records."""
-        return self._make(("--until", "benchmark"), config, toy)
+        return self._make(("--until", "benchmark"), config, **options)
 
-    def medians(self, *config: str, toy: str = "") -> subprocess.CompletedProcess[str]:
+    def medians(self, *config: str, **options: Any) -> Finished:
         """Run only the benchmarks and the table of medians, for tests that need no other table."""
-        return self._make(("medians",), config, toy)
+        return self._make(("medians",), config, **options)
 
-    def report(self, *config: str) -> subprocess.CompletedProcess[str]:
+    def report(self, *config: str, **options: Any) -> Finished:
         """Make all tables and the report in one process, for tests that need no rules for them."""
-        return self._make(("report",), config, "")
+        return self._make(("report",), config, **options)
 
-    def _make(
-        self, targets: Sequence[str], config: Sequence[str], toy: str
-    ) -> subprocess.CompletedProcess[str]:
-        options = ["--config", *config] if config else []
-        return self.run("--cores", "all", *targets, *options, toy=toy)
+    def _make(self, targets: Sequence[str], config: Sequence[str], **options: Any) -> Finished:
+        configured = ["--config", *config] if config else []
+        return self.run("--cores", "all", *targets, *configured, **options)
 
     def configure(self, **values: object) -> None:
         path = self.folder / "config" / "config.yaml"
@@ -180,8 +177,7 @@ def project(tmp_path: Path) -> Iterator[Project]:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a completely measured project, not to be changed."""
     made = make_project(tmp_path_factory.mktemp("finished") / "a project")
-    made.first = made.all()
-    assert made.first.returncode == 0, made.first.stdout
+    made.first = made.all(check=True)
     return made
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from ..processes import write_program
 from .conftest import ONE_RUN, Project
 
 CONDA = """#!/usr/bin/env bash
@@ -48,11 +49,9 @@ ACTIVATE = 'export CONDA_PREFIX="$1" PATH="$1/bin:$PATH"\n'
 def conda(project: Project) -> Path:
     """Return the base folder of the stand-in; only ``envs/toy.yaml`` provides the toy."""
     base = project.folder.parent / "conda"
-    (base / "bin").mkdir(parents=True)
-    (base / "bin" / "conda").write_text(
-        CONDA.replace("PYTHON", sys.executable).replace("PACKAGES", sysconfig.get_path("purelib"))
-    )
-    (base / "bin" / "conda").chmod(0o755)
+    packages = sysconfig.get_path("purelib")
+    script = CONDA.replace("PYTHON", sys.executable).replace("PACKAGES", packages)
+    write_program(base / "bin" / "conda", script)
     (base / "bin" / "activate").write_text(ACTIVATE)
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     dependencies = [f"python={version}", {"pip": ["toy==1.0"]}]

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from ..interpreters import find_interpreter
+from ..processes import write_program
 from .conftest import ONE_RUN, Project
 
 # An image is a file with the path of its root folder in it.
@@ -50,12 +51,9 @@ SDM = ("--sdm", "apptainer")
 def host(project: Project) -> Path:
     """Return the folder of the stand-in and of an image with the oldest supported Python."""
     folder = project.folder.parent / "host"
-    (folder / "root" / "bin").mkdir(parents=True)
     python = find_interpreter("3.7") or sys.executable
-    (folder / "root" / "bin" / "python3").write_text(f'#!/bin/sh\nexec "{python}" "$@"\n')
-    (folder / "root" / "bin" / "python3").chmod(0o755)
-    (folder / "apptainer").write_text(APPTAINER)
-    (folder / "apptainer").chmod(0o755)
+    write_program(folder / "root" / "bin" / "python3", f'#!/bin/sh\nexec "{python}" "$@"\n')
+    write_program(folder / "apptainer", APPTAINER)
     (folder / "toy.sif").write_text(str(folder / "root"))
     project.write_suite(ONE_RUN)
     project.configure(interpreters={}, images={"toy": str(folder / "toy.sif")})
@@ -74,8 +72,7 @@ def test_the_image_measures(project: Project, host: Path) -> None:
     leak.mkdir(parents=True)
     (leak / "METADATA").write_text("Name: leaked\nVersion: 1\n")
     arguments = ("--cores", "all", "medians", *SDM)
-    ran = project.run(*arguments, PATH=path_with(host), PYTHONPATH=str(leak.parent))
-    assert ran.returncode == 0, ran.stdout
+    ran = project.run(*arguments, PATH=path_with(host), PYTHONPATH=str(leak.parent), check=True)
     assert not (project.folder / ".venvs").exists(), "a venv was built besides"
     actual = project.parsed()
     assert {record["case"]["batch_per_device"] for record in actual} == {1, 4}, ran.stdout

@@ -41,8 +41,7 @@ def offline(project: Project) -> dict[str, str]:
 
 
 def runs_of(project: Project, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    ran = project.run("--cores", "all", "--until", "benchmark", **variables)
-    assert ran.returncode == 0, ran.stdout
+    ran = project.run("--cores", "all", "--until", "benchmark", **variables, check=True)
     return ran
 
 
@@ -52,8 +51,7 @@ def test_one_that_is_in_use_is_not_built_again(project: Project, offline: dict[s
     hold.touch()
     first = held_call(project, "first", "results1", **offline)
     wait_for((project.folder / "first").exists, "the first call to know what is to be done")
-    ran = project.run("--until", "benchmark", "--config", "results=results2", **offline)
-    assert ran.returncode == 0, ran.stdout
+    project.run("--until", "benchmark", "--config", "results=results2", **offline, check=True)
     (marker,) = project.folder.glob(".venvs/toy-????????/environment.json")
     built = marker.stat()
     hold.unlink()

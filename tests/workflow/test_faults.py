@@ -40,8 +40,7 @@ def held(project: Project) -> Path:
 
 def assert_continues(project: Project, before: dict[str, str], tables: bool = False) -> None:
     """Check that the next call runs only missing runs, and changes no earlier record."""
-    again = project.medians() if tables else project.measure()
-    assert again.returncode == 0, again.stdout
+    (project.medians if tables else project.measure)(check=True)
     after = project.records()
     assert project.statuses() == ["ok"] * RUNS
     changed = [name for name in before if after.get(name) != before[name]]
@@ -133,8 +132,7 @@ def test_retry_runs_failed_runs_again_and_keeps_their_records(project: Project) 
     before = project.records()
     project.measure()
     assert project.records() == before, "failed runs were repeated unasked"
-    again = project.medians("retry=failed,timeout")
-    assert again.returncode == 0, again.stdout
+    project.medians("retry=failed,timeout", check=True)
     after = project.records()
     assert all(after[name] == text for name, text in before.items()), "failed records were changed"
     new = set(after) - set(before)
@@ -151,8 +149,7 @@ def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project
     (runs / first).write_text(text[: len(text) // 2])
     (runs / second).write_text('{"benchmark": "of somebody else", "value": NaN}')
     (runs / "notes.json").write_text("[]")
-    again = measured.measure()
-    assert again.returncode == 0, again.stdout
+    measured.measure(check=True)
     said = measured.report().stdout
     for name in (first, second, "notes.json"):
         assert name in said, f"{name} was ignored without a word: {said}"
@@ -200,11 +197,9 @@ def test_read_only_results(project: Project) -> None:
 def test_values_reach_no_shell_unquoted(project: Project) -> None:
     project.write_suite(ONE_RUN)
     name = "x'; touch pwned; $(touch pwned) `touch pwned` & y"
-    ran = project.run("--cores", "all", "--config", f"results={name}")
-    assert ran.returncode == 0, ran.stdout
+    project.run("--cores", "all", "--config", f"results={name}", check=True)
     assert not list(Path(project.folder).rglob("pwned")), "a value of the config was executed"
     assert (project.folder / name / "report.html").exists()
-    planned = project.run("--cores", "all", "plan", "--config", f"results={name}")
-    assert planned.returncode == 0, planned.stdout
+    planned = project.run("--cores", "all", "plan", "--config", f"results={name}", check=True)
     assert "To do: 0 runs" in planned.stdout, planned.stdout
     assert not list(Path(project.folder).rglob("pwned")), "plan executed a value of the config"

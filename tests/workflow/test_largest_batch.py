@@ -57,8 +57,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     project.configure(memory_limit=f"{LIMIT}MiB")
     plan = project.run("--cores", "all", "plan")
     assert "Largest batches to find first: 1 of 1 (Toy), and then" in plan.stdout, plan.stdout
-    ran = project.medians(toy=FILL)
-    assert ran.returncode == 0, ran.stdout
+    ran = project.medians(toy=FILL, check=True)
     (result,) = found(project)
     assert_largest(result)
     batch = largest(result)
@@ -66,8 +65,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert "largest batch of toy  Toy: " in ran.stdout, "no progress"
     assert re.search(r"^\d+:\d\d  toy  Toy: .* training", ran.stdout, re.M), "nor of its runs"
 
-    reported = project.report()
-    assert reported.returncode == 0, reported.stdout
+    project.report(check=True)
     summary = table(project, "summary")
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
     assert summary[0]["repeats"] == "1"
@@ -80,8 +78,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert "Largest batch" in report
 
     before = project.records()
-    again = project.medians(toy=FILL)
-    assert again.returncode == 0, again.stdout
+    project.medians(toy=FILL, check=True)
     assert (project.records(), found(project)) == (before, [result])
     plan = project.run("--cores", "all", "plan")
     assert "Largest batches to find first: 0 of 1" in plan.stdout
@@ -103,8 +100,7 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     assert project.all(toy="raise_from_batch=16").returncode == 1, "another status than before"
     assert project.records() == before
 
-    again = project.medians("retry=failed")
-    assert again.returncode == 0, again.stdout
+    project.medians("retry=failed", check=True)
     first, second = found(project)
     assert first == result, "the earlier result was changed"
     assert (second["status"], largest(second)) == ("ok", 16)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ..processes import PATIENCE, wait_for
+from ..processes import PATIENCE, wait_for, write_program
 from .conftest import SUITE, Project, held_call
 
 BUSY = "another Framebench is measuring into this folder"
@@ -38,10 +38,8 @@ def test_a_call_on_this_machine_waits_for_a_job_that_still_measures(
     assert ".slurm-jobs: found jobs of an earlier call" in refused.stdout, refused.stdout
     assert "Traceback" not in refused.stdout
     running, asked = tmp_path / "running", tmp_path / "asked"
-    squeue = tmp_path / "bin" / "squeue"
-    squeue.parent.mkdir()
-    squeue.write_text(f'#!/bin/sh\ntest ! -e {running} || echo "7|RUNNING"\necho "$*" > {asked}\n')
-    squeue.chmod(0o755)
+    script = f'#!/bin/sh\ntest ! -e {running} || echo "7|RUNNING"\necho "$*" > {asked}\n'
+    squeue = write_program(tmp_path / "bin" / "squeue", script)
     running.touch()
     call = held.start(*arguments, PATH=f"{squeue.parent}{os.pathsep}{os.environ['PATH']}")
     wait_for(asked.exists, "SLURM to be asked")

@@ -24,14 +24,12 @@ def test_a_kind_from_elsewhere_gets_its_table(
     kinds = tmp_path / "kinds"
     shutil.copytree(ROOT / "tests" / "kinds", kinds)
     project.write_suite(COPY)
-    done = project.measure(f"kinds={kinds}")
-    assert done.returncode == 0, done.stdout
+    done = project.measure(f"kinds={kinds}", check=True)
     records = project.parsed()
     assert [record["status"] for record in records] == ["ok"] * 4, done.stdout
     assert {record["kind"] for record in records} == {"memory_copy"}
 
-    reported = project.report(f"kinds={kinds}")
-    assert reported.returncode == 0, reported.stdout
+    reported = project.report(f"kinds={kinds}", check=True)
     results = project.folder / "results"
     table = read_rows(results / "tables" / "memory_copy.csv")
     assert {(row["size"], row["devices_per_node"], row["metric"]) for row in table} == {
@@ -66,8 +64,7 @@ def test_nodes_of_a_suite_are_measured_and_judged(project: Project, tmp_path: Pa
     rules.write_text("rules: {copy: {metrics: memory_copy/bandwidth/.*}}\n")
     suite = {"repeats": 1, "measurements": {"memory_copy": {"size": 1000}}, "nodes_named": "all"}
     project.write_suite(suite)
-    ran = project.measure(f"kinds={kinds}")
-    assert ran.returncode == 0, ran.stdout
+    project.measure(f"kinds={kinds}", check=True)
     (record,) = project.parsed()
     assert record["settings"]["node"] == socket.gethostname()
     results = str(project.folder / "results")

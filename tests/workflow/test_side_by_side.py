@@ -7,13 +7,13 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .. import fake_gpus
+from ..processes import span
 from .conftest import ONE_RUN, SUITE, Project
 
 ONLY_RUNS = ("--cores", "all", "--until", "benchmark")
@@ -23,11 +23,6 @@ def measured(*projects: Project) -> list[dict[str, Any]]:
     actual = [json.loads(text) for project in projects for text in project.records().values()]
     assert {record["status"] for record in actual} == {"ok"}
     return sorted(actual, key=lambda record: record["started"])
-
-
-def span(record: dict[str, Any]) -> tuple[float, float]:
-    start = datetime.fromisoformat(record["started"]).timestamp()
-    return start, start + record["wall_seconds"]
 
 
 def overlapping(found: Iterable[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -45,8 +40,7 @@ def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(
     exclude = [{"devices_per_node": [2], "batch_per_device": [2]}]
     project.write_suite({**SUITE, "axes": axes, "exclude": exclude})
     call = ("--cores", "all", "medians", "--config", "side_by_side=true")
-    done = project.run(*call, toy="sleep=0.1")
-    assert done.returncode == 0, done.stdout
+    done = project.run(*call, toy="sleep=0.1", check=True)
     assert "waiting for" not in done.stdout, "more was started than fits"
     actual = measured(project)
     assert len(actual) == 6
@@ -67,8 +61,7 @@ def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(
 
 
 def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> None:
-    done = project.run(*ONLY_RUNS, "--set-threads", "benchmark=1", toy="sleep=0.2")
-    assert done.returncode == 0, done.stdout
+    done = project.run(*ONLY_RUNS, "--set-threads", "benchmark=1", toy="sleep=0.2", check=True)
     assert not list(overlapping(measured(project)))
     assert "waiting for process" in done.stdout
     assert "--set-threads" in done.stdout
@@ -78,8 +71,7 @@ def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> Non
 def test_a_call_uses_at_most_its_cores(project: Project) -> None:
     project.write_suite({**ONE_RUN, "axes": {**ONE_RUN["axes"], "devices_per_node": [1, 2]}})
     plan = project.run("--cores", "1", "plan")
-    done = project.run("--cores", "1", "--until", "benchmark")
-    assert done.returncode == 0, done.stdout
+    done = project.run("--cores", "1", "--until", "benchmark", check=True)
     (record,) = measured(project)
     assert [len(rank["cores"]) for rank in record["ranks"]] == [1]
     for output in (plan.stdout, done.stdout):

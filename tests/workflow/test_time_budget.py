@@ -63,8 +63,7 @@ def test_repeats_go_where_they_settle_the_order(project: Project) -> None:
     assert "time_budget: found 1 s, which is too short for any run" in ran.stdout
     assert not project.records()
 
-    ran = project.all(toy="exact,sleep=0.02")
-    assert ran.returncode == 0, ran.stdout
+    ran = project.all(toy="exact,sleep=0.02", check=True)
     assert "were not present when" not in ran.stdout, "pages of rounds are no surprise"
     records = sorted(project.parsed(), key=lambda record: record["started"])
     order = [record["case"]["framework"] for record in records]

@@ -46,8 +46,7 @@ def test_everything_then_nothing(measured: Project) -> None:
     assert f"from {RUNS} cached records" in plan.stdout
     before = measured.records()
     measured.write_suite({**SUITE, "repeats": 1, "axes": {**SUITE["axes"], "mode": ["train"]}})
-    forced = measured.run("--cores", "all", "--until", "benchmark", "--forcerun", "benchmark")
-    assert forced.returncode == 0, forced.stdout
+    measured.run("--cores", "all", "--until", "benchmark", "--forcerun", "benchmark", check=True)
     new = {name: text for name, text in measured.records().items() if name not in before}
     assert [Path(name).name for name in new] == ["r1-retry1.json"]
     assert measured.records() == {**before, **new}, "a record was overwritten"
@@ -95,8 +94,7 @@ def test_the_driver_rests_while_a_run_is_measured(project: Project) -> None:
 def test_plan_runs_nothing(project: Project) -> None:
     suite = {**SUITE, "axes": {**SUITE["axes"], "devices_per_node": [1, 512], "nodes": [1, 2]}}
     project.write_suite(suite)
-    plan = project.run("--cores", "all", "plan")
-    assert plan.returncode == 0, plan.stdout
+    plan = project.run("--cores", "all", "plan", check=True)
     assert f"{CASES} cases x 2 repeats = {RUNS} runs" in plan.stdout, plan.stdout
     assert "needs 512 devices per node" in plan.stdout
     assert "needs 2 nodes" in plan.stdout
@@ -111,8 +109,7 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
     assert "4 cases x 1 repeats = 4 runs" in plan.stdout, plan.stdout
     assert "a total batch of 3 is not divisible by 2 devices" in plan.stdout
     tables = ("--until", "weak_scaling", "strong_scaling")
-    ran = project.run("--cores", "all", *tables, toy="sleep=0.01")
-    assert ran.returncode == 0, ran.stdout
+    project.run("--cores", "all", *tables, toy="sleep=0.01", check=True)
     measured = [json.loads(text)["case"] for text in project.records().values()]
     actual = sorted((case["devices_per_node"], case["batch_per_device"]) for case in measured)
     assert actual == [(1, 3), (1, 4), (2, 2), (2, 4)]
@@ -132,8 +129,7 @@ def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:
 def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     axes = {**ONE_RUN["axes"], "compiler": ["none", "native"]}
     project.write_suite({**ONE_RUN, "axes": axes})
-    ran = project.medians()
-    assert ran.returncode == 0, ran.stdout
+    ran = project.medians(check=True)
     summary = read_rows(project.folder / "results" / "tables" / "summary.csv")
     native = [row for row in summary if row["compiler"] == "native"]
     assert [row["status"] for row in native] == ["unsupported"]
@@ -178,8 +174,7 @@ def test_variants_run_interleaved_and_are_compared(project: Project) -> None:
     """One variable differs, which slows the toy."""
     sides = {"default": None, "slow": {"variables": {"FRAMEBENCH_TOY": "exact,sleep=0.08"}}}
     project.write_suite({**ONE_RUN, "repeats": 7, "variants": sides})
-    ran = project.measure(toy="exact,sleep=0.02")
-    assert ran.returncode == 0, ran.stdout
+    project.measure(toy="exact,sleep=0.02", check=True)
     actual = [json.loads(text) for text in project.records().values()]
     actual.sort(key=lambda record: record["started"])
     names = [record["settings"]["variant"] for record in actual]
@@ -225,8 +220,7 @@ def test_bad_input_ends_before_any_job(project: Project) -> None:
 
 
 def test_snakemake_report(measured: Project, tmp_path: Path) -> None:
-    made = measured.run("--report", str(tmp_path / "archive.zip"))
-    assert made.returncode == 0, made.stdout
+    measured.run("--report", str(tmp_path / "archive.zip"), check=True)
     with zipfile.ZipFile(tmp_path / "archive.zip") as archive:
         names = archive.namelist()
         (page,) = (name for name in names if "/raw/" in name and name.endswith("/report.html"))
@@ -248,8 +242,7 @@ def test_a_file_is_measured_alone_and_verified_behind_its_runs(project: Project)
     assert refused.returncode
     assert "allowed: a name of letters, digits" in refused.stdout
     (project.folder / "my_model.py").write_text(FILE)
-    dry = project.run(*arguments[:-1], "model=my_model.py")
-    assert dry.returncode == 0, dry.stdout
+    dry = project.run(*arguments[:-1], "model=my_model.py", check=True)
     commands = [line for line in dry.stdout.splitlines() if "/harness " in line]
     kinds = {
         kind: [command for command in commands if f"/harness --kind {kind} " in command]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ from framebench.records.run import Run
 
 from ..made_up_records import CASE, record_of
 from ..made_up_runs import changed, run
+from ..saved_records import save
 
 #: Throughputs of seven repeats with little noise.
 SEVEN_THROUGHPUTS = (99.2, 99.6, 99.9, 100.0, 100.1, 100.4, 100.9)
@@ -26,10 +26,9 @@ PAIR_NOISE = (0.999, 1.002, 0.998, 1.001, 1.0005, 0.9995, 1.003, 0.997)
 
 
 def write_set(folder: Path, factor: float, began: float = 0, **environment: Any) -> Path:
-    """Write SEVEN_THROUGHPUTS as records of one case, one per ROUND_SECONDS; return their folder.
-    ``factor``: factor of the throughputs; ``began``: seconds; ``environment``: replaced parts."""
-    home = folder / "runs" / "pytorch"
-    home.mkdir(parents=True)
+    """Write records of one case with SEVEN_THROUGHPUTS, ROUND_SECONDS apart; return their folder.
+    ``factor``: multiplies the throughputs; ``began``: start in seconds after a fixed date;
+    ``environment``: replaced parts."""
     for repeat, value in enumerate(SEVEN_THROUGHPUTS, 1):
         record = record_of(random.Random(7), CASE, repeat)
         slower = 100 / (factor * value)
@@ -39,7 +38,7 @@ def write_set(folder: Path, factor: float, began: float = 0, **environment: Any)
         moment = datetime.fromtimestamp(1.9e9 + began + ROUND_SECONDS * repeat, UTC)
         record["started"] = moment.isoformat().replace("+00:00", "Z")
         record["environment"] |= environment
-        (home / f"r{repeat}.json").write_text(json.dumps(record))
+        save(folder, f"runs/pytorch/r{repeat}.json", record)
     return folder / "runs"
 
 
@@ -57,7 +56,7 @@ def interleaved_sides(
     count: int, cases: int, variants: int, noise: float = 0.2
 ) -> tuple[list[Run], list[Run]]:
     """Return the repeats of the first case in its first and last variant, in the order of a plan.
-    Each run takes DURATION, and up to ``noise`` of it more."""
+    Each run takes DURATION seconds, plus up to the fraction ``noise`` of them."""
     names = [f"v{number}" for number in range(variants)]
     actual = [
         Case("toy", "toy", "train", 1, 1, batch, "fp32", "none", None, name)
@@ -75,8 +74,8 @@ def interleaved_sides(
 
 
 def paired_sides(factor: float, apart: float = 1.0, **changes: Any) -> tuple[list[Run], list[Run]]:
-    """Return eight interleaved pairs of a case under a drift of 30 %.
-    ``factor``: factor of the candidate; ``apart``: noise, in units of PAIR_NOISE."""
+    """Return eight interleaved pairs of a case, with throughputs that drift by 30 %.
+    ``factor``: of the candidate's throughput; ``apart``: noise, in units of PAIR_NOISE."""
     sides = interleaved_sides(len(PAIR_NOISE), 3, 2)
     drift = [100 * (1 + 0.3 * number / len(PAIR_NOISE)) for number in range(len(PAIR_NOISE))]
     noise = [1 + apart * (value - 1) for value in PAIR_NOISE]

@@ -215,7 +215,7 @@ def inputs(**middles: float) -> Inputs:
     return Inputs(group(runs, None))
 
 
-def test_a_significant_order_repeats_or_not() -> None:
+def test_significant_orders_that_repeat_are_counted() -> None:
     first = inputs(pytorch=100, jax=50, paddle=20)
     assert "4 of 4 significant orders repeat (100%)" in agreement_text(first, first)
     # leads of pytorch and of jax over the other and paddle: only leads over paddle are reproduced

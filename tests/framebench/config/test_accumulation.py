@@ -3,49 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from core.case import Case
-from framebench.config.catalog import load_catalog
-from framebench.machine.local import Machine
-from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import make_plan
 from framebench.records.run import Run
 from framebench.runs import checks
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, settings
+from ..settings import CATALOG, plan_of_axes
 from ..table_rows import row
-
-HERE = Machine(8, 0)
-
-
-def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
-    batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
-    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **batch, **axes}}
-    return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
-
 
 # ---- the matrix ---------------------------------------------------------------------------------
 
 
-def test_training_has_it_and_inference_has_none(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, mode=["train", "inference"], accumulation=[1, 4])
+def test_only_training_accumulates(tmp_path: Path) -> None:
+    plan = plan_of_axes(tmp_path, mode=["train", "inference"], accumulation=[1, 4])
     actual = [(case.mode, case.accumulation, case.batch_total) for case in plan.folders]
     assert actual == [("train", 1, 4), ("train", 4, 16), ("inference", 1, 4)]
     text = describe(plan)
     assert "batch 4; accumulation 4; total 16" in text
     assert "accumulation 1" not in text
-    alone = plan_of(tmp_path, mode=["train", "inference"])
+    alone = plan_of_axes(tmp_path, mode=["train", "inference"])
     assert [*alone.folders.items()] == [
         item for item in plan.folders.items() if item[0].accumulation == 1
     ]
 
 
 def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, batch_total=[12], devices_per_node=[1, 2], accumulation=[1, 3, 4])
+    plan = plan_of_axes(tmp_path, batch_total=[12], devices_per_node=[1, 2], accumulation=[1, 3, 4])
     actual = [(c.devices, c.accumulation, c.batch_per_device) for c in plan.folders]
     assert actual == [(1, 1, 12), (1, 3, 4), (1, 4, 3), (2, 1, 6), (2, 3, 2)]
     assert {case.batch_total for case in plan.folders} == {12}
@@ -56,7 +42,7 @@ def test_a_total_batch_is_that_of_all_micro_steps(tmp_path: Path) -> None:
 # ---- records ------------------------------------------------------------------------------------
 
 
-def test_a_path_names_it_where_there_are_several_and_others_are_what_they_were() -> None:
+def test_a_path_names_several_micro_steps_and_leaves_out_a_single_one() -> None:
     case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128)
     others = [case, case._replace(variant="older"), case._replace(accumulation=4)]
     single, variant, four = (other.folder({"seed": 1}) for other in others)
@@ -87,7 +73,7 @@ def test_scaling_is_relative_to_one_device_with_the_same_micro_steps() -> None:
 # ---- verifications ------------------------------------------------------------------------------
 
 
-def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
+def test_accumulation_needs_a_verification_with_micro_steps(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     verification_in(tmp_path, training)
     one, four = (run_in(tmp_path, {**training, "accumulation": n}) for n in (1, 4))
@@ -96,15 +82,14 @@ def test_it_takes_a_verification_with_micro_steps(tmp_path: Path) -> None:
     verification_in(tmp_path, {**training, "accumulation": 2}, error=0.1)
     off = "outputs differ from the reference by 0.1 (allowed 0.0001)"
     assert flag_of(tmp_path, four) == ("incorrect", off)
-    assert flag_of(tmp_path, one) is None, "that of micro-steps says nothing of single steps"
+    assert flag_of(tmp_path, one) is None, "a verification with micro-steps counts for single steps"
     verification_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
     assert flag_of(tmp_path, four) is None
 
 
 def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:
-    catalog = load_catalog(ROOT)
-    plan = plan_of(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
-    named = checks.verification_names(plan, catalog, checks.full_size(plan, catalog))
+    plan = plan_of_axes(tmp_path, model=["resnet50_v1.5"], accumulation=[1, 4, 8])
+    named = checks.verification_names(plan, CATALOG, checks.full_size(plan, CATALOG))
     assert [verification.case.accumulation for verification in named.values()] == [1, 2]
     name, other = named
     assert "-a2-" in other

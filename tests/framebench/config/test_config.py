@@ -107,11 +107,7 @@ def test_bad_matrix(name: str, tmp_path: Path) -> None:
 
 
 def test_every_fault_has_a_line_of_its_own() -> None:
-    values = {
-        "seed": -1,
-        "time_limit": "1h",
-        "cluster": {"nodes": 0, "cores_per_node": 2},
-    }
+    values = {"seed": -1, "time_limit": "1h", "cluster": {"nodes": 0, "cores_per_node": 2}}
     with pytest.raises(ConfigError) as error:
         load_settings({**CONFIG, **values}, CATALOG)
     lines = str(error.value).splitlines()

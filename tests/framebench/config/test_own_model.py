@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from framebench.config.catalog import SCALE, load_catalog
-from framebench.config.settings import Settings, load_settings
+from framebench.config.catalog import SCALE
+from framebench.config.settings import Settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import costs, targets
@@ -20,12 +19,11 @@ from framebench.records import flags
 from framebench.runs import checks, commands
 from harness import own_model
 
-from ...conftest import ROOT
 from ..made_up_records import record_of
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..settings import CONFIG
+from ..settings import CATALOG
+from ..settings import settings as settings_of_suite
 
-CATALOG = load_catalog(ROOT)
 GOOD = 'FRAMEWORK = "pytorch"\ndef make(batch_size): ...\n'
 SUITE: dict[str, Any] = {
     "repeats": 1,
@@ -51,10 +49,7 @@ SUITE: dict[str, Any] = {
 
 
 def settings(folder: Path, source: str, suite: Any = SUITE, **config: Any) -> Settings:
-    path = folder / "mine.yaml"
-    path.write_text(yaml.safe_dump(suite))
-    given = {**CONFIG, "suite": str(path), "results": str(folder), "model": source, **config}
-    return load_settings(given, CATALOG)
+    return settings_of_suite(folder, suite, results=str(folder), model=source, **config)
 
 
 def planned(folder: Path, source: str, suite: Any = SUITE, **config: Any) -> Plan:
@@ -69,7 +64,7 @@ def file(folder: Path, text: str = GOOD, name: str = "my_model.py") -> str:
     return str(path)
 
 
-def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path: Path) -> None:
+def test_a_source_that_is_no_model_is_refused_before_anything_starts(tmp_path: Path) -> None:
     def made(text: str) -> str:
         path = tmp_path / str(len(list(tmp_path.iterdir())))
         path.mkdir()
@@ -97,7 +92,7 @@ def test_what_is_no_model_of_ones_own_is_refused_before_anything_starts(tmp_path
             settings(tmp_path, source)
 
 
-def test_beside_it_no_other_model_and_no_other_framework_can_be_asked_for(tmp_path: Path) -> None:
+def test_an_own_model_excludes_other_models_and_other_frameworks(tmp_path: Path) -> None:
     source = file(tmp_path)
     without_axes = {"measurements": {"peak_flops": {"model": "resnet18"}}}
     for suite, config, words in (
@@ -131,7 +126,9 @@ def test_each_combination_is_tried_before_any_is_repeated(tmp_path: Path) -> Non
     assert {(case.precision, case.compiler) for case in alone} >= {
         ("bf16", "none"), ("fp32", "inductor")
     }  # fmt: skip
-    assert {*plan.stages.values()} == {0}, "a stage has repeats before the next one begins"
+    assert {*plan.stages.values()} == {0}, (
+        "combinations of ``then`` wait for repeats of earlier ones"
+    )
 
 
 def test_another_content_is_another_model(tmp_path: Path) -> None:
@@ -157,7 +154,7 @@ IMPORTED = {
 
 
 @pytest.mark.parametrize("way", IMPORTED)
-def test_a_module_beside_it_is_part_of_it_however_it_is_imported(tmp_path: Path, way: str) -> None:
+def test_a_module_that_a_model_imports_is_part_of_it(tmp_path: Path, way: str) -> None:
     statement, name = IMPORTED[way]
     nets = tmp_path / "nets"
     nets.mkdir()
@@ -177,9 +174,8 @@ def test_a_module_beside_it_is_part_of_it_however_it_is_imported(tmp_path: Path,
 def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> None:
     sources = {"old": file(tmp_path), "new": file(tmp_path, GOOD + "# new\n", "other.py")}
     variants = {name: {"model": source} for name, source in sources.items()}
-    path = tmp_path / "both.yaml"
-    path.write_text(yaml.safe_dump({**SUITE, "repeats": 2, "variants": variants}))
-    checked = load_settings({**CONFIG, "suite": str(path), "results": str(tmp_path)}, CATALOG)
+    suite = {**SUITE, "repeats": 2, "variants": variants}
+    checked = settings_of_suite(tmp_path, suite, results=str(tmp_path))
     catalog = CATALOG
     for model in checked.own_models:
         catalog = model.among(catalog)
@@ -188,18 +184,16 @@ def test_variants_with_models_are_cases_next_to_each_other(tmp_path: Path) -> No
     assert names == {"old": "my_model", "new": "other"}
     for planned_run, two in zip(plan.pending[::2], plan.pending[1::2], strict=True):
         assert {planned_run.case.variant, two.case.variant} == {"old", "new"}
-        assert planned_run.case._replace(variant="", model="") == two.case._replace(
-            variant="", model=""
-        )
+        cases = {run.case._replace(variant="", model="") for run in (planned_run, two)}
+        assert len(cases) == 1
         for run in (planned_run, two):
             arguments = commands.arguments(plan, run)
             assert arguments[arguments.index("--model") + 1] == sources[run.case.variant]
     with pytest.raises(ConfigError, match="model: found"):
-        load_settings({**CONFIG, "suite": str(path), "model": sources["old"]}, CATALOG)
+        settings_of_suite(tmp_path, suite, model=sources["old"])
     variants["third"] = {}
-    path.write_text(yaml.safe_dump({**SUITE, "variants": variants}))
     with pytest.raises(ConfigError, match=r"variants: found .* third: None; allowed: a model"):
-        load_settings({**CONFIG, "suite": str(path)}, CATALOG)
+        settings_of_suite(tmp_path, suite)
 
 
 def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
@@ -210,14 +204,8 @@ def test_every_command_names_the_file_as_it_was_given(tmp_path: Path) -> None:
     full = checks.verification_names(plan, catalog, checks.full_size(plan, catalog))
     behind = checks.small(plan, catalog, full)
     assert behind == full, "they are made whenever something is measured"
-    assert {
-        (verification.case.mode, verification.case.devices, verification.scale)
-        for verification in full.values()
-    } == {
-        ("train", 1, SCALE),
-        ("train", 2, SCALE),
-        ("inference", 1, SCALE),
-    }
+    verified = {(each.case.mode, each.case.devices, each.scale) for each in full.values()}
+    assert verified == {("train", 1, SCALE), ("train", 2, SCALE), ("inference", 1, SCALE)}
     lines = [commands.arguments(plan, run) for run in plan.pending if run.case.model]
     lines += [checks.verification_arguments(plan, each, "") for each in full.values()]
     lines += [checks.peak_arguments(plan, each) for each in checks.peak_benchmarks(plan).values()]
@@ -254,7 +242,7 @@ def test_a_name_in_a_library_that_the_environment_lacks_is_refused(tmp_path: Pat
     targets.check_own_model(planned(tmp_path, file(tmp_path)))
 
 
-def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path: Path) -> None:
+def test_figures_of_an_own_model_are_flagged_and_verified_separately(tmp_path: Path) -> None:
     case = {**CASE, "model": "my_model@01234567", "sequence_length": None}
     own = {"framework": "pytorch", "source": "/my_model.py", "sha256": "0" * 64}
     record = {**record_of(random.Random(1), case, 1), "own_model": own}
@@ -269,4 +257,4 @@ def test_its_figures_are_marked_and_verified_by_their_own_verifications(tmp_path
     assert flag_of(tmp_path, run) == ("incorrect", off)
     half = run_in(tmp_path, {**case, "precision": "bf16"}, own_model=own)
     verification_in(tmp_path, {**case, "precision": "bf16"}, scale=SCALE)
-    assert flag_of(tmp_path, half) is None, "not in fp32, too"
+    assert flag_of(tmp_path, half) is None, "an own model is verified in its own precision only"

@@ -5,32 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from framebench.config.catalog import load_catalog
-from framebench.machine.local import Machine
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import make_plan
 from framebench.runs import checks
 
 from ..made_up_runs import build, run
 from ..made_up_verifications import CASE, flag_of, run_in, verification_in
-from ..settings import AXES_WITHOUT_BATCH, CATALOG, ROOT, SUITE, settings
+from ..settings import CATALOG, plan_of_axes
 from ..table_rows import row
 
-HERE = Machine(8, 0)
 
-
-def plan_of(tmp_path: Path, cached: Any = None, **axes: Any) -> Plan:
-    batch = {} if "batch_total" in axes else {"batch_per_device": [4]}
-    options = {"model": ["gpt2_small"], **batch, **axes}
-    suite = {**SUITE, "axes": {**AXES_WITHOUT_BATCH, **options}}
-    return make_plan(settings(tmp_path, suite), CATALOG, HERE, cached)
+def plan_of(tmp_path: Path, **axes: Any) -> Plan:
+    return plan_of_axes(tmp_path, model=["gpt2_small"], **axes)
 
 
 # ---- the matrix ---------------------------------------------------------------------------------
 
 
-def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
+def test_only_training_on_several_devices_is_sharded(tmp_path: Path) -> None:
     ways = {"devices_per_node": [1, 2], "parallelism": ["data", "fsdp", "tensor"]}
     plan = plan_of(tmp_path, mode=["train", "inference"], **ways)
     actual = {(c.mode, c.devices, c.parallelism, c.batch_total) for c in plan.folders}
@@ -43,7 +35,7 @@ def test_one_device_and_inference_have_nothing_to_share(tmp_path: Path) -> None:
     assert "; fsdp, tensor; total 8;" in text, text
 
 
-def test_a_product_is_of_so_many_devices(tmp_path: Path) -> None:
+def test_combined_parallelisms_need_the_product_of_their_devices(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, devices_per_node=[2, 4], parallelism=["fsdp2xtensor2"])
     ((case,), (left,)) = plan.folders, plan.left_out
     assert (case.devices, case.replicas, case.batch_total) == (4, 2, 8)
@@ -63,18 +55,15 @@ def test_samples_of_a_pipeline_are_those_of_its_micro_batches(tmp_path: Path) ->
     }
 
 
-def test_a_total_batch_is_shared_among_those_with_samples_of_their_own(tmp_path: Path) -> None:
+def test_only_devices_with_different_samples_divide_a_total_batch(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, batch_total=[8], devices_per_node=[2], parallelism=["fsdp", "tensor"])
     assert {c.parallelism: c.batch_per_device for c in plan.folders} == {"fsdp": 4, "tensor": 8}
-
-
-# ---- records ------------------------------------------------------------------------------------
 
 
 # ---- tables -------------------------------------------------------------------------------------
 
 
-def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
+def test_parallelisms_over_samples_scale_weakly_and_the_others_strongly() -> None:
     def on(devices: int, batch: int, parallelism: str, throughput: float) -> Any:
         size = {"devices_per_node": devices, "batch_per_device": batch}
         return run(throughput, parallelism=parallelism, **size)
@@ -97,7 +86,7 @@ def test_who_shares_samples_scales_weakly_and_who_does_not_strongly() -> None:
 # ---- verifications ------------------------------------------------------------------------------
 
 
-def test_it_takes_a_verification_of_its_own(tmp_path: Path) -> None:
+def test_a_parallelism_needs_its_own_verification(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
     two = {**training, "devices_per_node": 2}
     verification_in(tmp_path, training)
@@ -111,10 +100,9 @@ def test_it_takes_a_verification_of_its_own(tmp_path: Path) -> None:
 
 
 def test_verification_compares_the_smallest_groups(tmp_path: Path) -> None:
-    catalog = load_catalog(ROOT)
     ways = ["data", "tensor", "fsdp4xtensor2", "pipeline"]
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
-    named = checks.verification_names(plan, catalog, checks.full_size(plan, catalog))
+    named = checks.verification_names(plan, CATALOG, checks.full_size(plan, CATALOG))
     by = [(2, "data"), (2, "tensor"), (4, "fsdp2xtensor2"), (2, "pipeline")]
     for dropout in (False, True):
         several = [
@@ -136,7 +124,7 @@ def test_replicas_with_more_batches_have_a_reference_that_averages_over_all(tmp_
     plan = plan_of(tmp_path, devices_per_node=[8], parallelism=ways)
     actual = {
         verification.case.parallelism: verification
-        for verification in checks.full_size(plan, load_catalog(ROOT))
+        for verification in checks.full_size(plan, CATALOG)
         if not verification.dropout
     }
     named = {parallelism: verification.reference for parallelism, verification in actual.items()}

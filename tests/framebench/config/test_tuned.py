@@ -57,9 +57,7 @@ def test_the_variables_of_the_variant_come_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("file")
-def test_a_tuned_run_is_another_than_the_usual_one_and_needs_a_proof_of_its_own(
-    tmp_path: Path,
-) -> None:
+def test_a_tuned_run_has_a_folder_and_a_verification_of_its_own(tmp_path: Path) -> None:
     made = plan(tmp_path, {**SUITE, "variants": SIDES})
     assert len(set(made.folders.values())) == 2
     asked = checks.full_size(made, CATALOG)

@@ -181,7 +181,7 @@ def test_hashes_that_are_missing_or_of_other_pins_are_refused(place: Place, faul
     assert "`.venv/bin/python workflow/framebench hashes toy`" in str(error.value)
 
 
-def test_an_exempt_one_is_built_without_and_says_so(
+def test_an_exempt_environment_is_built_without_hashes_and_says_so(
     place: Place, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place.hashes.write_text("# exempt: its vendor cannot be reached\n")

@@ -73,13 +73,12 @@ def test_first_come_all_frameworks_of_the_cheapest_setting_and_its_cheapest_case
 
 
 def test_the_longest_first_runs_come_first_where_all_probably_fit() -> None:
-    """Fail if a slow framework is left out for want of certainty, while quick ones get the time
-    that would be left for them at the end; or if it takes the time of quick ones, which may lead.
-    """
+    """A slow case that probably fits must not be left out for quick cases that would fit later,
+    nor may it take the time of quick cases, which may lead."""
     cases = {FIRST: 36.0, **{case_of(0, number): 10.0 for number in range(1, 6)}}
     first = asked({}, cases, 160)
     assert FIRST in first
-    assert len(first) < len(cases), "sure of all"
+    assert len(first) < len(cases), "not all cases certainly fit"
     assert FIRST not in asked({}, cases, 120)
 
 

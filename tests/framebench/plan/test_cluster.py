@@ -11,18 +11,17 @@ from typing import Any
 import pytest
 import yaml
 from framebench.config.cluster import Cluster
-from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import plan_text, targets
 from framebench.plan.plan import Plan
-from framebench.plan.planning import make_plan
 from framebench.runs import checks, commands, slurm
 from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
 
-from ..settings import CATALOG, CONFIG, ROOT, changed, settings
+from ..settings import CATALOG, ROOT, changed, plan_of_suite, settings
+from ..settings import plan as plan_of
 
 GIVEN: dict[str, Any] = {"nodes": 4, "gpus_per_node": 8, "cores_per_node": 64, "memory_gib": 500}
 
@@ -106,10 +105,10 @@ def test_what_nobody_asks_for_is_left_to_default_resources() -> None:
     assert {*Cluster(**GIVEN, partition="gpu").asked(cuda=False)} == usual | {"slurm_partition"}
 
 
-def test_all_that_measures_is_told_what_memory_it_may_hold(tmp_path: Path) -> None:
+def test_every_command_that_measures_has_the_memory_limit(tmp_path: Path) -> None:
     suite = changed(batch_per_device=[2, "max"])
-    loaded = settings(tmp_path, suite, cluster={**GIVEN, "gpus_per_node": 0}, memory_limit="80%")
-    plan = make_plan(loaded, CATALOG, Machine(64, 0), None)
+    options = {"cluster": {**GIVEN, "gpus_per_node": 0}, "memory_limit": "80%"}
+    plan = plan_of(tmp_path, suite, machine=Machine(64, 0), **options)
     (compared, *_) = checks.full_size(plan, CATALOG)
     (peak, *_) = checks.peak_benchmarks(plan).values()
     for words in (
@@ -126,8 +125,8 @@ def planned(folder: Path, **given: Any) -> Plan:
     """Return the plan of nodes without GPUs; ``given``: keys of the cluster, ``run_seconds``."""
     limit = given.pop("run_seconds", 1800)
     described = {**GIVEN, "gpus_per_node": 0, **given}
-    loaded = settings(folder, cluster=described, time_limit=limit, results=str(folder))
-    return make_plan(loaded, CATALOG, Machine(64, 0), None)
+    options = {"cluster": described, "time_limit": limit, "results": str(folder)}
+    return plan_of(folder, machine=Machine(64, 0), **options)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +138,7 @@ def planned(folder: Path, **given: Any) -> Plan:
         ({"time_limit": 1}, 1, 30),
     ],
 )
-def test_where_nothing_is_measured_a_job_has_time_for_the_limit_of_its_run(
+def test_without_records_a_job_lasts_as_long_as_the_limit_of_its_run(
     given: dict[str, Any], minutes: int, seconds: float, tmp_path: Path
 ) -> None:
     plan = planned(tmp_path, **given)
@@ -170,9 +169,8 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     tmp_path: Path,
 ) -> None:
     described = {**GIVEN, "gpus_per_node": 0, "most_node_hours": 5}
-    options = {"suite": "quick", "cluster": described, "results": str(tmp_path)}
-    settings = load_settings({**CONFIG, **options, "frameworks": "pytorch"}, CATALOG)
-    plan = make_plan(settings, CATALOG, Machine(64, 0), None)
+    options = {"cluster": described, "frameworks": "pytorch"}
+    plan = plan_of_suite("quick", tmp_path, Machine(64, 0), **options)
     jobs = JobTable(plan, CATALOG).to_do
     asked = [job for job in jobs if job.nodes]
     assert sum(job.kind == "run" for job in asked) == len(plan.pending) < len(plan.reserve)
@@ -191,8 +189,9 @@ def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
         slurm.settle(tmp_path, print)
 
 
-def test_what_the_profile_must_say() -> None:
-    """Without these a plan took 40 s, deleted logs of waiting jobs, or a cancelled job hung."""
+def test_the_profile_has_the_settings_that_jobs_depend_on() -> None:
+    """Without these settings a plan took 40 s, logs of waiting jobs vanished, or a cancelled job
+    hung."""
     profile = yaml.safe_load((ROOT / "profiles" / "slurm" / "config.yaml").read_text())
     assert profile["slurm-init-seconds-before-status-checks"] <= 5
     assert profile["slurm-delete-logfiles-older-than"] == 0

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.plan import Plan
@@ -14,7 +13,7 @@ from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 from framebench.runs import checks
 
-from ..settings import CATALOG, CONFIG, changed, settings
+from ..settings import CATALOG, changed, plan_of_suite, settings
 
 ZEN3 = frozenset({"avx2", "fma", "f16c"})
 SUITE = changed(precision=["fp32", "amp", "fp16", "fp8"])
@@ -56,15 +55,14 @@ def test_neither_verification_nor_peak_is_made_of_what_is_left_out(tmp_path: Pat
     assert {benchmark.precision for benchmark in checks.peak_benchmarks(plan).values()} == {"fp32"}
 
 
-def test_the_plan_says_it_once(tmp_path: Path) -> None:
+def test_the_plan_names_an_emulated_precision_once(tmp_path: Path) -> None:
     lines = plan_text.left_out(planned(tmp_path, frameworks=["pytorch", "mxnet"]))
     assert sum("bfloat16" in line for line in lines) == 1, lines
 
 
 def test_a_precision_that_a_framework_says_it_lacks_starts_nothing(tmp_path: Path) -> None:
     sets = ZEN3 | {"amx_bf16"}
-    loaded = load_settings({**CONFIG, "suite": "quick", "results": str(tmp_path)}, CATALOG)
-    plan = make_plan(loaded, CATALOG, Machine(2, 0, instruction_sets=sets), None)
+    plan = plan_of_suite("quick", tmp_path, Machine(2, 0, instruction_sets=sets))
     mixed = {case.framework for case in plan.folders if case.precision == "amp"}
     assert mixed == {"mxnet", "pytorch", "tensorflow"}
     lacking = {out.case.framework for out in plan.left_out if "has no amp" in out.reason}

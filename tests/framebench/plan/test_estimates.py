@@ -19,15 +19,14 @@ from framebench.plan.planning import make_plan
 from framebench.records.sidecars import load_expected
 from framebench.runs.job_table import JobTable
 
-from ..settings import CATALOG, CONFIG, SUITE, settings
+from ..settings import CATALOG, CONFIG, SUITE, plan, plan_of_suite
 
 AVX2 = frozenset({"avx2", "fma"})
 SAPPHIRE_RAPIDS = AVX2 | {"avx512f", "avx512_bf16", "amx_bf16"}
 
 
 def planned(suite: str, tmp_path: Path, sets: frozenset[str]) -> Plan:
-    settings = load_settings({**CONFIG, "suite": suite, "results": str(tmp_path)}, CATALOG)
-    return make_plan(settings, CATALOG, Machine(2, 0, instruction_sets=sets), None)
+    return plan_of_suite(suite, tmp_path, Machine(2, 0, instruction_sets=sets))
 
 
 def test_a_core_without_avx512_is_expected_to_be_slower(tmp_path: Path) -> None:
@@ -64,7 +63,9 @@ def quick_of(
     left_out = {left_out.case for left_out in plan.left_out if "time_budget=" in left_out.reason}
     note_expected(plan)
     noted = {case.case for case in load_expected(results)[0] if "time_budget=" in case.left_out}
-    assert {case._replace(source="") for case in noted} == left_out, "what the page is told"
+    assert {case._replace(source="") for case in noted} == left_out, (
+        "the page names other cases as left out"
+    )
     return {*plan.folders}, left_out
 
 
@@ -92,12 +93,11 @@ def test_slow_steps_are_measured_with_more_time_or_without_competitors(
 
 
 def test_a_verification_is_paid_for_once(tmp_path: Path) -> None:
-    """Not again in fp32 where amp is verified too, nor once per batch."""
+    """Fail if verifying amp and fp32 counts fp32 twice, or if each batch counts by itself."""
 
     def checks(**axes: list[Any]) -> float:
-        suite = {"time_budget": 600, "axes": {**SUITE["axes"], **axes}}
-        plan = make_plan(settings(tmp_path, suite), CATALOG, Machine(2, 0), None)
-        return sum(case.checks for case in costs.measured_cases(plan, {}, 0.0))
+        made = plan(tmp_path, {"time_budget": 600, "axes": {**SUITE["axes"], **axes}})
+        return sum(case.checks for case in costs.measured_cases(made, {}, 0.0))
 
     alone, both = checks(precision=["fp32"]), checks(precision=["amp", "fp32"])
     assert both > alone

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,9 @@ from framebench.plan.plan_text import describe
 from framebench.plan.planning import make_plan
 from framebench.records.record_sets import load_searches
 
+from .. import saved_records
 from ..saved_records import largest_batch_record
-from ..settings import CATALOG, changed, settings
+from ..settings import CATALOG, changed, plan
 
 HERE = Machine(2, 0, "24 GiB")
 
@@ -22,24 +22,23 @@ HERE = Machine(2, 0, "24 GiB")
 SUITE = changed(batch_per_device=[2, "max"], precision=["fp32", "amp"])
 
 
-def plan_of(tmp_path: Path, suite: object = SUITE, **config: object) -> Plan:
-    loaded = settings(tmp_path, suite, results=str(tmp_path / "results"), **config)
-    return make_plan(loaded, CATALOG, HERE, None)
+def plan_of(tmp_path: Path, suite: object = SUITE, **config: Any) -> Plan:
+    given = {"machine": HERE, "results": str(tmp_path / "results"), **config}
+    return plan(tmp_path, suite, **given)
 
 
 def save(tmp_path: Path, plan: Plan, **other: Any) -> None:
     for search in plan.unsearched:
-        path = tmp_path / "results" / "largest_batch" / f"{search.name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(largest_batch_record(search.case._asdict(), **other)))
+        path = f"results/largest_batch/{search.name}.json"
+        saved_records.save(tmp_path, path, largest_batch_record(search.case._asdict(), **other))
 
 
 def test_a_plan_asks_for_the_searches_first(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    assert [case.batch_per_device for case in plan.folders] == [2, 2]
-    assert [str(search.case).split()[-1] for search in plan.unsearched] == ["max", "max"]
-    assert {case.batch_per_device for case in plan.cases} == {2, "max"}
-    text = describe(plan)
+    made = plan_of(tmp_path)
+    assert [case.batch_per_device for case in made.folders] == [2, 2]
+    assert [str(search.case).split()[-1] for search in made.unsearched] == ["max", "max"]
+    assert {case.batch_per_device for case in made.cases} == {2, "max"}
+    text = describe(made)
     assert "Largest batches to find first: 2 of 2 (PyTorch), and then" in text
 
 
@@ -64,8 +63,8 @@ def test_what_was_found_is_planned_like_any_other_batch(tmp_path: Path) -> None:
 def test_a_search_without_a_batch_is_run_once_where_it_ended(tmp_path: Path) -> None:
     many = {**SUITE, "repeats": 7}
     save(tmp_path, plan_of(tmp_path, many), status="failed", reason="at batch 24: no", largest=None)
-    plan = plan_of(tmp_path, many)
-    runs = [run for run in [*plan.runs, *plan.reserve] if run.case.batch_per_device == 24]
+    made = plan_of(tmp_path, many)
+    runs = [run for run in [*made.runs, *made.reserve] if run.case.batch_per_device == 24]
     assert [run.repeat for run in runs] == [1, 1]
     assert len(plan_of(tmp_path, many, retry="failed").unsearched) == 2
     assert len(plan_of(tmp_path, many, retry="oom").unsearched) == 0
@@ -89,20 +88,19 @@ def test_a_result_is_of_what_decided_it(
 
 def test_a_result_is_of_the_memory_that_there_was(tmp_path: Path) -> None:
     save(tmp_path, plan_of(tmp_path))
-    loaded = settings(tmp_path, SUITE, results=str(tmp_path / "results"))
-    assert not make_plan(loaded, CATALOG, HERE, None).unsearched
-    assert make_plan(loaded, CATALOG, Machine(2, 0, "48 GiB"), None).unsearched
+    assert not plan_of(tmp_path).unsearched
+    assert plan_of(tmp_path, machine=Machine(2, 0, "48 GiB")).unsearched
 
 
 def test_what_is_no_result_is_named(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path)
-    save(tmp_path, plan)
-    path = tmp_path / "results" / "largest_batch" / f"{plan.unsearched[0].name}.json"
+    made = plan_of(tmp_path)
+    save(tmp_path, made)
+    path = tmp_path / "results" / "largest_batch" / f"{made.unsearched[0].name}.json"
     path.write_text("{}")
     results, problems = load_searches(tmp_path / "results" / "largest_batch")
     assert len(results) == 1
     assert [problem.origin for problem in problems] == [
-        f"largest_batch/{plan.unsearched[0].name}.json"
+        f"largest_batch/{made.unsearched[0].name}.json"
     ]
     (again,) = plan_of(tmp_path).unsearched
-    assert again.name == f"{plan.unsearched[0].name}-retry1"
+    assert again.name == f"{made.unsearched[0].name}-retry1"

@@ -78,7 +78,7 @@ def test_a_device_is_made_of_physical_cores(
         (4, 1, None, None),
     ],
 )
-def test_threads_that_share_physical_cores_mark_the_figure(
+def test_threads_that_share_physical_cores_flag_the_figure(
     per_device: int, devices: int, physical: int | None, why: str | None
 ) -> None:
     options = {**case(2)._asdict(), "devices_per_node": devices}

@@ -11,17 +11,15 @@ import pytest
 from core.gpus import Gpu
 from core.text import duration
 from framebench.cases.fitting import LeftOut
-from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan import plan_text
 from framebench.plan.job import label_cases
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import make_plan
 from framebench.records.sidecars import TOO_SLOW
 from framebench.runs.job_table import JobTable
 
-from ..settings import CATALOG, CONFIG, changed, plan, settings
+from ..settings import CATALOG, changed, plan, plan_of_suite
 
 
 def test_each_reason_for_leaving_cases_out_is_a_line_in_words(tmp_path: Path) -> None:
@@ -37,14 +35,9 @@ def test_each_reason_for_leaving_cases_out_is_a_line_in_words(tmp_path: Path) ->
     assert plan_text.left_out(made) == []
 
 
-def quick(tmp_path: Path, machine: Machine, **config: Any) -> Plan:
-    given = {**CONFIG, "suite": "quick", "results": str(tmp_path), **config}
-    return make_plan(load_settings(given, CATALOG), CATALOG, machine, None)
-
-
 def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> None:
     machine = Machine(2, 0, instruction_sets=frozenset({"avx512f", "amx_bf16"}))
-    made = quick(tmp_path, machine)
+    made = plan_of_suite("quick", tmp_path, machine)
     first, processor = plan_text.opening(made, {"environment": 9, "run": 9}, 0.0).split("\n")
     for text in ("9 environments", "at most 10 minutes", "BERT", "9 frameworks"):
         assert text in first
@@ -57,7 +50,7 @@ def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> Non
 
 def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> None:
     gpu = Gpu("NVIDIA H100", 80 * 2**30, "580.95.05", "", "", "9.0")
-    text = describe(quick(tmp_path, Machine(16, 8, devices=(gpu,) * 8)))
+    text = describe(plan_of_suite("quick", tmp_path, Machine(16, 8, devices=(gpu,) * 8)))
     assert "on 8 GPUs" in text
     calls = re.findall(r"^  call (\d): (.+)$", text, re.MULTILINE)
     assert [number for number, _ in calls] == ["1", "2", "3"]
@@ -66,25 +59,22 @@ def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> Non
     assert re.search(r"all of it: \d+ calls", text)
 
 
-HERE = Machine(8, 0, "24 GiB")
-
-
 def plan_of(
     tmp_path: Path, steps: int = 10, others: dict[str, Any] | None = None, **axes: Any
 ) -> Plan:
     suite = {**changed(**axes), "steps": {"warmup": 1, "timed": steps}, "repeats": 2}
-    return make_plan(settings(tmp_path, suite, **(others or {})), CATALOG, HERE, None)
+    return plan(tmp_path, suite, machine=Machine(8, 0, "24 GiB"), **(others or {}))
 
 
 def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path) -> None:
-    plan = plan_of(
+    made = plan_of(
         tmp_path,
         framework=["pytorch", "jax"],
         model=["resnet50_v1.5"],
         batch_per_device=[32, 4, 8, 16, 64],
         devices_per_node=[1, 64],
     )
-    text = describe(plan)
+    text = describe(made)
     rows = [line.split()[:2] for line in text.splitlines() if " resnet50_v1.5  " in line]
     assert rows == [["pytorch", "resnet50_v1.5"], ["jax", "resnet50_v1.5"]]
     assert len(re.findall("needs 64 devices per node", text)) == 1
@@ -93,10 +83,10 @@ def test_a_line_for_each_framework_and_workload_and_a_reason_once(tmp_path: Path
 
 
 def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
-    plan = plan_of(
+    made = plan_of(
         tmp_path, framework=["pytorch"], mode=["train", "inference"], batch_per_device=[1, 2]
     )
-    names = label_cases(plan.folders).values()
+    names = label_cases(made.folders).values()
     assert sorted(names) == [
         f"pytorch  ResNet-50 v1.5 {mode}  fp32  batch {size}"
         for mode in ("inference", "training")
@@ -113,13 +103,13 @@ def test_a_case_is_named_by_what_it_differs_in(tmp_path: Path) -> None:
 
 
 def test_the_total_counts_what_is_not_a_run_too(tmp_path: Path) -> None:
-    plan = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
-    runs = sum(run.seconds for run in plan.pending)
-    jobs = JobTable(plan, CATALOG).to_do
+    made = plan_of(tmp_path, 10, {"environments": str(tmp_path / "none")}, framework=["pytorch"])
+    runs = sum(run.seconds for run in made.pending)
+    jobs = JobTable(made, CATALOG).to_do
     rest = [job for job in jobs if job.kind != "run"]
     kinds = {"environment", "reference", "verification", "peak_flops"}
     assert {job.kind for job in rest} == kinds, "the environment is still to be built"
     assert all(job.seconds > 0 for job in rest)
     seconds = runs + sum(job.seconds for job in rest)
-    assert plan.total_seconds(jobs) == pytest.approx(seconds)
-    assert f"In all about {duration(seconds)}" in plan_text.total_lines(plan, jobs)
+    assert made.total_seconds(jobs) == pytest.approx(seconds)
+    assert f"In all about {duration(seconds)}" in plan_text.total_lines(made, jobs)

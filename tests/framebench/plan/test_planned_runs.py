@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from framebench.cases import conditions
-from framebench.config.settings import load_settings
 from framebench.machine.local import Machine
 from framebench.plan.plan import Plan, note_expected
 from framebench.plan.planning import make_plan
@@ -19,8 +18,9 @@ from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ..made_up_runs import in_markdown, repeats
-from ..settings import CATALOG, CONFIG, SUITE, changed, plan, settings
-from ..watched import as_suite_asks, save
+from ..saved_records import save
+from ..settings import CATALOG, SUITE, changed, plan, plan_of_suite, settings
+from ..watched import as_suite_asks
 
 GIB = 2**30
 
@@ -35,7 +35,7 @@ GIB = 2**30
         (9, None, "limit_bytes", "r1"),  # older records lack the value
     ],
 )
-def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
+def test_a_run_out_of_memory_counts_as_done_only_if_it_caused_that_itself(
     tmp_path: Path, held: float, others: float | None, bound: str, name: str
 ) -> None:
     loaded = settings(tmp_path, {**SUITE, "repeats": 1}, results=str(tmp_path / "out"))
@@ -44,20 +44,15 @@ def test_a_lack_of_memory_counts_as_done_only_if_it_is_the_runs_own(
     if others is not None:
         memory["others_bytes"] = int(others * GIB)
     content = as_suite_asks(memory=memory, status="oom", reason="out of memory")
-    save(tmp_path / "out" / "runs" / folder / "r1.json", content)
+    save(tmp_path, f"out/runs/{folder}/r1.json", content)
     cached = record_sets.load(tmp_path / "out" / "runs")
     (run,) = make_plan(loaded, CATALOG, Machine(2, 0), cached).runs
     assert run.path == f"{folder}/{name}"
 
 
-def quick(results: Path, cores: int) -> Plan:
-    settings = load_settings({**CONFIG, "suite": "quick", "results": str(results)}, CATALOG)
-    return make_plan(settings, CATALOG, Machine(cores, 0), None)
-
-
 @pytest.mark.parametrize("cores", [2, 64])
 def test_a_device_is_all_cores_and_its_batch_grows_with_them(tmp_path: Path, cores: int) -> None:
-    actual = quick(tmp_path, cores)
+    actual = plan_of_suite("quick", tmp_path, Machine(cores, 0))
     assert actual.capacity.cores_per_device == cores
     batches = {
         (case.model, case.mode, case.batch_per_device // cores)
@@ -72,12 +67,14 @@ def test_a_device_is_all_cores_and_its_batch_grows_with_them(tmp_path: Path, cor
         assert case == base._replace(batch_per_device=4 * base.batch_per_device)
     note_expected(actual)
     noted = {entry.case._replace(source="") for entry in load_expected(tmp_path)[0]}
-    assert not noted & {*actual.larger}, "nobody misses what only leaders are asked for"
+    assert not noted & {*actual.larger}, (
+        "larger batches, which only leaders run, are noted as missing"
+    )
 
 
 def test_devices_of_a_case_share_the_cores_and_their_batch(tmp_path: Path) -> None:
     suite = changed(devices_per_node=[1, 2], batch_per_device=["3 per core", 5])
-    actual = make_plan(settings(tmp_path, suite), CATALOG, Machine(8, 0), None)
+    actual = plan(tmp_path, suite, machine=Machine(8, 0))
     assert {case.batch_per_device for case in actual.folders} == {12, 5}
 
 
@@ -101,7 +98,7 @@ def test_settings_of_a_variant_are_conditions_that_tables_show() -> None:
     settings = {"accelerator": "cpu", "cores_per_device": 1}
     usual = conditions.conditions_from_settings(settings)
     before = conditions.conditions_from_settings({**settings, "preload": "jemalloc"})
-    assert usual != before, "an allocator in a record of before"
+    assert usual != before, "an allocator in an older record is ignored"
     theirs = conditions.conditions_from_settings({**settings, "source": "torchvision"})
     assert (usual.model_source, theirs.model_source) == ("", "torchvision")
     runs = [*repeats(100.0), *repeats(99.0, model_source="torchvision")]

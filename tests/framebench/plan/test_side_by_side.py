@@ -12,24 +12,20 @@ from framebench.machine.local import Machine
 from framebench.plan.case_settings import asked_conditions
 from framebench.plan.plan import Plan
 from framebench.plan.plan_text import describe
-from framebench.plan.planning import make_plan
 from framebench.records.flags import disturbed
 from framebench.runs import commands
 
 from ..made_up_runs import build, in_markdown, repeats
-from ..settings import CATALOG, changed, settings
+from ..settings import changed, plan, settings
 from ..table_rows import row
 from ..watched import watch
 
-EIGHT_GPUS = Machine(64, 8)
-
 
 def made(tmp_path: Path, beside: bool, **axes: Any) -> Plan:
-    loaded = settings(tmp_path, changed(**axes), side_by_side=beside)
-    return make_plan(loaded, CATALOG, EIGHT_GPUS, None)
+    return plan(tmp_path, changed(**axes), machine=Machine(64, 8), side_by_side=beside)
 
 
-def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
+def test_a_plan_with_runs_side_by_side_says_so_and_expects_less_time(tmp_path: Path) -> None:
     batches = [1, 2, 3, 4]
     alone, beside = (made(tmp_path, mode, batch_per_device=batches) for mode in (False, True))
     serial = sum(run.seconds for run in alone.pending)
@@ -44,22 +40,21 @@ def test_the_plan_says_so_and_expects_less_time(tmp_path: Path) -> None:
 
 def test_runs_of_one_gpu_go_side_by_side_and_others_alone(tmp_path: Path) -> None:
     for beside in (True, False):
-        plan = made(tmp_path, beside, devices_per_node=[1, 2], batch_per_device=[2, "max"])
-        for run in plan.pending:
+        both = made(tmp_path, beside, devices_per_node=[1, 2], batch_per_device=[2, "max"])
+        for run in both.pending:
             shares = beside and run.case.devices == 1
-            assert ("--side-by-side" in commands.arguments(plan, run)) == shares
-            asked = asked_conditions(run.case, plan.settings, plan.capacity)
+            assert ("--side-by-side" in commands.arguments(both, run)) == shares
+            asked = asked_conditions(run.case, both.settings, both.capacity)
             assert asked.side_by_side is shares
-        for search in plan.unsearched:
+        for search in both.unsearched:
             shares = beside and search.case.devices == 1
-            assert ("--side-by-side" in commands.search_arguments(plan, search.case)) == shares
+            assert ("--side-by-side" in commands.search_arguments(both, search.case)) == shares
 
 
 @pytest.mark.parametrize("machine", [Machine(64, 0), Machine(64, 1)])
 def test_it_needs_several_gpus(tmp_path: Path, machine: Machine) -> None:
-    loaded = settings(tmp_path, side_by_side=True)
     with pytest.raises(ConfigError, match=r"side_by_side: found True; allowed .* false"):
-        make_plan(loaded, CATALOG, machine, None)
+        plan(tmp_path, machine=machine, side_by_side=True)
 
 
 def test_side_by_side_and_alone_share_neither_row_nor_ratio() -> None:
@@ -96,7 +91,7 @@ def test_neighbours_do_not_disturb_a_run_that_is_measured_with_them() -> None:
     assert "of the machine's cores" in disturbed({"watch": watch(**NEIGHBOUR), "settings": alone})
 
 
-def test_on_its_own_cores_is_nobody_else() -> None:
+def test_load_on_the_cores_of_a_pinned_run_is_a_disturbance() -> None:
     actual = disturbed({"watch": watch(**NEIGHBOUR, **OWN_CORES), "settings": PINNED})
     assert "1.00 of the run's cores (2) busy" in actual
     assert "machine" not in actual

@@ -9,7 +9,8 @@ import pytest
 from framebench.records import record_sets
 from framebench.records.flags import disturbed
 
-from ..watched import GPU, made, save, watch
+from ..saved_records import save
+from ..watched import GPU, made, watch
 
 
 def gpu(**changes: Any) -> dict[str, Any]:
@@ -68,10 +69,10 @@ def test_of_many_disturbed_nodes_the_first_is_named(number: int, more: str) -> N
     assert disturbed({"nodes": nodes}) == f"node n1: {heat}{more}"
 
 
-def test_a_disturbed_record_is_marked_with_its_reason(tmp_path: Path) -> None:
-    save(tmp_path / "calm" / "r1.json", made(watch=watch()))
-    save(tmp_path / "loud" / "r1.json", made(watch=watch(steal=0.5)))
-    save(tmp_path / "old" / "r1.json", made())
+def test_a_disturbed_record_is_flagged_with_its_reason(tmp_path: Path) -> None:
+    save(tmp_path, "calm/r1.json", made(watch=watch()))
+    save(tmp_path, "loud/r1.json", made(watch=watch(steal=0.5)))
+    save(tmp_path, "old/r1.json", made())
     actual = {run.origin: run for run in record_sets.load(tmp_path).runs}
     assert len(actual) == 3, "a record with a watch is not taken for one"
     told = {origin: list(run.flags) for origin, run in actual.items()}

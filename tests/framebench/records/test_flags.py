@@ -53,7 +53,7 @@ def test_a_loss_that_has_vanished_is_flagged(
     assert actual == (() if why is None else ((flags.VANISHED, why),))
 
 
-def test_the_mark_stands_in_the_cell_and_is_explained(tmp_path: Path) -> None:
+def test_a_flag_is_shown_in_the_cell_and_explained(tmp_path: Path) -> None:
     for repeat in range(1, 8):
         record = {**record_with(FIRST, 0.0 if repeat == 3 else 5.0), "repeat": repeat}
         (tmp_path / f"r{repeat}.json").write_text(json.dumps(record))

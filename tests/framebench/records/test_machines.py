@@ -14,8 +14,9 @@ from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records import record_sets
 
+from ..saved_records import save
 from ..settings import CATALOG, SUITE, settings
-from ..watched import as_suite_asks, save
+from ..watched import as_suite_asks
 
 HERE = Machine(2, 0, identity=Identity("Example CPU", "", "16 GiB", "here"))
 
@@ -32,9 +33,7 @@ def left(tmp_path: Path, name: str, host: str, **hardware: Any) -> Path:
     environment = record["environment"]
     environment["system"]["host"] = host
     environment["hardware"].update(hardware)
-    path = tmp_path / "out" / "runs" / folder / f"{name}.json"
-    save(path, record)
-    return path
+    return save(tmp_path, f"out/runs/{folder}/{name}.json", record)
 
 
 def names(plan: Plan) -> list[tuple[str, str]]:

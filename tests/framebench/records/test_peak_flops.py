@@ -7,18 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from framebench.config.catalog import load_catalog
-from framebench.config.settings import load_settings
 from framebench.files.json_files import Problem
-from framebench.machine.local import Machine
-from framebench.plan.planning import make_plan
 from framebench.records import device_peaks
 from framebench.runs import checks
 
-from ...conftest import ROOT
 from ..made_up_runs import run
 from ..saved_records import peak_flops_record
+from ..settings import changed, plan
 
 
 def faster(**changes: Any) -> dict[str, Any]:
@@ -77,7 +72,7 @@ def test_the_peak_of_another_device_or_precision_is_none(
     assert actual.for_run(run(**{**HERE, **other})) is None
 
 
-def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
+def test_the_sustained_rate_is_the_peak_and_not_a_faster_burst(tmp_path: Path) -> None:
     peak = peak_flops_record(
         metrics={"peak": {"value": 0.04, "unit": "TFLOP/s", "better": "higher"}}
     )
@@ -91,7 +86,7 @@ def test_what_was_sustained_is_the_peak_and_no_burst(tmp_path: Path) -> None:
 
 
 def together(devices: int, tflops: float) -> dict[str, Any]:
-    """Return a peak of several devices, the last with ``tflops``, the others with twice that."""
+    """Return a peak-FLOPS record with ``tflops`` on the last device, twice that on the others."""
     made = peak_flops_record(case={"devices_per_node": devices})
     made["metrics"]["peak"]["value"] = tflops
     (rank,) = made["ranks"]
@@ -119,22 +114,16 @@ def test_several_devices_are_held_against_what_as_many_reach_at_once(
     assert ("at once" in peak.by) == (devices > 1)
 
 
-def test_each_number_of_devices_of_a_suite_is_probed(tmp_path: Path) -> None:
-    catalog = load_catalog(ROOT)
-    suite = tmp_path / "suite.yaml"
-    axes = {"model": "resnet50_v1.5", "batch_per_device": [2], "devices_per_node": [1, 2]}
-    suite.write_text(yaml.safe_dump({"axes": axes, "include": [{"precision": ["amp"]}]}))
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    config |= {"results": str(tmp_path), "accelerator": "cpu", "frameworks": "jax"}
-    config |= {"suite": str(suite)}
-    plan = make_plan(load_settings(config, catalog), catalog, Machine(2, 0), None)
-    named = checks.peak_benchmarks(plan)
+def test_each_number_of_devices_of_a_suite_has_a_peak_benchmark(tmp_path: Path) -> None:
+    suite = changed(framework=["jax"], devices_per_node=[1, 2])
+    made = plan(tmp_path, {**suite, "include": [{"precision": ["amp"]}]}, results=str(tmp_path))
+    named = checks.peak_benchmarks(made)
     asked = {(benchmark.precision, benchmark.devices) for benchmark in named.values()}
     assert asked == {("fp32", 1), ("fp32", 2)}, "a mixed precision has no peak of its own on CPUs"
     assert len(named) == 2
 
 
-def test_a_probe_that_was_refused_is_no_peak(tmp_path: Path) -> None:
+def test_a_refused_peak_benchmark_is_no_peak(tmp_path: Path) -> None:
     refused = peak_flops_record(status="unsupported", reason="no half precision here", ranks=[])
     actual, problems = peaks_of(tmp_path, refused)
     assert actual.for_run(run(**HERE)) is None

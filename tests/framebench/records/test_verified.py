@@ -12,19 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from framebench import cli
-from framebench.config import catalog
-from framebench.config.settings import load_settings
 from framebench.machine.identities import Identity
-from framebench.machine.local import Machine
 from framebench.plan.plan import Plan
-from framebench.plan.planning import make_plan
 from framebench.records import verifications, verified
 from framebench.runs import checks
 from framebench.runs.job_table import JobTable
 
-from ...conftest import ROOT
 from ..made_up_records import record_of
 from ..made_up_runs import changed as changed_run
 from ..made_up_verifications import (
@@ -36,6 +30,8 @@ from ..made_up_verifications import (
     run_in,
     verification_in,
 )
+from ..saved_records import save
+from ..settings import CATALOG, SUITE, plan, plan_of_suite
 
 OFF = ("incorrect", "outputs differ from the reference by 0.1 (allowed 0.0001)")
 
@@ -80,34 +76,32 @@ def test_generated_text_needs_a_verification_of_its_own(tmp_path: Path) -> None:
     assert flag_of(tmp_path, run) is None
 
 
-def planned(
-    suite: str, results: Path
-) -> tuple[catalog.Catalog, Plan, dict[str, checks.Verification]]:
-    """Return the catalog, PyTorch's plan of a suite, and its full-size verifications by name."""
-    known = catalog.load_catalog(ROOT)
-    axes = {"suite": suite, "frameworks": "pytorch", "results": str(results)}
-    plan = make_plan(load_settings(axes, known), known, Machine(2, 0), None)
-    return known, plan, checks.verification_names(plan, known, checks.full_size(plan, known))
+def planned(suite: str, results: Path) -> tuple[Plan, dict[str, checks.Verification]]:
+    """Return PyTorch's plan of a suite, and its full-size verifications by name."""
+    plan = plan_of_suite(suite, results, frameworks="pytorch")
+    return plan, checks.verification_names(plan, CATALOG, checks.full_size(plan, CATALOG))
 
 
 @pytest.mark.parametrize("scale", ["small", "layers=4"])
-def test_a_smaller_model_verifies_it_unless_either_fails(tmp_path: Path, scale: str) -> None:
+def test_a_smaller_model_verifies_a_figure_unless_either_fails(tmp_path: Path, scale: str) -> None:
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, scale=scale)
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=0.1, started="2031-01-01")
     assert flag_of(tmp_path, run) == OFF
     verification_in(tmp_path, CASE, scale=scale, started="2032-01-01")
-    assert flag_of(tmp_path, run) == OFF, "a small one made up for the model itself"
+    assert flag_of(tmp_path, run) == OFF, (
+        "a passed small verification outweighed the failed full-size one"
+    )
     verification_in(tmp_path, CASE, started="2033-01-01")
     assert flag_of(tmp_path, run) is None
     verification_in(tmp_path, CASE, error=0.1, scale=scale, started="2034-01-01")
-    assert flag_of(tmp_path, run) == OFF, "the model itself made up for a small one"
+    assert flag_of(tmp_path, run) == OFF, (
+        "a passed full-size verification outweighed the failed small one"
+    )
 
 
-def test_a_small_model_that_can_be_compared_verifies_what_the_model_itself_cannot(
-    tmp_path: Path,
-) -> None:
+def test_a_small_model_verifies_a_figure_whose_model_cannot_be_compared(tmp_path: Path) -> None:
     run = run_in(tmp_path, CASE)
     verification_in(tmp_path, CASE, refused="too little memory")
     assert flag_of(tmp_path, run) == ("unverified", "it cannot be compared: too little memory")
@@ -115,47 +109,37 @@ def test_a_small_model_that_can_be_compared_verifies_what_the_model_itself_canno
     assert flag_of(tmp_path, run) is None
 
 
-def test_small_models_are_compared_where_the_models_themselves_were_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    known, plan, full = planned("dlperf", tmp_path)
-    small = checks.small(plan, known, full)
+def test_small_models_are_verified_where_full_size_ones_were_not(tmp_path: Path) -> None:
+    plan, full = planned("dlperf", tmp_path)
+    small = checks.small(plan, CATALOG, full)
     assert list(small.values()) == [
         verification._replace(scale="small") for verification in full.values()
     ]
     with_dropout = {name for name, verification in full.items() if verification.dropout}
-    assert set(small) & set(full) == with_dropout, "which are of small models anyway"
-    counts = Counter(job.kind for job in JobTable(plan, known).to_do)
+    assert set(small) & set(full) == with_dropout, "dropout is always verified with small models"
+    counts = Counter(job.kind for job in JobTable(plan, CATALOG).to_do)
     assert (counts["verification"], counts["reference"]) == (len(full), 2)
-    made = next(iter(full))
-    (tmp_path / "verification" / f"{made}.json").parent.mkdir(parents=True)
-    (tmp_path / "verification" / f"{made}.json").write_text("{}")
-    left = checks.small(plan, known, full)
+    save(tmp_path, f"verification/{next(iter(full))}.json", "{}")
+    left = checks.small(plan, CATALOG, full)
     assert list(left.values()) == list(small.values())[1:]
     arguments = checks.verification_arguments(plan, next(iter(left.values())), "reference")
     assert "scale=small" in arguments
 
 
-def test_a_verification_that_could_not_be_made_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(ROOT)
-    known, plan, full = planned("dlperf", tmp_path)
-    wanted, table = checks.full_size(plan, known), JobTable(plan, known)
+def test_a_verification_that_failed_to_run_is_repeated(tmp_path: Path) -> None:
+    plan, full = planned("dlperf", tmp_path)
+    wanted, table = checks.full_size(plan, CATALOG), JobTable(plan, CATALOG)
     statuses = dict(zip(full, ("ok", "unsupported", "oom", "timeout", "failed"), strict=False))
     for name, status in statuses.items():
         record = {**record_of(random.Random(1), CASE, 1), **compared(CASE), "ranks": []}
         record |= {"status": status, "reason": f"{status} it was"}
-        path = tmp_path / "verification" / f"{name}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(record))
+        save(tmp_path, f"verification/{name}.json", record)
     expected = [
         f"{name}-retry1" if statuses.get(name) in ("oom", "timeout", "failed") else name
         for name in full
     ]
-    assert [*checks.verification_names(plan, known, wanted)] == expected
-    assert not table.grow(plan), "once in a call"
+    assert [*checks.verification_names(plan, CATALOG, wanted)] == expected
+    assert not table.grow(plan), "a call repeats a verification at most once"
 
 
 def test_a_verification_that_could_not_be_made_shows_no_difference(tmp_path: Path) -> None:
@@ -188,28 +172,22 @@ def test_work_in_another_precision_has_a_flag_of_its_own(tmp_path: Path) -> None
     assert (flag_of(tmp_path, run) or ("",))[0] == "incorrect"
 
 
-def test_what_is_too_large_for_the_reference_is_compared_with_fewer_layers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known = catalog.load_catalog(ROOT)
-    options = {"suite": "transformers", "frameworks": "pytorch", "results": str(tmp_path)}
-    monkeypatch.chdir(ROOT)
-    plan = make_plan(load_settings(options, known), known, Machine(2, 0), None)
-    compared = checks.verification_names(plan, known, checks.full_size(plan, known))
+def test_a_model_too_large_for_the_reference_is_compared_with_fewer_layers(tmp_path: Path) -> None:
+    plan, compared = planned("transformers", tmp_path)
     scales = {verification.case.model: verification.scale for verification in compared.values()}
     assert scales["gpt2_small"] == "full"
     assert scales["gpt2_medium"] == "layers=4"
     name, one = next(item for item in compared.items() if item[1].case.model == "gpt2_medium")
     assert "scale=layers=4" in checks.verification_arguments(plan, one, "reference")
-    assert name not in checks.small(plan, known, compared)
-    small = checks.small(plan, known, compared).values()
-    assert {verification.scale for verification in small} == {"small"}
-    # Inference is compared with the model's own dropout, which must be off then.
+    small = checks.small(plan, CATALOG, compared)
+    assert name not in small
+    assert {verification.scale for verification in small.values()} == {"small"}
+    # Inference is compared in a model config with dropout, which inference must switch off.
     configs = {
         (verification.case.mode, verification.dropout): Path(
             arguments[arguments.index("--model") + 1]
         ).stem
-        for verification in small
+        for verification in small.values()
         if verification.case.model == "gpt2_small"
         for arguments in [checks.verification_arguments(plan, verification, "reference")]
     }
@@ -263,7 +241,7 @@ def test_an_old_record_that_does_not_name_its_code_is_unverified(tmp_path: Path)
     assert flag_of(tmp_path, run) == OFF, "a failure is not lost for want of a digest"
 
 
-def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> None:
+def test_training_is_verified_with_dropout_and_on_several_devices(tmp_path: Path) -> None:
     training = {**CASE, "mode": "train"}
     one, four, both = (
         run_in(tmp_path, {**training, "devices_per_node": n, "accumulation": m})
@@ -286,7 +264,7 @@ def test_training_takes_dropout_and_on_several_devices_two(tmp_path: Path) -> No
         verification_in(tmp_path, case, dropout=True, error=9.0, started="2031-01-01")
         off = "dropout differs from the reference by 9 (allowed 6)"
         assert flag_of(tmp_path, run) == ("incorrect", off)
-        assert flag_of(tmp_path, one) is None, "that of two devices says nothing of one"
+        assert flag_of(tmp_path, one) is None, "a verification on two devices counts for one"
     inference = run_in(tmp_path, {**CASE, "devices_per_node": 4})
     verification_in(tmp_path, CASE)
     assert flag_of(tmp_path, inference) is None, "inference exchanges nothing"
@@ -325,50 +303,26 @@ def test_report_tells_how_many_figures_are_unverified(
     assert "unverified" not in (tmp_path / "tables" / "summary.csv").read_text()
 
 
-def test_every_variant_with_variables_or_software_of_its_own_is_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "suite.yaml").write_text(
-        json.dumps(
-            {
-                "variants": {
-                    "default": {},
-                    "again": {},
-                    "own": {"variables": OWN},
-                    "mine": {"interpreters": {"pytorch": sys.executable}},
-                },
-                "axes": {
-                    "framework": "pytorch",
-                    "model": "resnet50_v1.5",
-                    "batch_per_device": [2],
-                },
-            }
-        )
-    )
-    known = catalog.load_catalog(ROOT)
-    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
-    config |= {"suite": str(tmp_path / "suite.yaml"), "results": str(tmp_path)}
-    monkeypatch.chdir(ROOT)
-    plan = make_plan(load_settings(config, known), known, Machine(4, 0), None)
-    wanted = checks.full_size(plan, known)
-    assert [
-        (verification.case.variant, verification.software, dict(verification.variables))
-        for verification in wanted
-    ] == [
-        ("", "pytorch", {}),
-        ("own", "pytorch", OWN),
-        ("mine", "pytorch@mine", {}),
-    ]
-    names = list(checks.verification_names(plan, known, wanted))
+def test_every_variant_with_its_own_variables_or_software_is_verified(tmp_path: Path) -> None:
+    variants = {
+        "default": {},
+        "again": {},
+        "own": {"variables": OWN},
+        "mine": {"interpreters": {"pytorch": sys.executable}},
+    }
+    made = plan(tmp_path, {**SUITE, "variants": variants}, results=str(tmp_path))
+    wanted = checks.full_size(made, CATALOG)
+    assert [(each.case.variant, each.software, dict(each.variables)) for each in wanted] == [
+        ("", "pytorch", {}), ("mine", "pytorch@mine", {}), ("own", "pytorch", OWN),
+    ]  # fmt: skip
+    names = list(checks.verification_names(made, CATALOG, wanted))
     assert len(names) == 3
-    arguments = checks.verification_arguments(plan, wanted[1], "reference")
+    arguments = checks.verification_arguments(made, wanted[2], "reference")
     assert arguments[-2:] == ["--variable", "MKL_CBWR=COMPATIBLE"]
     assert arguments[arguments.index("--variant") + 1] == "own"
     # A verification of another machine is kept: that machine's figures need it.
     elsewhere = changed(record_of(random.Random(1), CASE, 1), system={"host": "elsewhere"})
-    path = tmp_path / "verification" / f"{names[0]}.json"
-    path.parent.mkdir(parents=True)
-    path.write_text(json.dumps({**elsewhere, **compared(CASE)}))
-    here = replace(plan, here=Identity(host="here"))
-    assert [*checks.verification_names(here, known, wanted)] == [f"{names[0]}-retry1", *names[1:]]
-    assert [*checks.verification_names(plan, known, wanted)] == names
+    save(tmp_path, f"verification/{names[0]}.json", {**elsewhere, **compared(CASE)})
+    here = replace(made, here=Identity(host="here"))
+    assert [*checks.verification_names(here, CATALOG, wanted)] == [f"{names[0]}-retry1", *names[1:]]
+    assert [*checks.verification_names(made, CATALOG, wanted)] == names

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 from framebench.records.device_peaks import PeakFlopsLookup
 from framebench.records.record_sets import RecordSet
-from framebench.report import html_report, plots, svg
+from framebench.report import plots, svg
 from framebench.report.plots import Look, PlotRow
-from framebench.tables import frames
 from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
 from ...conftest import ROOT
-from ..browser import Browser, choose
+from ..browser import Browser, choose, render
 from ..made_up_peaks import (
     CPU,
     FORWARD_MATMULS,
@@ -160,8 +159,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
         models=ROOFLINE_MODELS,
         others={key: result for key, result in judged.items() if not key.case.is_step},
     )
-    text = html_report.render(actual, inputs, frames.build(inputs), target.parent, "A report")
-    target.write_text(text, encoding="utf-8")
+    render(actual, target, inputs)
     return target
 
 

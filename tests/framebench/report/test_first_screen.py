@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 from framebench.records import record_sets
 from framebench.records.record_sets import RecordSet
-from framebench.report import html_report
 from framebench.statistics import descriptive
-from framebench.tables import contests, frames
+from framebench.tables import contests
 from framebench.tables.contests import titled
 from framebench.tables.results import group
 from framebench.tables.table import Inputs
 
-from ..browser import Browser
-from ..made_up_runs import repeats
+from ..browser import Browser, render
+from ..made_up_runs import SEVEN, repeats
 
-SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
 #: What each visible setting shows: name, verdict, and its bars.
 SETTINGS = """[...document.querySelectorAll(".setting:not([hidden])")].map((one) => ({
     name: [one.querySelector("h2"), one.querySelector("header p")].map((part) =>
@@ -43,11 +41,8 @@ def settings(browser: Browser) -> dict[str, dict[str, Any]]:
 
 
 def made(tmp_path: Path, *runs: Any) -> Path:
-    inputs = Inputs(group([*runs], None))
     target = tmp_path / "report.html"
-    records = RecordSet(root=tmp_path, runs=runs, problems=())
-    text = html_report.render(records, inputs, frames.build(inputs), target.parent, "A report")
-    target.write_text(text, encoding="utf-8")
+    render(RecordSet(root=tmp_path, runs=runs, problems=()), target)
     return target
 
 

@@ -25,6 +25,7 @@ from selenium.webdriver.common.keys import Keys
 from ..browser import Browser, make
 from ..made_up_records import EVIL, write_records
 from ..made_up_runs import build, run
+from ..saved_records import save
 
 ROOT = Path(__file__).parents[3]
 
@@ -150,9 +151,7 @@ def test_lists_every_machine_and_says_which_label_is_which(tmp_path: Path) -> No
         record = json.loads(path.read_text())
         record["environment"]["system"]["host"] = "second"
         record["started"] = "2031-01-01T00:00:00.000Z"
-        there = moved / path.parent.name / path.name
-        there.parent.mkdir(parents=True)
-        there.write_text(json.dumps(record))
+        save(moved, f"{path.parent.name}/{path.name}", record)
         record["environment"]["system"]["host"] = "first"
         path.write_text(json.dumps(record))
     text = make(source, tmp_path / "r.html")

@@ -66,7 +66,7 @@ def drifting(random: np.random.Generator, draws: int, pairs: int) -> np.ndarray:
     return random.permuted(rounds[..., :2], axis=-1)
 
 
-#: Telling ones; ``benchmarks/promises`` has more of them.
+#: Samplers that tests use; ``benchmarks/promises`` has more.
 SAMPLERS: dict[str, Sampler] = {
     "normal": normal,
     "skewed": skewed,

@@ -16,9 +16,7 @@ from framebench.tables.results import group
 from framebench.tables.setting_answers import describe_origin
 from framebench.tables.table import Inputs
 
-from ..made_up_runs import repeats
-
-SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+from ..made_up_runs import SEVEN, repeats
 
 
 def by(framework: str, factor: float = 1.0, count: int = 7, **changes: Any) -> list[Run]:

@@ -2,44 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from core.case import Case
 from framebench import comparison
 from framebench.cases import matrix
-from framebench.config.catalog import load_catalog
-from framebench.config.settings import Settings, load_settings
 from framebench.config.validation import ConfigError
 from framebench.records import record_sets
 from framebench.records.run import MetricValue, Run
-from framebench.report import html_report
-from framebench.tables import frames
 from framebench.tables.results import group
 
 from ...conftest import ROOT
+from ..browser import render
 from ..made_up_runs import inputs_of, measured_rows, run
 from ..made_up_runs import measured as of_kind
 from ..page_rows import page_rows
+from ..settings import CATALOG, settings
 
 KINDS = str(ROOT / "tests" / "kinds")
 COPY = {"memory_copy": {"size": [1000, 2000]}}
 
 
-def settings_of(folder: Path, suite: Mapping[str, Any], **config: Any) -> Settings:
-    path = folder / "suite.yaml"
-    path.write_text(yaml.safe_dump(dict(suite)))
-    return load_settings({"suite": str(path), "kinds": KINDS, **config}, load_catalog(ROOT))
-
-
-def cases_of(folder: Path, suite: Mapping[str, Any], **config: Any) -> list[Case]:
-    settings = settings_of(folder, suite, **config)
-    catalog = load_catalog(ROOT)
-    return matrix.narrow(matrix.cases(settings.suite, catalog), settings)
+def cases_of(folder: Path, suite: dict[str, Any]) -> list[Case]:
+    loaded = settings(folder, suite, kinds=KINDS)
+    return matrix.narrow(matrix.cases(loaded.suite, CATALOG), loaded)
 
 
 def test_cases_are_the_product_of_axes_and_parameters(tmp_path: Path) -> None:
@@ -51,7 +40,7 @@ def test_cases_are_the_product_of_axes_and_parameters(tmp_path: Path) -> None:
     assert {(case.mode, case.framework, case.model) for case in actual} == {("memory_copy", "", "")}
 
 
-def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
+def test_a_measurement_takes_unstated_axes_from_the_suite(tmp_path: Path) -> None:
     axes = {"framework": ["mxnet"], "model": ["bert_base"], "precision": ["fp32", "amp"],
             "devices_per_node": [2], "batch_per_device": [4]}  # fmt: skip
     suite = {"axes": axes, "measurements": {**COPY, "peak_flops": {"devices_per_node": 1}}}
@@ -76,9 +65,9 @@ def test_axes_that_are_not_said_are_those_of_the_suite(tmp_path: Path) -> None:
 )
 def test_bad_measurements(tmp_path: Path, written: dict[str, Any], expected: str) -> None:
     with pytest.raises(ConfigError) as error:
-        settings_of(tmp_path, {"measurements": written})
+        settings(tmp_path, {"measurements": written}, kinds=KINDS)
     assert expected in str(error.value)
-    assert "suite.yaml: " in str(error.value)
+    assert "my.yaml: " in str(error.value)
 
 
 def copies(*bandwidths: float, **parameters: Any) -> list[Run]:
@@ -111,7 +100,7 @@ def test_a_row_for_each_metric_of_each_case() -> None:
 
 
 @pytest.mark.parametrize("metric", ["bandwidth", "longest"])
-def test_twice_as_good_is_twice_as_good_whichever_way_is_better(metric: str) -> None:
+def test_a_ratio_above_one_is_better_whether_high_or_low_values_are(metric: str) -> None:
     base = copies(*(1 + 0.001 * n for n in range(8)), size=10)
     candidate = copies(*(2 + 0.002 * n for n in range(8)), size=10)
     table = comparison.compare(group(base, None), group(candidate, None))
@@ -129,9 +118,10 @@ def test_the_page_shows_it_with_the_records_behind_each_row(tmp_path: Path) -> N
     ]
     inputs = inputs_of(runs)
     actual = record_sets.RecordSet(tuple(runs), (), tmp_path)
-    text = html_report.render(actual, inputs, frames.build(inputs), tmp_path, "A report")
-    rows = page_rows(text)
+    rows = page_rows(render(actual, tmp_path / "report.html", inputs))
     links = [[name[0] for name in row.records] for row in rows["memory_copy"]]
     assert links == [["0", "1"], ["0", "1"], ["2"], ["2"]]
     behind = [[name[0] for name in row.records] for row in rows["fastest"]]
-    assert sorted(behind) == [["0", "1"], ["2"], ["3"]], "of each size its own, once"
+    assert sorted(behind) == [["0", "1"], ["2"], ["3"]], (
+        "a size lacks its records, or has those of another"
+    )

@@ -102,7 +102,7 @@ def test_a_case_is_held_against_the_lower_roof() -> None:
     assert only(table(twice, memory_bandwidth(0.4)))["intensity"] == pytest.approx(500)
 
 
-def test_the_highest_of_peak_and_products_is_the_roof() -> None:
+def test_the_compute_roof_is_the_highest_rate_of_peak_and_matmul_benchmarks() -> None:
     one = run(10.0, **CPU)
     for tflops, by in ((0.3, "mxnet 2.8.0 matmul highest_rate"), (0.1, "jax 1 float32 1024")):
         made = replace(matmul(tflops), case=matmul(tflops).case._replace(framework_version="2.8.0"))
@@ -173,7 +173,7 @@ def test_a_gpu_has_the_memory_of_its_own_and_not_the_host_s() -> None:
 
 @pytest.mark.parametrize(("bandwidth", "flagged"), [(0.4, False), (0.2, True)])
 def test_a_memory_that_is_no_bound_is_flagged(bandwidth: float, flagged: bool) -> None:
-    """The case reaches 0.06 of 0.1 or 0.05 TFLOP/s."""
+    """A case at 0.06 TFLOP/s cannot be bound by a memory roof of 0.05 TFLOP/s."""
     one = run(10.0, batch_per_device=1, **CPU)
     actual = only(table(one, memory_bandwidth(bandwidth), peaks=(peak_flops(0.2),)))
     assert ("roof" in actual["flags"].split()) is flagged

@@ -11,9 +11,7 @@ from framebench.records.sidecars import ExpectedCase
 from framebench.statistics.verdicts import CANNOT_TELL, FASTER, NO_DIFFERENCE, SLOWER
 from framebench.tables.columns import Row
 
-from ..made_up_runs import measured, repeats, rows_of
-
-SEVEN = (99.0, 99.5, 99.8, 100.0, 100.2, 100.6, 101.0)
+from ..made_up_runs import SEVEN, measured, repeats, rows_of
 
 
 def of(variant: str, factor: float = 1.0, **changes: Any) -> list[Run]:

@@ -4,7 +4,6 @@ import contextlib
 import importlib
 import os
 import time
-from dataclasses import replace
 
 from harness.adapter import Mismatch, Unsupported, zeros
 from harness.adapter.base import PACKAGE
@@ -116,16 +115,6 @@ def end_early(model_config, compiler):
     }
 
 
-def take_another(model_config, compiler):
-    other = replace(CUDA, local_rank=1 - CUDA.local_rank)
-
-    def run():
-        built(model_config, compiler=compiler, rank_context=other)
-        observed()
-
-    return {"refused": raised(AssertionError, run)}
-
-
 def train_with_mistake(mistake, model_config, precision, compiler):
     """Train with a mistake planted in PyTorch's adapter; report the error, if any, and settings."""
     torch, settings = double.torch, {}
@@ -209,11 +198,7 @@ def refuse_cuda_graphs(model_config):
     one = [refused(mode) for mode in modes]
     several = [refused(mode, steps=2) for mode in modes]
     inference = refused(modes[1], mode="inference", steps=2)
-    return {
-        "one": one,
-        "several": several,
-        "inference": inference,
-    }
+    return {"one": one, "several": several, "inference": inference}
 
 
 def refuse_old_gpus(model_config):

@@ -18,15 +18,15 @@ def run(program, **arguments):
 
 
 def answer(**values):
-    """Answer the test, in place of an earlier answer.
-    It is not printed: a worker's message may come in between."""
+    """Write this rank's answer to the test to a file, over an earlier answer.
+    Printed answers could be mixed with messages of workers."""
     with open(f"{place.rank}.json", "w") as file:
         json.dump(values, file)
 
 
 def await_ranks():
     """Wait until all ranks call this.
-    One that ends earlier takes others along in their last collective, or leaves them waiting."""
+    A rank that exits early can break or block the others' last collective."""
     open(f"{place.rank}.done", "w").close()
     signal.alarm(120)
     while not all(os.path.exists(f"{rank}.done") for rank in range(place.ranks)):

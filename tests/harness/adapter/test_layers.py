@@ -14,7 +14,7 @@ from harness.operations import AttentionShape
 
 from ...bench import ROOT, Bench, Finished
 from ..bare import QUICK, TICKS
-from ..validity import assert_valid
+from ..validity import assert_outcome
 
 MODELS = ROOT / "scripts/models"
 
@@ -39,8 +39,7 @@ def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
     record = convolved(
         toy, "exact,operation=0.01", parameters={**QUICK, "block_seconds": 0.05}
     ).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     metrics = record["metrics"]
     points = [
         metric["at"] for metric in metrics.values() if metric.get("quantity") == "forward_rate"
@@ -64,8 +63,7 @@ def test_each_distinct_convolution_of_a_model_is_timed_once(toy: Bench) -> None:
 
 def test_attention_of_a_model_is_timed(toy: Bench) -> None:
     record = attended(toy).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     (at,) = [
         metric["at"]
         for metric in record["metrics"].values()
@@ -75,20 +73,14 @@ def test_attention_of_a_model_is_timed(toy: Bench) -> None:
                   "causal": "yes", "times": 3}  # fmt: skip
 
 
-@pytest.mark.parametrize(("number", "name"), [(0, "the result"), (3, "the value's")])
-def test_a_wrong_result_or_gradient_of_attention_is_found(
-    toy: Bench, number: int, name: str
-) -> None:
-    record = attended(toy, f"empty,spoil_result={number}").record
-    assert record["status"] == "failed", "it was taken for a good one"
-    assert name in record["reason"]
-    assert "against float64" in record["reason"]
-
-
-def test_a_wrong_gradient_of_a_convolution_is_found(toy: Bench) -> None:
+def test_a_wrong_result_or_gradient_is_found(toy: Bench) -> None:
+    for number, name in ((0, "the result"), (3, "the value's")):
+        record = attended(toy, f"empty,spoil_result={number}").record
+        assert_outcome(record, "failed", name)
+        assert "against float64" in record["reason"]
+        toy.output.unlink()
     record = convolved(toy, "empty,spoil_result=1").record
-    assert record["status"] == "failed", "it was taken for a good one"
-    assert "the images' gradient of convolution at images 4x8x6x4" in record["reason"]
+    assert_outcome(record, "failed", "the images' gradient of convolution at images 4x8x6x4")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +111,7 @@ def test_convolutions_of_every_network_are_counted_as_in_its_config() -> None:
             assert 0.5 * whole < counted < 1.4 * whole, path.stem
 
 
-def test_attention_is_that_of_the_models() -> None:
+def test_attention_has_the_shapes_of_the_models() -> None:
     assert attention.layer_counts(model_config_of("bert_base"), 8, 128) == {
         AttentionShape(8, 12, 12, 128, 64, causal=False): 12
     }

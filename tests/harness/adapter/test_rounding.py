@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness.adapter import (
-    Mismatch,
-    RankContext,
-    Rounding,
-    Unsupported,
-    require_tf32,
-)
+from harness.adapter import Mismatch, RankContext, Rounding, Unsupported, require_tf32
 from harness.measuring import checks, rounding
 
 from ..recorder import Recorder
@@ -64,7 +58,7 @@ class Multiplying(Recorder, Rounding):
         (half, {"float32 with 1 significant bits": 2, "bfloat16": 1}),
     ],
 )
-def test_products_of_float32_are_named_by_what_is_multiplied(
+def test_float32_matmuls_are_named_by_their_observed_precision(
     way: Round, expected: dict[str, int]
 ) -> None:
     adapter = Multiplying(way, way)

@@ -62,15 +62,15 @@ def test_steps_that_are_waited_for_take_a_part_of_the_run(
     assert steps.synchronous_steps(Recorder(), count, seconds, elapsed) == expected
 
 
-def test_all_ranks_wait_for_as_many_steps() -> None:
-    """All use the mean of what each can afford."""
+def test_all_ranks_wait_for_the_same_number_of_steps() -> None:
+    """All ranks use the mean of the numbers of steps that each can afford."""
     adapter = Recorder(world_size=2)
     adapter.all_reduce = lambda value: value + 7.0  # type: ignore[method-assign]
     assert steps.synchronous_steps(adapter, 10, 10.0, 20.0) == 5  # the median of 3 and 7
 
 
 class Asynchronous(Recorder):
-    """Adapter whose steps take a device 0.04 s, one after the other."""
+    """Adapter whose device takes 0.04 s per step."""
 
     def __init__(self, honest: bool, reading: float = 0.0, waits: bool = True) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ def test_masked_positions_are_sorted_and_distinct(length: int, count: int) -> No
         ("amp", {"float32": 3, "bfloat16": 8}, False),
     ],
 )
-def test_precision_is_what_was_observed(
+def test_the_precision_must_be_the_observed_one(
     precision: str, products: dict[str, int], accepted: bool
 ) -> None:
     with contextlib.nullcontext() if accepted else pytest.raises(Mismatch):

@@ -13,7 +13,7 @@ from harness.rank import Barrier
 
 from ...bench import ROOT, Bench
 from ..bare import WITHOUT_FRAMEWORK
-from ..validity import assert_valid
+from ..validity import assert_outcome, assert_valid
 
 #: Options of a benchmark that needs neither a framework nor its axes.
 COPY: dict[str, Any] = {
@@ -93,8 +93,7 @@ def test_without_its_program_a_kind_is_unsupported_with_what_to_install(
     record = toy.run(
         "", **WITHOUT_FRAMEWORK, **more, kind=kind, parameters=given, variables=variables
     ).record
-    assert record["status"] == "unsupported", record["reason"]
-    assert f"apt-get install {install}" in record["reason"]
+    assert_outcome(record, "unsupported", f"apt-get install {install}")
 
 
 CONTROL: dict[str, Any] = {"kind": "independent", "devices_per_node": 2}

@@ -12,7 +12,7 @@ from harness.kinds import memory, memory_latency
 
 from ...bench import Bench
 from ..bare import WITHOUT_FRAMEWORK
-from ..validity import assert_valid
+from ..validity import assert_outcome
 
 #: Bytes that a kernel moves per element, from STREAM's own table.
 MOVED = {"copy": 16, "scale": 16, "add": 24, "triad": 24}
@@ -28,8 +28,7 @@ def test_each_kernel_moves_what_stream_says(toy: Bench, devices: int) -> None:
         devices_per_node=devices,
         parameters={"array_bytes": 8 * elements, "rounds": 4},
     ).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     for kernel, moved in MOVED.items():
         rates = []
         for rank in record["ranks"]:
@@ -96,8 +95,7 @@ def test_each_working_set_has_a_latency_and_the_slowest_device_s_counts(toy: Ben
         "parameters": parameters,
     }
     record = toy.run("", **options, devices_per_node=2).record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     sizes = [4096 << power for power in range(9)]
     for size in sizes:
         slowest = 0.0

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from ...bench import Bench
+from ...processes import write_program
 from ..bare import WITHOUT_FRAMEWORK
-from ..validity import assert_valid
+from ..validity import assert_outcome
 
 SHORT = {"connections": 3}
 
@@ -26,8 +27,7 @@ def tried(toy: Bench, path: str = "", devices: int = 2, kind: str = "network", *
 
 def test_the_figure_is_the_median_connection(toy: Bench) -> None:
     record = tried(toy)
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     seconds = record["ranks"][0]["network"]["connect_seconds"]
     assert len(seconds) == 3
     assert record["metrics"]["connect_time"]["value"] == 1e6 * np.median(seconds)
@@ -35,24 +35,20 @@ def test_the_figure_is_the_median_connection(toy: Bench) -> None:
 
 def program(folder: Path, client: str) -> str:
     """Return PATH with a double of ib_write_bw. ``client``: code of its client."""
-    place = folder / "bin"
-    place.mkdir()
     script = f"""#!/bin/sh
 case "$*" in
   *"--report_gbits") exec sleep 1;; # the server
 esac
 {client}
 """
-    (place / "ib_write_bw").write_text(script)
-    (place / "ib_write_bw").chmod(0o755)
+    place = write_program(folder / "bin" / "ib_write_bw", script).parent
     return f"{place}:{os.environ['PATH']}"
 
 
 def test_a_program_that_fails_is_quoted(toy: Bench, tmp_path: Path) -> None:
     path = program(tmp_path, "echo 'Unable to find it'; exit 1")
     record = tried(toy, path, kind="rdma")
-    assert record["status"] == "failed"
-    assert "ib_write_bw failed: Unable to find it" in record["reason"]
+    assert_outcome(record, "failed", "ib_write_bw failed: Unable to find it")
 
 
 @pytest.mark.parametrize(
@@ -66,8 +62,7 @@ def test_one_node_has_no_network_unless_its_loopback_is_asked_for(
     toy: Bench, devices: int, reason: str
 ) -> None:
     record = tried(toy, devices=devices, loopback="no")
-    assert record["status"] == "unsupported"
-    assert reason in record["reason"]
+    assert_outcome(record, "unsupported", reason)
 
 
 # ---- RDMA ----------------------------------------------------------------------------------------
@@ -87,7 +82,6 @@ def test_rdma_is_what_ib_write_bw_says(toy: Bench, tmp_path: Path) -> None:
     (tmp_path / "said").write_text(TABLE)
     path = program(tmp_path, f"cat {tmp_path}/said")
     record = tried(toy, path, kind="rdma")
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     values = {name: metric["value"] for name, metric in record["metrics"].items()}
     assert values == pytest.approx({"mean_bandwidth": 24.6, "peak_bandwidth": 24.69})

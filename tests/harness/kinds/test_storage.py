@@ -14,6 +14,7 @@ from harness.kinds import storage
 
 from ...bench import Bench
 from ...debian import install_debian_packages
+from ...processes import write_program
 from ..bare import WITHOUT_FRAMEWORK
 from ..validity import assert_valid
 
@@ -42,12 +43,9 @@ def fio() -> str:
 
 
 def spying(fio: str, folder: Path) -> str:
-    """Return a folder with a fio that keeps the real one's answers."""
-    place = folder / "bin"
-    place.mkdir()
+    """Return a PATH with a ``fio`` that also writes the real one's output to ``answers``."""
     script = f'#!/bin/sh\n{fio} "$@" | tee -a {folder}/answers\n'
-    (place / "fio").write_text(script)
-    (place / "fio").chmod(0o755)
+    place = write_program(folder / "bin" / "fio", script).parent
     return f"{place}:{os.environ['PATH']}"
 
 

@@ -46,7 +46,7 @@ def reading(seconds: float, mhz: Any, joules: Any) -> dict[str, Any]:
     return {"seconds": seconds, CLOCK: mhz, ENERGY: joules}
 
 
-def test_power_is_energy_over_time_and_the_clock_is_that_under_products() -> None:
+def test_power_is_energy_over_time_and_the_clock_is_read_during_matmuls() -> None:
     readings = [reading(0.0, 4000, 50), reading(1.0, 3000, 150), reading(4.0, 2000, 450)]
     rank = {"readings": readings}
     assert sustained.clock(rank) == 2500, "the clock before the products does not count"

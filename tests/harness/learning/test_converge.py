@@ -30,7 +30,7 @@ from tasks import score_classes
 from ...bench import ROOT, Bench
 from ...conftest import build_environment
 from ...processes import wait_for
-from ..validity import assert_valid
+from ..validity import assert_outcome, assert_valid
 
 SCORE = "accuracy"
 SCORING = tasks.Scoring((SCORE,), score_classes)
@@ -272,8 +272,7 @@ def test_a_killed_pre_training_resumes_and_a_second_phase_goes_on_from_it(tmp_pa
     for second, start in zip(phases, (weights, left), strict=True):
         phase = {"epochs": 1, "epoch_steps": 15, "start": start}
         done = second.run(**options, parameters=phase)
-        assert done.record["status"] == "ok", done.record["reason"]
-        assert_valid(done.record)
+        assert_outcome(done.record, "ok")
         (rank,) = done.record["ranks"]
         assert rank["started_from"]["file"] == str(left)
         assert ("optimizer" in rank["started_from"]) == (start == weights)

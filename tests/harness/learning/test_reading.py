@@ -150,7 +150,7 @@ def folder(folder: Path, version: str = "1.1") -> Path:
 
 
 def test_answers_are_found_again_in_all_windows(tmp_path: Path) -> None:
-    """In windows without the answer it must point to the first token."""
+    """In windows without the answer, the span must be that of the first token."""
     actual = reading.read_questions(str(folder(tmp_path) / "train-v1.1.json"))
     tokens = wordpiece.read(str(tmp_path / "vocab.txt"))
     long = [entry._replace(context=entry.context + " the" * 300) for entry in actual]

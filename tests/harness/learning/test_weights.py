@@ -196,7 +196,7 @@ def names(folder: Path) -> list[str]:
 
 
 def test_ranks_go_on_from_the_epoch_that_all_have(tmp_path: Path) -> None:
-    """Two were killed between their files: the first has two epochs, the second one."""
+    """Two ranks were killed between writing their files: rank 0 has two epochs, rank 1 has one."""
     first = Checkpoint(str(tmp_path), IDENTITY, 0, 2)
     for epochs in (1, 2):
         kept = first.state_file(epochs)

@@ -10,7 +10,7 @@ import pytest
 from harness.measuring.input_pipeline import PipelineSteps
 
 from ...bench import Bench
-from ..validity import assert_valid
+from ..validity import assert_outcome
 
 
 class Slow:
@@ -57,8 +57,7 @@ def test_each_step_has_the_next_batch_and_says_how_long_that_took() -> None:
 def test_a_batch_of_the_host_is_copied_before_each_step(toy: Bench) -> None:
     done = toy.run("sleep=0.01", input="synthetic_host")
     record = done.record
-    assert_valid(record)
-    assert record["status"] == "ok", record["reason"]
+    assert_outcome(record, "ok")
     assert record["case"]["input"] == "synthetic_host"
     (rank,) = record["ranks"]
     timed = rank["input_pipeline"]

@@ -89,7 +89,7 @@ def test_the_users_modules_stay_out_of_an_environment_made_for_us(
     assert "PYTHONPATH" not in record["environment"]["variables"]
 
 
-def test_what_is_recorded_of_the_machine(toy: Bench) -> None:
+def test_the_machine_is_recorded_without_secrets(toy: Bench) -> None:
     variables = {"NCCL_DEBUG": "WARN", "TF_TOKEN_host": "hush", "TF_VAR_x": "hush"}
     done = toy.run("", variables=variables)
     where = done.record["environment"]
@@ -197,7 +197,7 @@ def test_a_commit_is_recorded_of_our_repository_and_of_no_other(tmp_path: Path) 
     assert commit_of(inner, **without_git) == (None, None)
 
 
-def test_what_was_brought_is_recorded(toy: Bench) -> None:
+def test_an_image_is_recorded(toy: Bench) -> None:
     image = ["--image", "/images/toy.sif", "--image-digest", "0123456789ab"]
     inside = {"APPTAINER_CONTAINER": "/data/images/toy.sif"}
     where = toy.run("", *image, install_method="container", variables=inside).record["environment"]
@@ -209,7 +209,7 @@ def test_what_was_brought_is_recorded(toy: Bench) -> None:
     ("variables", "found"),
     [({}, "not in a container"), ({"SINGULARITY_CONTAINER": "/i/other.sif"}, "/i/other.sif")],
 )
-def test_what_was_brought_without_effect_is_not_ok(
+def test_an_image_that_was_not_used_is_not_ok(
     toy: Bench, variables: dict[str, str], found: str
 ) -> None:
     record = toy.run("", "--image", "/i/toy.sif", variables=variables).record
@@ -219,7 +219,7 @@ def test_what_was_brought_without_effect_is_not_ok(
         assert word in record["reason"], "the reason must name what was asked and what is there"
 
 
-def test_a_variable_that_makes_something_else_of_the_precision_is_no_run_of_it(toy: Bench) -> None:
+def test_a_variable_that_changes_the_precision_fails_the_run(toy: Bench) -> None:
     record = toy.run("", variables={"NVIDIA_TF32_OVERRIDE": "1"}).record
     assert (record["status"], record["ranks"]) == ("failed", [])
     reported = "NVIDIA_TF32_OVERRIDE=1 changes what fp32 computes; allowed: unset or 0"

@@ -95,14 +95,7 @@ def test_energy_is_that_of_a_window_that_the_samples_span() -> None:
 
 def test_the_host_is_summed_up() -> None:
     def host(seconds: float, mhz: float, degrees: float, events: int) -> Any:
-        return load(
-            seconds,
-            0.0,
-            0.0,
-            mhz=mhz,
-            temperature_celsius=degrees,
-            throttle_events=events,
-        )
+        return load(seconds, 0.0, 0.0, mhz=mhz, temperature_celsius=degrees, throttle_events=events)
 
     samples = [host(0, 900, 99, 3), host(1, 2000, 60, 3), host(2, 1500, 70, 4)]
     actual = summarized([*samples, host(3, 800, 99, 6)], 0.5, 2.5)
@@ -113,11 +106,7 @@ def test_the_host_is_summed_up() -> None:
 
 def test_gpus_are_summed_up_one_by_one() -> None:
     def gpu(seconds: float, reasons: int, others: list[int], mhz: int) -> Any:
-        first = {
-            "sm_mhz": mhz,
-            "throttle_reasons": reasons,
-            "other_processes": others,
-        }
+        first = {"sm_mhz": mhz, "throttle_reasons": reasons, "other_processes": others}
         return watch_sample(seconds, **{f"gpu-0_{name}": value for name, value in first.items()})
 
     samples = [gpu(0, 1, [], 9), gpu(1, 4, [], 1400), gpu(2, 4 | 64, [5], 1300)]

@@ -19,8 +19,8 @@ from harness.command_line import parse
 from harness.kind import Workload
 
 from ...bench import Bench, Finished
-from ...processes import wait_for
-from ..validity import assert_valid
+from ...processes import wait_for, write_program
+from ..validity import assert_outcome, assert_valid
 
 #: Options of a run on two devices of each of two nodes.
 TWO_NODES: dict[str, Any] = {"nodes": 2, "devices_per_node": 2}
@@ -28,11 +28,9 @@ TWO_NODES: dict[str, Any] = {"nodes": 2, "devices_per_node": 2}
 
 def srun_on_path(folder: Path) -> str:
     """Return a search path on which ``srun`` is its double."""
-    program = folder / "bin" / "srun"
-    program.parent.mkdir(exist_ok=True)
     double = Path(__file__).with_name("srun.py")
-    program.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(double)])} "$@"\n')
-    program.chmod(0o755)
+    script = f'#!/bin/sh\nexec {shlex.join([sys.executable, str(double)])} "$@"\n'
+    program = write_program(folder / "bin" / "srun", script)
     return f"{program.parent}{os.pathsep}{os.environ['PATH']}"
 
 
@@ -51,7 +49,7 @@ def start_on_two_nodes(
 
 
 def agents(toy: Bench, node: str) -> list[int]:
-    """Return the harness's process on a node, without its ranks."""
+    """Return the process ids of the harness's agents on a node, without their ranks."""
     collected = []
     for process in toy.processes(f"SLURMD_NODENAME={node}"):
         command = Path(f"/proc/{process}/cmdline").read_bytes()
@@ -95,8 +93,9 @@ def test_a_failed_rank_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
 
 def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) -> None:
     record = run_on_two_nodes(toy, "wrong_sum").record
-    assert record["status"] == "failed"
-    assert "pre-flight: an all-reduce of 4096 bytes over 4 ranks is wrong" in record["reason"]
+    assert_outcome(
+        record, "failed", "pre-flight: an all-reduce of 4096 bytes over 4 ranks is wrong"
+    )
     assert "node n" in record["reason"]
     assert all("step_seconds" not in rank for rank in record["ranks"])
 
@@ -136,8 +135,7 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
 
 def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
     record = run_on_two_nodes(toy, "hang", time_limit=8).record
-    assert record["status"] == "timeout", record["reason"]
-    assert "the time limit of 8 s was reached during: " in record["reason"]
+    assert_outcome(record, "timeout", "the time limit of 8 s was reached during: ")
 
 
 def test_a_lost_node_ends_the_run(toy: Bench) -> None:
@@ -146,8 +144,7 @@ def test_a_lost_node_ends_the_run(toy: Bench) -> None:
     (agent,) = agents(toy, "n1")
     os.kill(agent, signal.SIGKILL)
     record = toy.finish(launcher).record
-    assert record["status"] == "failed"
-    assert "node n1 was lost" in record["reason"]
+    assert_outcome(record, "failed", "node n1 was lost")
     assert [rank["host"] for rank in record["ranks"]] == ["n0", "n0", "n1", "n1"]
     assert [path.name for path in toy.output.parent.iterdir()] == [toy.output.name]
     toy.output.unlink()
@@ -167,8 +164,7 @@ def test_nodes_that_are_asked_to_end_leave_no_record(toy: Bench) -> None:
 
 def test_several_nodes_need_srun(toy: Bench) -> None:
     record = toy.run(variables={"PATH": "/nowhere"}, **TWO_NODES).record
-    assert record["status"] == "failed"
-    assert "the nodes cannot be started: srun: No such file" in record["reason"]
+    assert_outcome(record, "failed", "the nodes cannot be started: srun: No such file")
 
 
 def introduced(name: str, **other: Any) -> nodes.Answer:
@@ -249,10 +245,7 @@ JOB = {"SLURM_JOB_ID": "7"}
 
 def scontrol(folder: Path, script: str) -> str:
     """Return a PATH with a double of ``scontrol``."""
-    folder.mkdir()
-    command = folder / "scontrol"
-    command.write_text(f"#!/bin/sh\n{script}\n")
-    command.chmod(0o755)
+    write_program(folder / "scontrol", f"#!/bin/sh\n{script}\n")
     return f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 

@@ -15,6 +15,7 @@ from harness.processes import descendants
 
 from ...bench import PATIENCE, ROOT, Bench
 from ...processes import wait_for
+from ..validity import assert_outcome
 
 
 def start_hanging(
@@ -88,16 +89,14 @@ def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> N
     rank = min(toy.processes("RANK=1"))
     os.kill(rank, signal.SIGKILL)
     done = toy.finish(launcher)
-    assert done.record["status"] == "failed"
-    assert "rank 1 was killed by signal 9 (SIGKILL) during: warm-up" in done.record["reason"]
+    assert_outcome(done.record, "failed", "rank 1 was killed by signal 9 (SIGKILL) during: warm-up")
     assert "another failed" in done.record["ranks"][0]["reason"]
     toy.assert_nothing_left()
 
 
 def test_the_time_limit_ends_everything(toy: Bench) -> None:
     done = toy.run("hang,grandchild", devices_per_node=2, time_limit=8)
-    assert done.record["status"] == "timeout", done.record["reason"]
-    assert "time limit of 8 s was reached during: " in done.record["reason"]
+    assert_outcome(done.record, "timeout", "time limit of 8 s was reached during: ")
     assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
     toy.assert_nothing_left()
 
@@ -167,8 +166,7 @@ def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Bench, small_memory: Pa
         (small_memory / "cgroup.procs").write_text(str(os.getpid()))
 
     record = toy.run("eat", before=enter).record
-    assert record["status"] == "oom", record["reason"]
-    assert "killed by the kernel: out of host memory" in record["reason"]
+    assert_outcome(record, "oom", "killed by the kernel: out of host memory")
     limit = record["environment"]["system"]["cgroup_memory_limit_bytes"]
     assert limit == 2**27, "the limit that was hit is not recorded"
 

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import pytest
 
 from ... import fake_gpus
 from ...bench import ROOT, Bench
-from ...processes import wait_for
+from ...processes import span, wait_for
 
 
 class Neighbour(Bench):
@@ -36,11 +35,6 @@ def other(tmp_path: Path) -> Iterator[Bench]:
     finally:
         for process in bench.processes():
             os.kill(process, signal.SIGKILL)
-
-
-def span(record: dict[str, Any]) -> tuple[float, float]:
-    start = datetime.fromisoformat(record["started"]).timestamp()
-    return start, start + record["wall_seconds"]
 
 
 def says_that_it_waits(run: subprocess.Popen[str]) -> str:

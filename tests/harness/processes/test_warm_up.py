@@ -6,13 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from harness.measuring.steps import (
-    FEWEST,
-    GPU_SECONDS,
-    TOLERANCE,
-    is_settled,
-    settled_after,
-)
+from harness.measuring.steps import FEWEST, GPU_SECONDS, TOLERANCE, is_settled, settled_after
 
 from ...bench import Bench
 
@@ -20,7 +14,8 @@ DRAWS = 300
 
 
 def settled(shape: Callable[[np.ndarray], np.ndarray], noise: float) -> list[float]:
-    """Return the step of 400 at which each of DRAWS warm-ups settled; infinite if never."""
+    """Return the step at which each of DRAWS simulated warm-ups counted as settled, of 400 steps;
+    infinity if it never did."""
     random = np.random.default_rng(0)
     draws = (shape(np.arange(400.0)) * random.normal(1, noise, 400) for _ in range(DRAWS))
     return [settled_after(seconds.tolist()) or np.inf for seconds in draws]

@@ -17,6 +17,7 @@ from framebench.features.archive.contents import make_archive
 from framebench.records import sidecars
 
 from ...made_up_records import CASE, record_of
+from ...saved_records import save
 
 ROOT = Path(__file__).parents[4]
 RECORDS = ROOT / "tests" / "data" / "records"
@@ -55,9 +56,8 @@ def results(tmp_path: Path) -> Path:
     for number, case in enumerate(cases):
         for repeat in (1, 2, 3):
             other = failed if (number, repeat) == (0, 3) else {}
-            path = folder / "runs" / f"case-{number}" / f"r{repeat}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(named(record_of(rng, case, repeat, **other))))
+            record = named(record_of(rng, case, repeat, **other))
+            save(folder, f"runs/case-{number}/r{repeat}.json", record)
     sidecars.note_call(folder, "mine", f"snakemake --cores all --config results={HOME}/fb/results")
     return folder
 

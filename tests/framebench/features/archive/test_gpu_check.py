@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import zipfile
@@ -19,7 +18,9 @@ from framebench.plan.planning import make_plan
 from framebench.records import sidecars
 from framebench.runs import snakemake_calls
 
+from .... import fake_gpus
 from ...made_up_records import record_of
+from ...saved_records import save
 from ...settings import CATALOG, CONFIG
 
 NAMES = ("1b4e28ba", "alice")
@@ -47,21 +48,15 @@ def measure(suite: Path, results: Path, config: Sequence[str], arguments: Sequen
         how = ENDED.get((case.model, case.mode, case.precision))
         if how is None or case.compiler != "none":
             continue
-        path = results / "runs" / folder / "r1.json"
-        path.parent.mkdir(parents=True)
         options = {**case.to_record(["framework", *case._fields[1:9]]), "mode": case.mode}
-        path.write_text(json.dumps(record_of(rng, options, 1, **how)))
+        save(results, f"runs/{folder}/r1.json", record_of(rng, options, 1, **how))
     sidecars.note_call(results, suite.stem, "snakemake")
     raise snakemake_calls.MeasuringFailed("measuring ended with 1")
 
 
 @pytest.fixture(autouse=True)
 def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "bin" / "nvidia-smi"
-    script.parent.mkdir()
-    script.write_text(SMI)
-    script.chmod(0o755)
-    monkeypatch.setenv("PATH", str(script.parent), prepend=":")
+    monkeypatch.setenv("PATH", fake_gpus.write(tmp_path / "bin", SMI), prepend=":")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(snakemake_calls, "measure", measure)
     monkeypatch.chdir(tmp_path)

@@ -134,9 +134,4 @@ def mllog(status: str = "success") -> str:
     )
 
 
-ALL = {
-    "csv": csv,
-    "superbench": superbench,
-    "dllogger": dllogger,
-    "mllog": mllog,
-}
+ALL = {"csv": csv, "superbench": superbench, "dllogger": dllogger, "mllog": mllog}

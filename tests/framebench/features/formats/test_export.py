@@ -86,7 +86,7 @@ def text(name: str, runs: list[Run] | None = None) -> str:
 # ---- by the tools --------------------------------------------------------------------------------
 
 
-def test_bencher_has_intervals_and_no_alert_for_marked_figures() -> None:
+def test_bencher_has_intervals_and_no_alert_for_flagged_figures() -> None:
     document = json.loads(text("bencher"))
     measure = document[CASE_NAME]["throughput (images/s)"]
     assert measure == {"value": MIDDLE, "lower_value": LOW, "upper_value": HIGH}
@@ -243,7 +243,7 @@ def test_what_is_exported_and_imported_again_is_the_same(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", WRITTEN)
-def test_a_mark_is_in_the_file_or_the_figure_is_not(name: str) -> None:
+def test_a_flagged_figure_is_exported_with_its_flag_or_not_at_all(name: str) -> None:
     flag = (Flag("disturbed", "somebody compiled"),)
     clean = [*map(with_step_times, repeats(*CLEAN))]
     if name == "github-action-benchmark-smaller":

@@ -144,7 +144,7 @@ def test_micro_benchmarks_have_superbenchs_names_and_units(
     assert actual[f"{benchmark}/return_code"] == 0
 
 
-def test_the_product_of_its_matmul_is_a_time_too() -> None:
+def test_superbenchs_matmul_is_exported_as_a_time() -> None:
     one = measured("matmul", [MetricValue("rate", 50.0, "TFLOP/s", "higher", WHOLE)])
     one = replace(one, case=one.case._replace(framework="jax", precision="fp32"))
     actual = summary(one)
@@ -195,7 +195,7 @@ def test_repeats_and_points_keep_apart() -> None:
     }
 
 
-def test_what_was_imported_goes_out_as_it_came(tmp_path: Path) -> None:
+def test_imported_figures_are_exported_unchanged(tmp_path: Path) -> None:
     nodes = [
         {
             "node": "node-a",

@@ -17,6 +17,7 @@ from framebench import cli
 from ...browser import Browser
 from ...comparison import made_up_sides
 from ...made_up_records import CASE, record_of
+from ...saved_records import save
 from ..formats import samples
 
 DAY = 86_400
@@ -24,8 +25,6 @@ DAY = 86_400
 
 def write_set(folder: Path, factor: float, day: int, repeats: int = 1, **other: Any) -> Path:
     """Write records of one case; ``other``: changed fields of the record or its environment."""
-    home = folder / "runs" / "pytorch" / "resnet50_v1.5" / "case"
-    home.mkdir(parents=True)
     of_environment = {name: other.pop(name) for name in ("packages", "system") if name in other}
     for repeat in range(1, repeats + 1):
         record = record_of(random.Random(7), CASE, repeat)
@@ -36,7 +35,8 @@ def write_set(folder: Path, factor: float, day: int, repeats: int = 1, **other: 
         record["started"] = moment.isoformat().replace("+00:00", "Z")
         record["environment"]["code"] = {"version": "1", "dirty": False, "commit": f"{day:040x}"}
         record["environment"] |= of_environment
-        (home / f"r{repeat}.json").write_text(json.dumps({**record, **other}))
+        path = f"runs/pytorch/resnet50_v1.5/case/r{repeat}.json"
+        save(folder, path, {**record, **other})
     return folder
 
 
@@ -102,9 +102,7 @@ def test_an_own_model_is_one_series_over_edits_and_its_versions_are_told(tmp_pat
         record["case"]["model"] = f"net@{version}"
         own = {"framework": "pytorch", "source": "/net.py", "sha256": version * 8}
         record["own_model"] = {**own, "commit": f"{day:x}" * 40, "modified": False}
-        file = tmp_path / "sets" / name / "runs" / "pytorch" / version / "case" / "r1.json"
-        file.parent.mkdir(parents=True)
-        file.write_text(json.dumps(record))
+        save(tmp_path / "sets", f"{name}/runs/pytorch/{version}/case/r1.json", record)
         shutil.rmtree(tmp_path / "written")
     points, _ = history(tmp_path / "sets")
     assert [(point["position"], point["model"]) for point in points] == [

@@ -1,4 +1,4 @@
-"""Model of the reference, which is written for Autograd anyway."""
+"""BERT as the reference defines it: the reference's own code runs under Autograd."""
 
 import harness.adapter
 from reference import bert

@@ -1,4 +1,4 @@
-"""Networks of the reference, which is written for Autograd anyway."""
+"""Convolutional networks of the reference, whose own code runs under Autograd."""
 
 import harness.adapter
 from reference import cnn
