@@ -47,6 +47,13 @@ def run(request: pytest.FixtureRequest, fork_servers: ForkServers) -> ForkServer
     return fork_servers(request.param)
 
 
+def test_a_rank_on_the_gpu_of_another_is_found(run: ForkServer) -> None:
+    """Fail if the double does not refuse it: ranks on one GPU would go unnoticed in other tests."""
+    compiler = "jit" if run.framework == "jax" else "none"
+    (actual,) = run("gpu.take_another", model_config=EMBEDDING, compiler=compiler)
+    assert actual["refused"] is not None
+
+
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
     # without jit, JAX compiles each operation separately

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import os
 import time
+from dataclasses import replace
 
 from harness.adapter import Mismatch, Unsupported, zeros
 from harness.adapter.base import PACKAGE
@@ -113,6 +114,16 @@ def end_early(model_config, compiler):
         "not_waited": not_waited,
         "not_synchronized": raised(Mismatch, timed),
     }
+
+
+def take_another(model_config, compiler):
+    other = replace(CUDA, local_rank=1 - CUDA.local_rank)
+
+    def run():
+        built(model_config, compiler=compiler, rank_context=other)
+        observed()
+
+    return {"refused": raised(AssertionError, run)}
 
 
 def train_with_mistake(mistake, model_config, precision, compiler):
