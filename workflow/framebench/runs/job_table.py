@@ -122,7 +122,7 @@ class JobTable:
                 continue
             words = ["--file", str(file.path), "--marker", str(marker), *hashes]
             job = Job(
-                "environment", file.name, estimates.ENVIRONMENT_SECONDS,
+                "environment", file.name, estimates.environment_seconds(file.path, plan.capacity),
                 label=f"environment {file.name.rpartition('-')[0]}",
                 priority=FIRST + (3 if first and first.name == file.name else 1),
                 arguments=partial(list, words),
