@@ -45,7 +45,7 @@ class JobTable:
         # figure appears soon.
         pending = plan.pending if plan.settings.budget else []
         on_gpus = plan.capacity.accelerator == "cuda"
-        # On GPUs PyTorch's environment is the smallest download, and its files have hashes.
+        # On GPUs PyTorch's environment is a small download, and its files have hashes.
         self._early = min(
             pending,
             key=lambda run: (on_gpus and run.case.framework != "pytorch", run.seconds),
