@@ -224,9 +224,12 @@ def _gpu_environments(root: Path) -> tuple[GpuEnvironment, ...]:
     """Return the environments for CUDA of a project."""
     _, *rows = csv.reader(bounded.read_text(root / "envs" / "capabilities.csv").splitlines())
     return tuple(
-        GpuEnvironment(*texts, *(tuple(words.split()) for words in lists), float(gigabytes))
-        for *texts, code, ptx, machines, gigabytes in rows
-        for lists in [(code, ptx, machines)]
+        GpuEnvironment(
+            *(name, framework, own, cuda, driver),
+            *(tuple(code.split()), tuple(ptx.split()), tuple(machines.split())),
+            float(gigabytes),
+        )
+        for name, framework, own, cuda, driver, code, ptx, machines, gigabytes in rows
     )
 
 
