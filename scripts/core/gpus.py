@@ -21,11 +21,11 @@ _FIELDS = (
     *("name", "memory.total", "driver_version", "uuid", "pci.bus_id", "mig.mode.current"),
     "compute_cap",
 )
-#: Limits that may make a GPU slower than others of the same model.
-_LIMIT, _DEFAULT = "power.limit", "power.default_limit"
+#: What may make a GPU slower or faster than others of the same model.
+_LIMIT, _DEFAULT, _ECC = "power.limit", "power.default_limit", "ecc.mode.current"
 _STATE = (
-    *(_LIMIT, _DEFAULT, "persistence_mode", "compute_mode", "ecc.mode.current", "clocks.max.sm"),
-    *("pcie.link.gen.max", "pcie.link.width.max"),
+    *(_LIMIT, _DEFAULT, "persistence_mode", "compute_mode", _ECC, "clocks.max.sm"),
+    *("pcie.link.gen.max", "pcie.link.width.max", "pcie.link.width.current"),
 )
 _INSTANCE = re.compile(r"^\s+MIG\s+(\S+)\s+Device\s+\d+:\s+\(UUID:\s*([^)\s]+)\)")
 _GPU = re.compile(r"^GPU \d+: .*\(UUID:\s*([^)\s]+)\)")
@@ -68,13 +68,17 @@ class Gpu(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """Name with a lowered power limit; see :func:`kind`."""
+        """Name with what changes its speed; see :func:`kind`."""
         return kind(self.name, dict(self.state))
 
 
 def kind(name: str, state: Mapping[str, str]) -> str:
-    """Return the name of a GPU, with its power limit where that is below the default, because it is
-    slower then: ``NVIDIA H200 at 350 of 700 W``."""
+    """Return the name of a GPU, with what makes it slower or faster than others of that name: a
+    power limit below the default, and ECC in another mode than usual for such GPUs:
+    ``NVIDIA L40S (ECC off) at 300 of 350 W``."""
+    usual = "Disabled" if "RTX" in name else "Enabled"
+    if state.get(_ECC) in {"Enabled", "Disabled"} - {usual}:
+        name += f" (ECC {'off' if usual == 'Enabled' else 'on'})"
     try:
         limit, default = float(state[_LIMIT]), float(state[_DEFAULT])
     except (KeyError, ValueError):  # nvidia-smi does not report the value

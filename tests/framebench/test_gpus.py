@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from core.gpus import Gpu, GpuError, list_gpus, visible_gpus
+from core.gpus import Gpu, GpuError, kind, list_gpus, visible_gpus
 from framebench.machine import identities, local
 from harness import hardware
 
@@ -149,3 +149,13 @@ def test_a_lowered_power_limit_makes_another_machine(
         assert of_record == here.hardware
         names.append(of_record.partition(",")[0])
     assert names == [*2 * ["NVIDIA A100-SXM4-40GB"], "NVIDIA A100-SXM4-40GB at 250 of 400 W"]
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "other"),
+    [("NVIDIA L40S", "Enabled", "Disabled"), ("NVIDIA RTX A6000", "Disabled", "Enabled")],
+)
+def test_an_unusual_mode_of_ecc_makes_another_machine(name: str, usual: str, other: str) -> None:
+    kinds = [kind(name, {"ecc.mode.current": mode}) for mode in ("[N/A]", usual, other)]
+    assert kinds[:2] == [name, name]
+    assert kinds[2].startswith(f"{name} (ECC ")

@@ -6,6 +6,7 @@ import csv
 
 import pytest
 from core import precisions
+from core.gpus import Gpu
 from framebench.config.catalog import PTX_DRIVERS
 from framebench.config.cluster import Cluster
 from framebench.config.keys import Keys
@@ -14,7 +15,7 @@ from framebench.config.settings import Configuration
 from framebench.config.suite import SuiteFile, TunedFile, TunedSetting
 from framebench.tables import frames
 
-from ..settings import CONFIG, ROOT
+from ..settings import CATALOG, CONFIG, ROOT
 
 #: Page with the table of a model's keys, between comments with its name.
 PAGES: dict[type[Keys], str] = {
@@ -58,6 +59,23 @@ def test_the_page_on_gpus_has_each_environment_as_it_is() -> None:
         driver = f" (driver {PTX_DRIVERS[own['cuda']]})" if own["cuda"] in PTX_DRIVERS else ""
         assert ptx == (own["ptx"] and own["ptx"] + driver)
         assert code == (own["machine_code"] or "unknown")
+
+
+def test_the_page_on_gpus_has_the_frameworks_with_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [*(("x86_64", of) for of in ("7.0", "7.5", "8.0", "9.0", "10.0")), ("aarch64", "9.0")]
+    _, *rows = table("docs/gpus.md", "gpu_builds")
+    written: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
+    for named, *cells in rows:
+        for title in named.partition(":")[0].split(", "):
+            written[title] = cells
+    for name, framework in CATALOG.frameworks.items():
+        cells = found[framework["title"]] = []
+        for machine, capability in columns:
+            monkeypatch.setattr("platform.machine", lambda machine=machine: machine)
+            gpu = Gpu("GPU", None, "580.95.05", "", "", capability)
+            cells.append("yes" if CATALOG.environment_file(name, "cuda", [gpu])[0] else "")
+    assert found == written
 
 
 def test_the_page_on_verification_has_the_bounds() -> None:

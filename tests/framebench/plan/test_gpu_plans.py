@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from core.gpus import NOT_MET, Gpu
+from core.text import duration, minutes
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine import local
@@ -167,6 +168,72 @@ def test_a_lowered_power_limit_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     assert "8 x NVIDIA H100 80GB HBM3 at 350 of 700 W," in said(on(tmp_path, monkeypatch, listed))
 
 
+@pytest.mark.parametrize(
+    ("state", "warning"),
+    [
+        ({"persistence_mode": "Disabled"}, "nvidia-smi -pm 1"),
+        ({"compute_mode": "Exclusive_Process"}, "nvidia-smi -c DEFAULT"),
+        ({"pcie.link.width.current": "8", "pcie.link.width.max": "16"}, "8 of 16 lanes"),
+        ({"name": "NVIDIA H200"}, "CUDA_VISIBLE_DEVICES chooses"),
+    ],
+)
+def test_a_state_of_a_gpu_that_misleads_is_a_line(
+    state: dict[str, str], warning: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second, *_ = MACHINES["8_h100_r580"]
+    usual = {
+        "persistence_mode": "Enabled", "compute_mode": "Default", "pcie.link.width.current": "16",
+        "pcie.link.width.max": "16",
+    }  # fmt: skip
+    for changed in ({}, state):
+        listed = [{**first, **usual}, {**second, **usual, **changed}]
+        assert (warning in said(on(tmp_path, monkeypatch, listed))) == bool(changed)
+
+
+def test_builds_take_time_by_size_and_with_the_kernels_of_a_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = {}
+    for machine in ("1_l40s", "1_h200"):  # machine code, and PTX alone
+        plan = on(tmp_path, monkeypatch, MACHINES[machine], frameworks="pytorch,tensorflow")
+        jobs = job_table.JobTable(plan, CATALOG).to_do
+        builds = [job.seconds for job in jobs if job.kind == "environment"]
+        seconds[machine] = sum(builds)
+        assert min(builds) > 100
+        total = duration(plan.settings.budget + sum(builds))
+        assert plan_text.total_lines(plan, jobs) == [f"In all about {total}"]
+        assert f"to build first, about {duration(sum(builds))}:" in plan_text.describe(plan)
+        first = plan_text.opening(plan, {"environment": len(builds)}, 0.0)
+        assert f"about {minutes(sum(builds))}, once" in first
+    assert seconds["1_h200"] - seconds["1_l40s"] == 1800
+
+
+def test_no_cuda_environment_is_planned_that_aarch64_cannot_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    plan = on(tmp_path, monkeypatch, MACHINES["1_h200"])
+    assert {case.framework for case in plan.folders} == {"pytorch", "jax"}
+    reasons = {left.case.framework: left.reason for left in plan.left_out}
+    assert all("aarch64" in reasons[name] for name in ("tensorflow", "oneflow", "paddle"))
+    old = Gpu("GPU", None, "550.54.15", "", "", "9.0")
+    assert "driver 580" in CATALOG.environment_file("pytorch", "cuda", [old])[1], "CPU's build"
+
+
+@pytest.mark.parametrize("suite", ["gpu_check", "gpu_check_short"])
+def test_oneflow_trains_in_mixed_precision_by_its_compiler_alone(
+    suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"suite": suite, "frameworks": "oneflow"}
+    plan = on(tmp_path, monkeypatch, MACHINES["4_v100_r535"], **asked)
+    compilers = {
+        case.compiler
+        for case in plan.folders
+        if case.mode == "train" and case.precision.startswith("amp")
+    }
+    assert compilers == {"graph"}
+
+
 def test_little_shared_memory_for_several_gpus_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,7 +297,7 @@ def test_weights_that_no_gpu_holds_are_left_out_with_the_arithmetic(
             "12.0",
             "no environment has kernels for compute capability 12.0",
         ),
-        ("oneflow", "580.95.05", "9.0", "an image (docs/gpus.md), or a Python of your own"),
+        ("oneflow", "580.95.05", "5.0", "an image (docs/gpus.md), or a Python of your own"),
     ],
 )
 def test_an_environment_is_chosen_by_driver_and_compute_capability(
@@ -239,6 +306,21 @@ def test_an_environment_is_chosen_by_driver_and_compute_capability(
     gpu = Gpu("GPU", None, driver, "", "", capability)
     file, reason = CATALOG.environment_file(framework, "cuda", [gpu])
     assert file.stem == chosen if file else chosen in reason
+
+
+@pytest.mark.parametrize(
+    ("framework", "newest", "newer"),
+    [
+        ("mxnet", "9.0", "10.0"), ("tensorflow1", "9.0", "12.0"), ("oneflow", "5.0", "9.0"),
+        ("megengine", "8.9", "9.0"), ("mindspore", "8.0", "9.0"),
+    ],
+)  # fmt: skip
+def test_no_remedy_is_offered_where_none_works(framework: str, newest: str, newer: str) -> None:
+    for capability in (newest, newer):
+        gpu = Gpu("GPU", None, NEW, "", "", capability)
+        file, reason = CATALOG.environment_file(framework, "cuda", [gpu])
+        assert file is None
+        assert ("allowed" in reason) == (capability == newest)
 
 
 def made_on(cluster: dict[str, Any], **config: Any) -> Plan:

@@ -95,6 +95,10 @@ def test_the_datasheet_stands_next_to_the_measured_peak_and_is_not_used() -> Non
     [
         ("NVIDIA H200", 67, 989.5),
         ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", None, None),
+        ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", None, None),
+        ("NVIDIA L40S (ECC off)", 91.6, 362),
+        ("NVIDIA A10G", None, 70),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 126, 503.8),
         ("NVIDIA H20", 44, 148),
         ("NVIDIA GeForce RTX 4090", 82.6, 165.2),
         ("NVIDIA GeForce RTX 4090 D", None, None),

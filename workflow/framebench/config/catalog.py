@@ -5,12 +5,14 @@ Declarations are only read, and files of users only parsed; no framework is ever
 
 ``envs/capabilities.csv`` has a row for each environment for CUDA, the preferred one of a framework
 first. Its machine code and PTX are those that both the framework's build and its cuDNN contain;
-cuDNN 9.10 was the last with code for Volta.
+cuDNN 9.10 was the last with code for Volta. Its sizes are of the wheels, by the index;
+PaddlePaddle's is a guess.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +36,9 @@ SCALE = "own float64 run"
 _NEWEST = (9, 0)
 #: First CUDA whose compiler knows GPUs after compute capability 9.0, from its release notes.
 _BLACKWELL = (12, 8)
+#: Newest generation of GPUs for which frameworks without maintained builds for CUDA have any at
+#: all: older releases, or NVIDIA's images (MXNet, TensorFlow 1).
+_LAST_BUILDS = {"megengine": 8, "mindspore": 8, "oneflow": 8, "mxnet": 9, "tensorflow1": 9}
 #: Oldest driver that compiles the PTX of a release of CUDA: the release's own driver, by the table
 #: in its release notes. Older drivers of the same major release run only machine code.
 PTX_DRIVERS = {
@@ -77,20 +82,25 @@ class Catalog:
         if accelerator == "cpu":
             of_processor = envs / f"{framework}-{platform.machine()}.yaml"
             return of_processor if of_processor.is_file() else envs / f"{framework}.yaml", ""
-        known = [own for own in _gpu_environments(self.root) if own.framework == framework]
+        listed = [own for own in _gpu_environments(self.root) if own.framework == framework]
+        known = [own for own in listed if platform.machine() in own.machines]
         for own in known:
             if own.works_on(gpus):
                 return envs / f"{own.environment}.yaml", ""
         plain = envs / f"{framework}-cuda.yaml"
-        if not known and plain.exists():
+        if not listed and plain.exists():
             return plain, ""
         if drivers := [own.driver_for(gpus) for own in known if own.has_kernels(gpus)]:
             found = min((gpu for gpu in gpus if gpu.driver), key=_major).driver
             return None, f"needs driver {min(drivers)} or newer, found {found}"
+        kinds = sorted({gpu.capability for gpu in gpus if gpu.capability}, key=version)
         lacking = "no environment for CUDA"
         if known:
-            kinds = sorted({gpu.capability for gpu in gpus if gpu.capability}, key=version)
             lacking = f"no environment has kernels for compute capability {' and '.join(kinds)}"
+        elif listed:
+            lacking += f" on {platform.machine()}"
+        if kinds and version(kinds[-1])[0] > _LAST_BUILDS.get(framework, math.inf):
+            return None, lacking
         return None, f"{lacking}; allowed: an image (docs/gpus.md), or a Python of your own"
 
 
@@ -154,7 +164,8 @@ class GpuEnvironment(NamedTuple):
     """Environment for CUDA. ``environment``: name of its file in ``envs``; ``minimum_driver``:
     oldest driver that CUDA's libraries in it work with; ``machine_code``, ``ptx``: compute
     capabilities that the framework's build has kernels for, as binaries and as PTX; both empty if
-    unknown."""
+    unknown; ``machines``: architectures with a build for CUDA; ``gigabytes``: size of all
+    wheels."""
 
     environment: str
     framework: str
@@ -163,6 +174,8 @@ class GpuEnvironment(NamedTuple):
     minimum_driver: str
     machine_code: tuple[str, ...]
     ptx: tuple[str, ...]
+    machines: tuple[str, ...]
+    gigabytes: float
 
     def driver_for(self, gpus: Sequence[Gpu]) -> int:
         """Return the oldest driver with which the environment runs on these GPUs: newer than
@@ -211,16 +224,27 @@ def _gpu_environments(root: Path) -> tuple[GpuEnvironment, ...]:
     """Return the environments for CUDA of a project."""
     _, *rows = csv.reader(bounded.read_text(root / "envs" / "capabilities.csv").splitlines())
     return tuple(
-        GpuEnvironment(name, framework, own, cuda, driver, tuple(code.split()), tuple(ptx.split()))
-        for name, framework, own, cuda, driver, code, ptx in rows
+        GpuEnvironment(
+            *(name, framework, own, cuda, driver),
+            *(tuple(code.split()), tuple(ptx.split()), tuple(machines.split())),
+            float(gigabytes),
+        )
+        for name, framework, own, cuda, driver, code, ptx, machines, gigabytes in rows
     )
+
+
+def gpu_environment(file: Path) -> GpuEnvironment | None:
+    """Return the environment for CUDA of an environment file, also of one with added pins; None for
+    others."""
+    name = file.stem.partition("-with-")[0]
+    return next((own for own in _gpu_environments(PROJECT) if own.environment == name), None)
 
 
 def compiling(file: Path, gpus: Iterable[Gpu]) -> str:
     """Return the framework of an environment file if the driver must compile its kernels for these
     GPUs at their first use; "" otherwise."""
-    known = (own for own in _gpu_environments(PROJECT) if own.environment == file.stem)
-    return next((own.framework for own in known if own.compiles_ptx(gpus)), "")
+    own = gpu_environment(file)
+    return own.framework if own and own.compiles_ptx(gpus) else ""
 
 
 # ---- a user's own model --------------------------------------------------------------------------

@@ -19,7 +19,12 @@ from harness.samples.folder import BadData
 from tasks import TaskError
 
 from ..cases.fitting import Capacity
-from ..config.catalog import Catalog, forward_multiply_adds, framework_declaration
+from ..config.catalog import (
+    Catalog,
+    forward_multiply_adds,
+    framework_declaration,
+    gpu_environment,
+)
 from ..config.measurements import CONVERGE, INDEPENDENT
 from ..config.settings import Settings
 from ..config.suite import Suite
@@ -38,9 +43,10 @@ FULL_PART, TENSOR_PART = 0.5, 0.2
 SLOWER = 1.7
 #: Slices of compute into which MIG divides a GPU.
 SLICES = 7
-#: Seconds to build an environment. It takes 10 from uv's cache, and 40 at 100 Mbit/s: the nine
-#: environments for CPUs have 4.6 GB of wheels together.
-ENVIRONMENT_SECONDS = 30.0
+#: Seconds to build an environment for CPUs. It takes 10 from uv's cache, and 40 at 100 Mbit/s: the
+#: nine have 4.6 GB of wheels together. The same for a GB of wheels, and for the kernels that a
+#: driver compiles (docs/gpus.md).
+ENVIRONMENT_SECONDS, GIGABYTE_SECONDS, KERNEL_SECONDS = 30.0, 60.0, 1800.0
 #: Seconds of a run without a framework, and of a benchmark without steps.
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 #: Seconds of a verification besides building the model, and of the peak benchmark's matmuls.
@@ -130,6 +136,15 @@ def slowness(capacity: Capacity) -> float:
     """Return the time of a core of this machine relative to one with AVX-512."""
     known = capacity.instruction_sets
     return SLOWER if known and "avx512f" not in known else 1.0
+
+
+def environment_seconds(file: Path, capacity: Capacity) -> float:
+    """Return the seconds to build an environment, with the kernels that the driver compiles."""
+    own = gpu_environment(file)
+    if own is None:
+        return ENVIRONMENT_SECONDS
+    compiled = KERNEL_SECONDS * own.compiles_ptx(capacity.gpus)
+    return GIGABYTE_SECONDS * own.gigabytes + compiled
 
 
 def start_seconds(

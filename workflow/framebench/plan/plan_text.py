@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from core import precisions
 from core.case import Case
+from core.gpus import VISIBLE, Gpu
 from core.text import counted, duration, minutes
 
 from ..cases import names
@@ -19,7 +20,7 @@ from ..records.sidecars import TOO_SLOW
 from ..statistics.verdicts import FIRST_LOOK
 from . import costs
 from .budget import answers
-from .estimates import ENVIRONMENT_SECONDS
+from .estimates import environment_seconds
 from .job import NOUNS, Job, count_of
 from .plan import Plan
 
@@ -62,19 +63,25 @@ def describe(plan: Plan) -> str:
         all_runs = [*plan.pending, *plan.reserve]
         most = duration(plan.seconds_for(all_runs))
         lines += [f"and at most {len(all_runs)} runs, {most}, if all cases need them"]
-    files = [
-        software.file.path.name
-        + (" (then the driver compiles its kernels, up to 30 min, once)")
-        * bool(catalog.compiling(software.file.path, plan.capacity.gpus))
-        + (" (it is damaged)" if software.marker.exists() else "")
-        + ("" if software.file.is_hashed else " (without hashes)")
-        for software in plan.needed.values()
-        if software.file and software.marker and not is_sound(software.marker)
-    ]
-    if files:
-        time_for_it = duration(ENVIRONMENT_SECONDS * len(files))
-        lines += [f"Environments to build first, about {time_for_it}: {', '.join(files)}"]
+    if to_build := _to_build(plan):
+        time_for_it = duration(sum(to_build.values()))
+        lines += [f"Environments to build first, about {time_for_it}: {', '.join(to_build)}"]
     return "\n".join(lines)
+
+
+def _to_build(plan: Plan) -> dict[str, float]:
+    """Return the environments that are built first, in words, with the expected seconds."""
+    found = {}
+    for software in plan.needed.values():
+        file, marker = software.file, software.marker
+        if file and marker and not is_sound(marker):
+            text = file.path.name
+            if catalog.compiling(file.path, plan.capacity.gpus):
+                text += " (then the driver compiles its kernels, up to 30 min, once)"
+            text += " (it is damaged)" * marker.exists()
+            text += "" if file.is_hashed else " (without hashes)"
+            found[text] = environment_seconds(file.path, plan.capacity)
+    return found
 
 
 def _machine(plan: Plan) -> list[str]:
@@ -91,6 +98,12 @@ def _machine(plan: Plan) -> list[str]:
         for gpu in capacity.gpus
     )
     lines += [f"{number} x {kind}" for kind, number in kinds.items()]
+    if len(kinds) > 1:
+        lines.append(
+            "GPUs of different kinds: batches fit the smallest, runs on one GPU use the first, "
+            f"runs on several mix them ({VISIBLE} chooses)"
+        )
+    lines += _state(capacity.gpus)
     is_here = capacity.accelerator == "cuda" and not plan.settings.cluster
     room = local.shared_memory()
     if is_here and room < SHARED and any(case.devices > 1 for case in plan.cases):
@@ -102,6 +115,28 @@ def _machine(plan: Plan) -> list[str]:
         lines += [f"at most {counted(most, 'core')}, by --cores or by a CPU quota"]
     if plan.settings.side_by_side:
         lines += [f"side by side: up to {count} runs of one GPU, with --cores all"]
+    return lines
+
+
+def _state(gpus: Sequence[Gpu]) -> list[str]:
+    """Return a line for each state of GPUs that fails runs or makes them slower."""
+    states, lines = [dict(gpu.state) for gpu in gpus], []
+    if any(state.get("persistence_mode") == "Disabled" for state in states):
+        lines.append("persistence mode is off: each run starts the driver anew (nvidia-smi -pm 1)")
+    if any(state.get("compute_mode", "").startswith("Exclusive") for state in states):
+        lines.append(
+            "compute mode is exclusive: runs and checks fail while another process uses the GPU "
+            "(nvidia-smi -c DEFAULT)"
+        )
+    links = {
+        tuple(state.get(f"pcie.link.width.{key}", "") for key in ("current", "max"))
+        for state in states
+    }
+    lines += [
+        f"PCIe has {now} of {most} lanes: copies to and from that GPU are slower (look at its slot)"
+        for now, most in sorted(links)
+        if now.isdigit() and most.isdigit() and int(now) < int(most)
+    ]
     return lines
 
 
@@ -243,7 +278,7 @@ def opening(plan: Plan, counts: Mapping[str, int], left: float) -> str:
         who = counted(len(names.frameworks(cases)), "framework")
         text = f"measuring for at most {minutes(budget)}{of_nodes}: {names.workloads(cases)}, {who}"
     if to_build := counts.get("environment"):
-        seconds = ENVIRONMENT_SECONDS * to_build
+        seconds = sum(_to_build(plan).values())
         first = f"Building {count_of(to_build, 'environment')} first "
         text = f"{first}(about {minutes(seconds)}, once). Then {text}."
     return "\n".join([_capital(text), *processor(plan)])

@@ -45,7 +45,7 @@ class JobTable:
         # figure appears soon.
         pending = plan.pending if plan.settings.budget else []
         on_gpus = plan.capacity.accelerator == "cuda"
-        # On GPUs PyTorch's environment is the smallest download, and its files have hashes.
+        # On GPUs PyTorch's environment is a small download, and its files have hashes.
         self._early = min(
             pending,
             key=lambda run: (on_gpus and run.case.framework != "pytorch", run.seconds),
@@ -122,7 +122,7 @@ class JobTable:
                 continue
             words = ["--file", str(file.path), "--marker", str(marker), *hashes]
             job = Job(
-                "environment", file.name, estimates.ENVIRONMENT_SECONDS,
+                "environment", file.name, estimates.environment_seconds(file.path, plan.capacity),
                 label=f"environment {file.name.rpartition('-')[0]}",
                 priority=FIRST + (3 if first and first.name == file.name else 1),
                 arguments=partial(list, words),

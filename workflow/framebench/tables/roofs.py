@@ -11,6 +11,7 @@ expectation."""
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -187,7 +188,7 @@ def datasheet_tflops(run: Run) -> float | None:
     if run.conditions.accelerator == "cpu":
         return None
     stated = {
-        device_peaks.gpu_tflops(name.partition(" at ")[0], run.case.precision)
+        device_peaks.gpu_tflops(re.split(r" at | \(ECC ", name)[0], run.case.precision)
         for name in run.hardware.split(", ")
         if " MIG " not in name
     } - {None}
