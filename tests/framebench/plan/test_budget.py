@@ -64,12 +64,18 @@ def settled() -> dict[Case, list[Any]]:
 
 
 @pytest.mark.usefixtures("exact")
-def test_first_come_all_frameworks_of_the_cheapest_setting_and_its_cheapest_cases() -> None:
-    assert asked({}, SLOW | QUICK, 600) == dict.fromkeys(QUICK, 1)
-    assert asked({}, SLOW | QUICK, 14) == {case_of(1, 0): 1, case_of(1, 1): 1}
-    assert asked({}, SLOW | QUICK, 5) == {}
+def test_first_come_all_frameworks_of_the_first_setting_and_its_cheapest_cases() -> None:
+    assert asked({}, SLOW | QUICK, 600) == dict.fromkeys(SLOW, 1)
+    assert asked({}, QUICK | SLOW, 14) == {case_of(1, 0): 1, case_of(1, 1): 1}
+    assert asked({}, QUICK | SLOW, 5) == {}
     mixed = {case._replace(precision="amp"): 1.0 for case in (FIRST, SECOND)}
-    assert asked({}, SLOW | mixed, 600) == dict.fromkeys(SLOW, 1), "all before the few"
+    assert asked({}, mixed | SLOW, 600) == dict.fromkeys(SLOW, 1), "all before the few"
+
+
+def test_a_first_run_that_does_not_fit_does_not_keep_out_shorter_ones() -> None:
+    cases = {FIRST: 70.0, SECOND: 40.0}
+    for left in range(150, 600, 5):
+        assert asked({}, cases, left), left
 
 
 def test_the_longest_first_runs_come_first_where_all_probably_fit() -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+from core.case import Case
 from core.gpus import NOT_MET, Gpu
 from core.text import duration, minutes
 from framebench.config.settings import load_settings
 from framebench.config.validation import ConfigError
 from framebench.machine import local
-from framebench.plan import plan_text, targets
+from framebench.plan import budget, costs, plan_text, targets
 from framebench.plan.plan import Plan
 from framebench.plan.planning import make_plan
 from framebench.records.record_sets import RecordSet
@@ -136,6 +138,34 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
     assert early.case.framework == "pytorch", "whose environment is built first"
     words = early.arguments()
     assert float(words[words.index("--time-limit") + 1]) == 600, "a hang costs one budget at most"
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"),
+    [("1_h200", set()), ("8_h100_r580", {"gpt2_small x 8", "bert_base x 1", "bert_base x 8"})],
+)
+def test_rounds_of_ten_minutes_measure_what_the_plan_promises(
+    name: str, missing: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs take as long as expected. ``missing``: workloads that some framework lacks afterwards."""
+    plan = on(tmp_path, monkeypatch, MACHINES[name])
+    left, around = costs.time_left(plan, 0.0)
+    runs: dict[Case, list[Any]] = {case: [] for case in plan.stages}
+    while True:
+        cases = costs.measured_cases(plan, runs, around)
+        wanted = budget.wanted(cases, left, 30)
+        new = [case for case in cases if wanted[case.case] > case.repeats]
+        if not new:
+            break
+        for case in new:
+            left -= case.seconds_to(wanted[case.case])
+            numbers = range(case.repeats + 1, wanted[case.case] + 1)
+            runs[case.case] += [SimpleNamespace(repeat=n, figure=1.0 + n / 1000) for n in numbers]
+    assert left > 0
+    lacking = {case for case, stage in plan.stages.items() if not stage and not runs[case]}
+    assert {f"{case.model} x {case.devices}" for case in lacking} == missing
+    promised = re.findall("call 1: (.*)", said(plan))[0]
+    assert ("BERT" in promised) == (not missing)
 
 
 @pytest.mark.parametrize(("accelerator", "batch"), [("cpu", "8 per GiB"), ("cuda", "2 per core")])

@@ -128,7 +128,7 @@ def _fitting(
 
     Repeats are taken in turn, the shortest first, up to the first that does not fit. If all first
     repeats fit even if estimates are too low by one standard deviation, the longest come first,
-    because the shortest still fit at the end.
+    unless that one does not fit: the shortest still fit at the end.
     """
     further = sorted(
         (
@@ -138,17 +138,17 @@ def _fitting(
         ),
         key=lambda some: (some[0], some[1].seconds_to(1)),
     )
+    orders = [further]
     measured = sum(bool(case.runs) for case in cases)
     first = sum(case.seconds_to(1) for _, case in further if not case.runs)
     if first * math.exp(_shared_deviation(measured)) <= left:
-        further.sort(key=lambda some: (some[0], -some[1].seconds_to(1)))
-    results: dict[Case, int] = {}
-    ends = _at_most([case for _, case in further], measured)
-    for (repeat, case), seconds in zip(further, ends, strict=True):
-        if seconds > left:
-            break
-        results[case.case] = repeat
-    return results
+        orders.insert(0, sorted(further, key=lambda some: (some[0], -some[1].seconds_to(1))))
+    for order in orders:
+        ends = _at_most([case for _, case in order], measured)
+        fitting = (item for item, seconds in zip(order, ends, strict=True) if seconds <= left)
+        if results := {case.case: repeat for repeat, case in fitting}:
+            return results
+    return {}
 
 
 def _at_most(repeats: Sequence[MeasuredCase], measured: int) -> Iterator[float]:
@@ -197,7 +197,7 @@ def answers(cases: Iterable[MeasuredCase], repeats: Mapping[Case, int]) -> list[
         stages[case.stage].append(case)
     for _, in_stage in sorted(stages.items()):
         to_settle = []
-        for some in _by_setting(in_stage):
+        for some in sorted(_by_setting(in_stage), key=_has_baseline):
             if is_check := bool(some[0].checked):  # checks of the leaders, which are not known yet
                 some = sorted(some, key=lambda case: case.seconds)[:2]
             new = [case for case in some if not repeats.get(case.case)]
@@ -240,16 +240,14 @@ def _next_round(
 
 
 def _first_repeats(settings: Sequence[Sequence[MeasuredCase]]) -> dict[Case, int]:
-    """Return a first repeat of each case without runs in one setting: the cheapest that has such
-    cases, settings in a baseline precision first."""
-    missing = [[case for case in some if not case.runs] for some in settings]
+    """Return a first repeat of each case without runs in one setting: the first of the suite that
+    has such cases, settings in a baseline precision first."""
+    missing = ([case for case in some if not case.runs] for some in settings)
+    return {case.case: 1 for case in min(filter(None, missing), key=_has_baseline, default=[])}
 
-    def cost(some: Sequence[MeasuredCase]) -> tuple[bool, float]:
-        has_baseline = precisions.baseline(some[0].case.precision) is not None
-        return has_baseline, sum(case.seconds_to(1) for case in some)
 
-    cheapest = min(filter(None, missing), key=cost, default=[])
-    return {case.case: 1 for case in cheapest}
+def _has_baseline(setting: Sequence[MeasuredCase]) -> bool:
+    return precisions.baseline(setting[0].case.precision) is not None
 
 
 def _contender_repeats(

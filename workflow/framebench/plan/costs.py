@@ -66,8 +66,12 @@ def measured_cases(
 ) -> list[MeasuredCase]:
     """Return all cases of a plan with a time budget, with their ``runs`` so far. ``around``:
     seconds around a run, see :func:`time_left`."""
+
     # cases with larger batches share these checks
-    own = [case for case in plan.stages if case not in plan.larger]
+    def order(case: Case) -> tuple[int, bool]:
+        return plan.stages[case], precisions.baseline(case.precision) is not None
+
+    own = sorted((case for case in plan.stages if case not in plan.larger), key=order)
     checks = _check_seconds(own, {model.name for model in plan.settings.own_models}, plan.capacity)
     return [
         MeasuredCase(
@@ -93,14 +97,15 @@ def _check_seconds(
 ) -> dict[Case, float]:
     """Return the seconds of checks that come with the first repeat of each case.
 
-    Cases share the first start of their framework and, on GPUs, its peak benchmarks. Each
-    verification is paid for once, by the first case that needs it: the verification in the
-    precision of the case, and the one in its baseline, which a user's own model does not have."""
+    ``cases``: in the order of their first repeats. They share the first start of their framework
+    and, on GPUs, its peak benchmarks. Each verification is paid for once, by the first case that
+    needs it: the verification in the precision of the case, and the one in its baseline, which a
+    user's own model does not have."""
     of_framework = Counter(case.framework for case in cases)
     in_precision = Counter((case.framework, case.precision) for case in cases)
     verified: set[Case] = set()
     results = {}
-    for case in sorted(cases, key=lambda case: precisions.baseline(case.precision) is not None):
+    for case in cases:
         baseline = precisions.baseline(case.precision)
         names = [case.precision, *([baseline] if baseline and case.model not in own_models else [])]
         needed = {_verification(case._replace(precision=name)) for name in names} - verified

@@ -51,6 +51,9 @@ ENVIRONMENT_SECONDS, GIGABYTE_SECONDS, KERNEL_SECONDS = 30.0, 60.0, 1800.0
 ALONE_SECONDS, MEASURING_SECONDS = 1.5, 5.0
 #: Seconds of a verification besides building the model, and of the peak benchmark's matmuls.
 VERIFYING_SECONDS, PEAK_SECONDS = 2.0, 4.0
+#: Time to trace and compile a model's small version, relative to the model: 0.3 (GPT-2) to 0.75
+#: (ResNet-50) by PyTorch's Inductor on a CPU.
+SMALL_SHARE = 0.5
 #: Runs of a search for the largest batch, which take little longer than their start.
 SEARCH_RUNS = 12
 #: Seconds per parameter to make initial weights.
@@ -158,8 +161,8 @@ def start_seconds(
     seconds: dict[str, float] = {**START_SECONDS, **declaration.get("start_seconds", {})}
     is_compiled = compiler not in ("", "none", declaration.get("trained_with"))
     begun = seconds["import" if is_small else "start"]
-    traced = seconds["train"] * (mode in _TRAINING)
-    return (begun + traced + seconds["compile"] * is_compiled) * slowness(capacity)
+    traced = seconds["train"] * (mode in _TRAINING) + seconds["compile"] * is_compiled
+    return (begun + traced * (SMALL_SHARE if is_small else 1)) * slowness(capacity)
 
 
 def peak_seconds(framework: str, capacity: Capacity) -> float:
