@@ -276,7 +276,7 @@ def break_driver(model_config):
         if FRAMEWORK == "jax":
             plugin = SimpleNamespace(name="cuda13", initialize=fault)
             plugin.load = lambda plugin=plugin: plugin
-            module_of("devices").entry_points = lambda group: [plugin]
+            module_of("devices").entry_points = lambda group, plugin=plugin: [plugin]
             double.jax.local_devices = missing
         else:
             double.torch.cuda.init = fault

@@ -36,8 +36,8 @@ _UV = re.compile(
 
 _PR_SET_PDEATHSIG = 1
 #: Seconds in which uv must use LEAST_CPU seconds of CPU time. Files say less: index pages are kept
-#: in memory, and ``--quiet`` prints nothing. A link of 70 kB/s takes 0.6 s in this time, an index
-#: that sends a byte now and then 0.05 s.
+#: in memory, and ``--quiet`` prints nothing. On a core of a server, a link of 14 kB/s takes 0.12 s
+#: in this time, and an index that sends a byte a second 0.03 s.
 PATIENCE, LEAST_CPU = 120.0, 0.1
 
 
