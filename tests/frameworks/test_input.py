@@ -65,6 +65,12 @@ def test_steps_are_fed_from_files_and_a_bad_one_is_named(data: Path, tmp_path: P
     assert run.conditions.input == f"data@{record['settings']['data']['identity'][:8]}"
 
 
+def test_without_dali_a_run_that_asks_for_it_is_unsupported(data: Path, tmp_path: Path) -> None:
+    record = measured(Bench(tmp_path, build_environment("pytorch")), data, input="dali")
+    assert record["status"] == "unsupported"
+    assert record["reason"].startswith("its environment has no DALI: nvidia")
+
+
 def test_steps_are_fed_from_tokens(tmp_path: Path) -> None:
     model_config = model_config_of("gpt2_small")
     small = {"vocabulary": 300, "hidden": 32, "layers": 1, "heads": 4, "intermediate": 64}

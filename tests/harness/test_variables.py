@@ -53,6 +53,14 @@ def test_what_matters_is_passed_on_and_recorded(kind: str) -> None:
     assert all(map(is_recorded, variables))
 
 
+@pytest.mark.parametrize("own", [{}, {"NCCL_DEBUG": "INFO"}])
+def test_nccl_prints_its_warnings_on_gpus(own: dict[str, str]) -> None:
+    """Fail if a hang of NCCL leaves no reason in the log, or the user's level is replaced."""
+    assert "NCCL_DEBUG" not in common_environment({}, ["venv"], "cpu", None)
+    actual = common_environment(own, ["venv"], "cuda", None)["NCCL_DEBUG"]
+    assert actual == own.get("NCCL_DEBUG", "WARN")
+
+
 def test_software_and_models_of_the_users_keep_what_they_are_made_of() -> None:
     brought = split("PYTHONPATH=/x", "LD_PRELOAD=/x.so")
     assert variables.passed_on(brought, ["container"]) == brought

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.server
 import json
 import platform
 import re
 import sys
+import threading
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -84,6 +88,34 @@ def test_what_was_locked_is_installed(place: Place) -> None:
     facts = place.build()
     assert facts["installed"] == ["other-2.0.dist-info", "toy-1.0.dist-info"]
     assert facts["hashes"] == "toy.hashes.txt"
+
+
+@pytest.mark.usefixtures("fresh")
+def test_an_index_that_sends_a_byte_a_second_is_given_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fail if only uv's own limit acts, which each byte starts anew."""
+
+    class Trickle(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(30):
+                    self.wfile.write(b" ")
+                    time.sleep(1)
+
+    monkeypatch.setattr(uv, "PATIENCE", 3.0)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickle) as server:
+        threading.Thread(target=server.serve_forever).start()
+        index = f"http://127.0.0.1:{server.server_port}/simple"
+        monkeypatch.setattr(uv, "pip_settings", lambda: {"index-url": index})
+        marker = place.envs.parent / "venvs" / MARKER
+        options = ["--file", str(place.file), "--marker", str(marker), "--without-hashes"]
+        assert building.main(options) == 1
+        server.shutdown()
+    assert "uv pip: found no progress in 3 s" in capsys.readouterr().err
 
 
 def test_an_unknown_environment_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -52,10 +52,23 @@ def test_a_broken_driver_asks_for_the_cpu(
 
 #: Double of libcuda.so.1 whose initialisation returns a given status.
 LIBRARY = """
-int cuInit(unsigned flags) {{ return {status}; }}
+#include <stdlib.h>
+#include <unistd.h>
+int cuInit(unsigned flags) {{ {does} }}
 int cuGetErrorString(int status, const char **text) {{ *text = "{words}"; return 0; }}
 int cuDriverGetVersion(int *version) {{ *version = 13000; return 0; }}
 """
+
+
+def install(folder: Path, monkeypatch: pytest.MonkeyPatch, does: str, words: str = "") -> None:
+    """Install a driver whose ``cuInit`` does this; ``nvidia-smi`` lists a GPU all the same."""
+    source = folder / "cuda.c"
+    source.write_text(LIBRARY.format(does=does, words=words))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libcuda.so.1", source], check=True)
+    fake_gpus.write(folder, f"#!/bin/sh\necho '{GPU}'\n")
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(folder))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
 @pytest.mark.parametrize(
@@ -71,18 +84,29 @@ int cuDriverGetVersion(int *version) {{ *version = 13000; return 0; }}
 def test_cuda_that_does_not_start_is_said_before_anything_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, words: str, remedy: str
 ) -> None:
-    """``nvidia-smi`` lists GPUs all the same."""
-    source = tmp_path / "cuda.c"
-    source.write_text(LIBRARY.format(status=status, words=words))
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libcuda.so.1", source], check=True)
-    fake_gpus.write(tmp_path, f"#!/bin/sh\necho '{GPU}'\n")
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    install(tmp_path, monkeypatch, f"return {status};", words)
     machine = local.detect()
     assert machine.gpus == (not status)
     assert f"error {status}, {words}" in machine.fault if status else not machine.fault
     assert remedy in machine.fault
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("sleep(60); return 0;", "CUDA does not start within 2 s"),
+        ("abort();", "CUDA ends the process that starts it (-6)"),
+    ],
+)
+def test_cuda_that_hangs_or_crashes_is_said_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, said: str
+) -> None:
+    install(tmp_path, monkeypatch, does)
+    monkeypatch.setattr(local, "_CUDA_SECONDS", 2 if "sleep" in does else 60)
+    machine = local.detect()
+    assert machine.gpus == 0
+    assert machine.fault.startswith(said)
+    assert "\n" not in machine.fault
 
 
 def test_a_command_that_cannot_be_started_is_said(

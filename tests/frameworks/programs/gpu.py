@@ -3,8 +3,10 @@
 import contextlib
 import importlib
 import os
+import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 from harness.adapter import Mismatch, Unsupported, zeros
 from harness.adapter.base import PACKAGE
@@ -265,8 +267,19 @@ def break_driver(model_config):
             "Unexpected error from cudaGetDeviceCount(). Error 802: system not yet initialized"
         )
 
+    def missing(backend):
+        raise RuntimeError("Unknown backend cuda")
+
+    started(model_config, rank_context=CUDA)
     reasons = {}
-    for error, double.torch.cuda.init in ((Unsupported, old), (Mismatch, without_fabric)):
+    for error, fault in ((Unsupported, old), (Mismatch, without_fabric)):
+        if FRAMEWORK == "jax":
+            plugin = SimpleNamespace(name="cuda13", initialize=fault)
+            plugin.load = lambda plugin=plugin: plugin
+            module_of("devices").entry_points = lambda group, plugin=plugin: [plugin]
+            double.jax.local_devices = missing
+        else:
+            double.torch.cuda.init = fault
         start = raised(error, lambda: started(model_config, rank_context=CUDA))
         reasons[error.__name__] = start
     return reasons
@@ -282,6 +295,7 @@ def tell_kernels(model_config):
     return {
         "known": [kernels(8, 0), kernels(8, 6), kernels(9, 0)],
         "size": os.environ["CUDA_CACHE_MAXSIZE"],
+        "cache": os.path.relpath(os.environ["CUDA_CACHE_PATH"], sys.prefix),
         "outside": [raised(Unsupported, lambda at=at: kernels(*at)) for at in ((12, 0), (5, 2))],
     }
 

@@ -35,6 +35,10 @@ _UV = re.compile(
 )
 
 _PR_SET_PDEATHSIG = 1
+#: Seconds in which uv must use LEAST_CPU seconds of CPU time. Files say less: index pages are kept
+#: in memory, and ``--quiet`` prints nothing. On a core of a server, a link of 14 kB/s takes 0.12 s
+#: in this time, and an index that sends a byte a second 0.03 s.
+PATIENCE, LEAST_CPU = 120.0, 0.1
 
 
 def executable(python: str = sys.executable) -> str:
@@ -51,18 +55,40 @@ def run(
     """Run uv to its end. If this process is killed, the kernel kills uv, too.
 
     ``environment``: variables, by default those of :func:`variables`; ``keep``: files to keep open;
-    ``capture``: capture the output."""
+    ``capture``: capture the output. Raises TimeoutError if uv makes no progress."""
     prctl = ctypes.CDLL(None).prctl
-    return subprocess.run(
+    with subprocess.Popen(
         [executable(), *arguments],
         env=variables() if environment is None else environment,
         pass_fds=keep,
-        capture_output=capture,
-        check=False,
+        stdout=subprocess.PIPE if capture else None,
+        stderr=subprocess.PIPE if capture else None,
         encoding="utf-8",
         errors="replace",
         preexec_fn=lambda: prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0),
-    )
+    ) as process:
+        before = 0.0
+        try:
+            while True:
+                try:
+                    output = process.communicate(timeout=PATIENCE)
+                    return subprocess.CompletedProcess(process.args, process.returncode, *output)
+                except subprocess.TimeoutExpired:
+                    used = _cpu_seconds(process.pid)
+                if used - before < LEAST_CPU:
+                    raise TimeoutError(
+                        f"uv {arguments[0]}: found no progress in {PATIENCE:g} s; allowed: a "
+                        "package index that answers"
+                    )
+                before = used
+        finally:
+            process.kill()  # does nothing to a process that has ended
+
+
+def _cpu_seconds(process: int) -> float:
+    """Return the CPU seconds of a process and its ended children."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def arguments(settings: Mapping[str, str], any_index: bool = True) -> list[str]:

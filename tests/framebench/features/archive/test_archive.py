@@ -58,6 +58,10 @@ def results(tmp_path: Path) -> Path:
             other = failed if (number, repeat) == (0, 3) else {}
             record = named(record_of(rng, case, repeat, **other))
             save(folder, f"runs/case-{number}/r{repeat}.json", record)
+    for name in ("environments/pytorch-0", "case-0/r3", "case-0/r3.rank1", "case-0/r2"):
+        log = folder / "logs" / f"{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(f"alice on {HOST}\nCUDA error 719\n")
     sidecars.note_call(folder, "mine", f"snakemake --cores all --config results={HOME}/fb/results")
     return folder
 
@@ -104,6 +108,9 @@ def test_nobody_is_named_in_a_redacted_archive(results: Path, tmp_path: Path) ->
             pd.testing.assert_frame_equal(
                 *(pd.read_csv(entry).select_dtypes("number") for entry in both)
             )
+    for logs in (files(whole / "logs"), files(redacted / "logs")):
+        assert {*logs} == {"environments/pytorch-0.log", "case-0/r3.log", "case-0/r3.rank1.log"}
+        assert all(log.endswith(b"\nCUDA error 719\n") for log in logs.values())
     record = json.loads((redacted / "runs/case-0/r3.json").read_text())
     assert record["environment"]["packages"]["cuda-toolkit"] == "13.0.3.0"
     assert record["command"] == []
@@ -142,4 +149,5 @@ def test_texts_of_frameworks_can_stay_behind(results: Path, tmp_path: Path) -> N
     archive = packed(results, tmp_path / "figures", figures_only=True)
     record = json.loads((archive / "runs/case-0/r3.json").read_text())
     assert (record["status"], record["reason"]) == ("failed", contents.WITHHELD)
-    assert not any(b"PermissionError" in content for content in files(archive).values())
+    withheld = (b"PermissionError", b"CUDA error 719")
+    assert not [text for text in withheld for content in files(archive).values() if text in content]

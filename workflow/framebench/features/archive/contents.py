@@ -23,6 +23,7 @@ from typing import Any
 from core import bounded
 
 from ...cli import make_report
+from ...config.statuses import OK
 from ...config.validation import ConfigError
 from ...files import json_files
 from ...files.json_files import cause
@@ -47,6 +48,8 @@ GPU_REPORTS = {
 GPU_PATHS = "gpu_check.txt"
 #: Most characters of a text in the archive, and most that are searched for names.
 LONGEST, LOOKED_AT = 300, 1000
+#: Most bytes of the end of a log in the archive.
+LOG_END = 20000
 WITHHELD = "withheld"
 #: Versions of packages, and values of variables, that are handed on unchanged.
 _UNCHANGED = {"packages": re.compile(r"[\w.+!-]*"), "variables": re.compile(r"[\d.,:;*-]*")}
@@ -173,6 +176,23 @@ def _gather(results: Path, folder: Path, handed_on: HandedOn | None) -> None:
             lines = bounded.read_text(results / name).splitlines()
             redacted = map(handed_on.text, lines) if handed_on else lines
             write_whole(folder / name, "\n".join([*redacted, ""]))
+    for path in [] if handed_on and not handed_on.hands_on_texts else _logs(results):
+        lines, place = bounded.read_end(path, LOG_END).splitlines(), path.relative_to(results)
+        if handed_on:
+            lines = [handed_on.text(line) for line in lines[path.stat().st_size > LOG_END :]]
+            place = Path(*map(handed_on.text, place.parts))
+        write_whole(folder / place, "\n".join([*lines, ""]))
+
+
+def _logs(results: Path) -> Iterator[Path]:
+    """Yield the logs of environments, and those of all ranks of runs that are not ``ok``."""
+    yield from sorted(results.glob("logs/environments/*.log"))
+    for path in _records(results):
+        with contextlib.suppress(ValueError, AttributeError):
+            if json_files.decode(bounded.read_bytes(path)).get("status") != OK:
+                relative = str(path.relative_to(results).with_suffix("")).removeprefix("runs/")
+                log = results / "logs" / relative
+                yield from sorted(log.parent.glob(f"{log.name}.*log"))
 
 
 def _records(results: Path) -> list[Path]:
@@ -206,7 +226,7 @@ class HandedOn:
     ``names``: kind and name of hosts and users; ``texts``: whether to hand on frameworks' texts."""
 
     def __init__(self, names: Iterable[tuple[str, str]], texts: bool = True) -> None:
-        self._hands_on_texts = texts
+        self.hands_on_texts = texts
         self._stand_ins: dict[tuple[str, str], str] = {}
         self._kinds = {name.lower(): kind for kind, name in names if name}
         longest_first = sorted(map(re.escape, self._kinds), key=len, reverse=True)
@@ -247,7 +267,7 @@ class HandedOn:
         return handed_on if fields is None else {**needed, **handed_on}
 
     def _field(self, name: str, value: Any, fields: dict[str, Any] | None) -> Any:
-        if name == "reason" and value and not self._hands_on_texts:
+        if name == "reason" and value and not self.hands_on_texts:
             return WITHHELD
         if name in _WORDS and isinstance(value, str):
             return value
