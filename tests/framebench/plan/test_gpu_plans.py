@@ -147,7 +147,7 @@ def test_ten_minutes_on_eight_gpus_have_one_and_all_compiled_and_a_decoder(
 def test_rounds_of_ten_minutes_measure_what_the_plan_promises(
     name: str, missing: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs take as long as expected. ``missing``: workloads that some framework lacks afterwards."""
+    """Runs take as long as expected. ``missing``: workloads that some framework then lacks."""
     plan = on(tmp_path, monkeypatch, MACHINES[name])
     left, around = costs.time_left(plan, 0.0)
     runs: dict[Case, list[Any]] = {case: [] for case in plan.stages}
