@@ -146,7 +146,7 @@ def _families(families: int) -> Iterator[PromiseRow]:
         detected += below[:5].mean()
         wrong += below[5:].sum() / max(below.sum(), 1)
     what = f"{FAMILY} cases of {REPEATS} repeats, {NOISE:.1%} noise"
-    equal = "a difference called among equal cases"
+    equal = "a difference reported among equal cases"
     yield PromiseRow(equal, what, called / families, families, 0, 0.05)
     part = "false part of all differences called, 5 cases changed"
     yield PromiseRow(part, what, wrong / families, families, 0, 0.05)

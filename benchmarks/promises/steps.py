@@ -35,7 +35,8 @@ def fading(size: float) -> Callable[[np.ndarray, int], np.ndarray]:
     return lambda step, count: 1 + size * np.exp(-step / (0.2 * count))
 
 
-#: Changes in docs/methods.md, and percent of regions of COUNTS steps in which each is found.
+#: Changes of step times (see docs/methods.md), and how often each is found, in percent, in timed
+#: regions of COUNTS steps.
 POWER: dict[str, tuple[Steps, tuple[int, ...]]] = {
     "a step of 5 % halfway, 1 % noise": (
         changing(lambda step, count: np.where(step < count // 2, 1, 1.05)),

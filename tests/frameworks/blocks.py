@@ -79,7 +79,7 @@ def block_config(name: str) -> dict[str, Any]:
     verification = {**model_config["verification"]["hyperparameters"], "learning_rate": block.rate}
     drops = any(layer["op"] == "dropout" and layer.get("key") == "dropout" for layer in layers)
     for given in (hyper, verification):
-        if not drops:  # with dropout, the amount of dropout would be compared
+        if not drops:  # a rate makes the verification compare statistics of dropout
             given.pop("dropout", None)
     images, labels = model_config["inputs"]
     images = {**images, "shape": ["batch", *block.size, 3]}

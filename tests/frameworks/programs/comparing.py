@@ -78,7 +78,7 @@ def started(model_config, mode="train", precision="fp32", **options):
         options = {"compiler": "jit" if masked else "none", **options}
     adapter = prelude.started(model_config, mode, precision, **options)
     if FRAMEWORK == "tensorflow1":
-        # as for TensorFlow, except that mixed precision is a rewriting
+        # without Grappler's rewrites, except the one for mixed precision
         adapter._config.graph_options.rewrite_options.disable_meta_optimizer = precision != "amp"
     return adapter
 

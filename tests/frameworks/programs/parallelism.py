@@ -35,7 +35,7 @@ def on_one(model_config, replicas, steps=1):
 
 def on_all(model_config, parallelism, steps=1):
     adapter = started(model_config, parallelism=parallelism, steps=steps)
-    module_of("devices").join = lambda *where: "gloo"  # once in a process
+    module_of("devices").join = lambda *where: "gloo"  # a process can join only once
     layout = adapter.case.layout
     adapter.build(one_batch(model_config, layout.replicas, steps)[0][layout.replica(RANK)])
     return adapter

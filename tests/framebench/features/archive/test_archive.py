@@ -90,7 +90,7 @@ def test_the_same_tables_are_made_of_what_was_handed_on(results: Path, tmp_path:
     made, handed_on, first = (
         files(path / "tables") for path in (tmp_path / "again", archive, results)
     )
-    # the page with this name links to records
+    # an archive's report.html does not link to records
     for name in (name for name in first if name != cli.ARCHIVED):
         assert made[name] == handed_on[name] == first[name], name
     assert {*made} == {*handed_on} == {*first}
