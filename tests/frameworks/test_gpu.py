@@ -14,6 +14,7 @@ from harness.operations import ALL_REDUCE
 
 from ..conftest import ROOT
 from ..harness.loader import images
+from . import fork_server
 from .comparing import beyond, compared
 from .fork_server import ForkServer, ForkServers
 from .models import BERT, BLOCKS, RESNET, small
@@ -40,6 +41,12 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "paddle": NO_TF32, "mxnet": NO_TF32, "tensorflow1": NO_TF32,
     "oneflow": {"ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION": "0"},
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Soon end ranks that wait for one that the double has refused."""
+    monkeypatch.setattr(fork_server, "SECONDS", 90)
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
