@@ -242,6 +242,30 @@ def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer)
 
 
 @pytest.mark.parametrize(
+    ("run", "compiler"),
+    [("jax", "jit"), ("paddle", "to_static"), ("tensorflow", "xla")],
+    indirect=["run"],
+)
+def test_compiled_training_is_in_mixed_precision(run: ForkServer, compiler: str) -> None:
+    amp = {"benchmark": "train", "precision": "amp", "compiler": compiler}
+    (actual,) = run("gpu.measure_halves", model_config=EMBEDDING, **amp)
+    assert actual["compiled"]
+    assert {*actual["matmul_dtypes"]} <= {"float16", "bfloat16"}
+
+
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "oneflow"], indirect=True)
+def test_an_overflow_leaves_the_weights_and_halves_the_loss_scale(run: ForkServer) -> None:
+    in_graph = run.framework == "oneflow"  # it does not tell the loss scale
+    compiler = "graph" if in_graph else "none"
+    (actual,) = run("gpu.overflow", model_config=EMBEDDING, compiler=compiler)
+    assert actual["kept"]
+    before, after = actual["scales"]
+    assert in_graph or after == before / 2
+    scales = {actual["settings"].get(name) for name in ("grad_scaler", "loss_scaling")}
+    assert True in scales
+
+
+@pytest.mark.parametrize(
     ("run", "variables"),
     [
         pytest.param(framework, file.variables(case, "cuda"), id=f"{framework}-{name}")

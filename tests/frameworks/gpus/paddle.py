@@ -4,8 +4,10 @@ Linear layers and attention are those of CUDA builds: Paddle's own rules choose 
 the kernels here refuse what the kernels for GPUs refuse."""
 
 import os
+from types import SimpleNamespace
 
 import paddle
+import paddle.amp.grad_scaler
 import paddle.incubate.nn.memory_efficient_attention as efficient
 from paddle.nn.attention.sdpa import SDPBackend, _backend_enabled
 from paddle.nn.functional import sdpa
@@ -15,6 +17,7 @@ from .running import QUEUE
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
 cuda = paddle.device.cuda
 waits, peaks, attentions = [], [], []
+PLACE = SimpleNamespace(is_gpu_place=lambda: True)
 
 
 class Event:
@@ -82,6 +85,7 @@ paddle.is_compiled_with_cuda = lambda: True
 paddle.set_device = _set_device
 paddle.device.synchronize = _synchronize
 paddle.device.current_stream = lambda device=None: Stream()
+paddle.amp.grad_scaler._dygraph_tracer = lambda: SimpleNamespace(_expected_place=PLACE)
 paddle.amp.is_bfloat16_supported = paddle.device.is_bf16_supported = (
     lambda device=None, including_emulation=True: CAPABILITY >= (8, 0)
 )

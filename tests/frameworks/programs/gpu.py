@@ -195,6 +195,41 @@ def train_in_named_precisions(model_config):
     }
 
 
+def allow_halves(model_config):
+    """Let an adapter take half precisions that the processor lacks, or computes in float32."""
+    started(model_config, rank_context=CUDA)  # imports the framework's modules
+    devices = module_of("devices")
+    if FRAMEWORK == "jax":
+        devices.probe = lambda dtype: {}
+    if FRAMEWORK == "oneflow":
+        devices.amp_dtype = lambda *given: double.oneflow.float16
+    if FRAMEWORK == "paddle":
+        devices.require_amp = lambda dtype: None
+        # linear layers of CUDA builds take only float32 on a processor
+        double.paddle.set_flags({"FLAGS_use_legacy_linear": True})
+
+
+def measure_halves(benchmark, model_config, **parameters):
+    allow_halves(model_config)
+    return measured(benchmark, model_config, **parameters)
+
+
+def overflow(model_config, compiler):
+    """Take a step whose gradients are not finite; report what became of weights and loss scale."""
+    allow_halves(model_config)
+    adapter = built(model_config, precision="amp_fp16", compiler=compiler, rank_context=CUDA)
+    weights, scale = adapter.weights(), adapter.loss_scale()
+    first, *others = weights
+    adapter.load_weights({**weights, first: weights[first] * float("nan")})
+    adapter.read(adapter.step())
+    after = adapter.weights()
+    return {
+        "kept": all((after[name] == weights[name]).all() for name in others),
+        "scales": [scale, adapter.loss_scale()],
+        "settings": adapter.settings(),
+    }
+
+
 def refuse_cuda_graphs(model_config):
     adapter = started(model_config, rank_context=CUDA)
 
