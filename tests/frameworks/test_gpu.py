@@ -34,12 +34,28 @@ NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 SWITCHES: dict[str, dict[str, Any]] = {
     "pytorch": {
         "cudnn_benchmark": True, "cuda_matmul_allow_tf32": False, "cudnn_allow_tf32": False,
-        "float32_matmul_precision": "highest",
+        "float32_matmul_precision": "highest", "deterministic": False,
     },
-    "tensorflow": {"tf32": False, "CUDA_CACHE_MAXSIZE": str(2**32)},
-    "jax": {"default_matmul_precision": "highest", "memory_fraction": ".90"},
-    "paddle": NO_TF32, "mxnet": NO_TF32, "tensorflow1": NO_TF32,
+    "tensorflow": {
+        "tf32": False, "CUDA_CACHE_MAXSIZE": str(2**32), "memory_growth": True,
+        "deterministic": False,
+    },
+    "jax": {
+        "default_matmul_precision": "highest", "memory_fraction": ".90", "preallocate": "default",
+    },
+    "paddle": NO_TF32, "mxnet": NO_TF32,
+    "tensorflow1": {**NO_TF32, "memory_growth": True},
     "oneflow": {"ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION": "0"},
+}  # fmt: skip
+#: The same where the precision is TF32.
+TF32: dict[str, dict[str, Any]] = {
+    "pytorch": {
+        "cuda_matmul_allow_tf32": True, "cudnn_allow_tf32": True,
+        "float32_matmul_precision": "high",
+    },
+    "tensorflow": {"tf32": True},
+    "jax": {"default_matmul_precision": "tensorfloat32"},
+    "paddle": {"tf32": [True, True], "tf32_override": None},
 }  # fmt: skip
 
 
@@ -70,8 +86,14 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
         peak = 2**21 if run.framework in TELLS_MEMORY else None
         assert rank["peak_device_memory_bytes"] == peak
-        told = {**rank["variables"], **rank["settings"]}
-        assert SWITCHES[run.framework].items() <= told.items()
+        told = {**rank["variables"], **rank["settings"], **rank["observed"]}
+        assert SWITCHES[run.framework] == {name: told[name] for name in SWITCHES[run.framework]}
+
+
+@pytest.mark.parametrize("run", TF32, indirect=True)
+def test_tf32_is_on_where_it_is_the_precision(run: ForkServer) -> None:
+    (told,) = run("gpu.start_in_tf32", model_config=EMBEDDING)
+    assert TF32[run.framework] == {name: told[name] for name in TF32[run.framework]}
 
 
 def test_a_rank_on_the_gpu_of_another_is_found(run: ForkServer) -> None:

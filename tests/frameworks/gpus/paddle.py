@@ -107,4 +107,9 @@ paddle._C_ops.flash_attn = _flash
 
 
 def observed():
-    return {"waits": len(waits), "peaks": len(peaks), "attention": sorted(set(attentions))}
+    return {
+        "waits": len(waits),
+        "peaks": len(peaks),
+        "attention": sorted(set(attentions)),
+        "tf32": [paddle.base.core.get_cublas_switch(), paddle.base.core.get_cudnn_switch()],
+    }

@@ -197,4 +197,6 @@ for _name, _function in {
 def observed():
     assert chosen == [Device.index], "the current device is another rank's"
     assert not unrecorded, "the next copy would overwrite a batch"
-    return {"waits": len(waits), "peaks": len(peaks)}
+    cudnn, all_operations = torch.backends.cudnn, torch.are_deterministic_algorithms_enabled()
+    deterministic = cudnn.deterministic or all_operations
+    return {"waits": len(waits), "peaks": len(peaks), "deterministic": deterministic}

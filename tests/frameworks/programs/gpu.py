@@ -60,6 +60,11 @@ def infer_attend_and_peak(inferred, attended, compiler, **quick):
     }
 
 
+def start_in_tf32(model_config):
+    adapter = built(model_config, precision="tf32", rank_context=CUDA)
+    return {**os.environ, **adapter.settings(), **observed()}
+
+
 def feed(pictures, model_config, compiler):
     return {
         "loaded": measured("input", small_images(), source="data", data=pictures, workers=0),
@@ -158,6 +163,7 @@ def train_with_mistake(mistake, model_config, precision, compiler):
 
     def run():
         settings.update(measured("train", model_config, precision, compiler)["settings"])
+        settings.update(observed())
 
     return {"error": raised((Mismatch, RuntimeError), run), "settings": settings}
 
