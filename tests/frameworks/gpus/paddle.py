@@ -16,7 +16,7 @@ from .running import QUEUE
 
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
 cuda = paddle.device.cuda
-waits, peaks, attentions = [], [], []
+waits, attentions = [], []
 PLACE = SimpleNamespace(is_gpu_place=lambda: True)
 
 
@@ -95,7 +95,7 @@ cuda.device_count = lambda: 2
 cuda.is_available = paddle.cuda.is_available = lambda: True
 cuda.get_device_capability = lambda device=None: CAPABILITY
 cuda.get_device_name = lambda device=None: NAME
-cuda.reset_max_memory_allocated = lambda device=None: peaks.append(device)
+cuda.reset_max_memory_allocated = lambda device=None: None
 cuda.max_memory_allocated = lambda device=None: 2**21
 # Flags of the build.
 kernels = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION)
@@ -107,9 +107,5 @@ paddle._C_ops.flash_attn = _flash
 
 
 def observed():
-    return {
-        "waits": len(waits),
-        "peaks": len(peaks),
-        "attention": sorted(set(attentions)),
-        "tf32": [paddle.base.core.get_cublas_switch(), paddle.base.core.get_cudnn_switch()],
-    }
+    tf32 = [paddle.base.core.get_cublas_switch(), paddle.base.core.get_cudnn_switch()]
+    return {"waits": len(waits), "tf32": tf32, "attention": sorted(set(attentions))}

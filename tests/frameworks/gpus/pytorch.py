@@ -16,7 +16,7 @@ import torch
 from .running import QUEUE
 
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
-waits, peaks = [], []
+waits = []
 _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
 _SCALER = torch.amp.GradScaler
@@ -188,7 +188,7 @@ for _name, _function in {
     "current_stream": lambda device=None: current[-1],
     "get_rng_state": lambda device=None: torch.get_rng_state(),
     "set_rng_state": lambda state, device=None: None,
-    "reset_peak_memory_stats": peaks.append,
+    "reset_peak_memory_stats": lambda device=None: None,
     "max_memory_allocated": lambda device=None: 2**21,
 }.items():
     setattr(torch.cuda, _name, _function)
@@ -197,6 +197,6 @@ for _name, _function in {
 def observed():
     assert chosen == [Device.index], "the current device is another rank's"
     assert not unrecorded, "the next copy would overwrite a batch"
-    cudnn, all_operations = torch.backends.cudnn, torch.are_deterministic_algorithms_enabled()
-    deterministic = cudnn.deterministic or all_operations
-    return {"waits": len(waits), "peaks": len(peaks), "deterministic": deterministic}
+    deterministic = torch.backends.cudnn.deterministic
+    deterministic |= torch.are_deterministic_algorithms_enabled()
+    return {"waits": len(waits), "deterministic": deterministic}

@@ -60,11 +60,6 @@ def infer_attend_and_peak(inferred, attended, compiler, **quick):
     }
 
 
-def start_in_tf32(model_config):
-    adapter = built(model_config, precision="tf32", rank_context=CUDA)
-    return {**os.environ, **adapter.settings(), **observed()}
-
-
 def feed(pictures, model_config, compiler):
     return {
         "loaded": measured("input", small_images(), source="data", data=pictures, workers=0),
@@ -201,9 +196,9 @@ def train_in_named_precisions(model_config):
     }
 
 
-def allow_halves(model_config):
+def allow_halves():
     """Let an adapter take half precisions that the processor lacks, or computes in float32."""
-    started(model_config, rank_context=CUDA)  # imports the framework's modules
+    started(small_images(), rank_context=CUDA)  # imports the framework's modules
     devices = module_of("devices")
     if FRAMEWORK == "jax":
         devices.probe = lambda dtype: {}
@@ -215,24 +210,18 @@ def allow_halves(model_config):
         double.paddle.set_flags({"FLAGS_use_legacy_linear": True})
 
 
-def measure_halves(benchmark, model_config, **parameters):
-    allow_halves(model_config)
-    return measured(benchmark, model_config, **parameters)
-
-
 def overflow(model_config, compiler):
     """Take a step whose gradients are not finite; report what became of weights and loss scale."""
-    allow_halves(model_config)
     adapter = built(model_config, precision="amp_fp16", compiler=compiler, rank_context=CUDA)
     weights, scale = adapter.weights(), adapter.loss_scale()
     first, *others = weights
     adapter.load_weights({**weights, first: weights[first] * float("nan")})
     adapter.read(adapter.step())
-    after = adapter.weights()
+    after, settings = adapter.weights(), adapter.settings()
     return {
         "kept": all((after[name] == weights[name]).all() for name in others),
         "scales": [scale, adapter.loss_scale()],
-        "settings": adapter.settings(),
+        "scales_loss": settings.get("grad_scaler", settings.get("loss_scaling")),
     }
 
 
