@@ -14,6 +14,7 @@ from harness.operations import ALL_REDUCE
 
 from ..conftest import ROOT
 from ..harness.loader import images
+from . import fork_server
 from .comparing import beyond, compared
 from .fork_server import ForkServer, ForkServers
 from .models import BERT, BLOCKS, RESNET, small
@@ -33,13 +34,35 @@ NO_TF32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 SWITCHES: dict[str, dict[str, Any]] = {
     "pytorch": {
         "cudnn_benchmark": True, "cuda_matmul_allow_tf32": False, "cudnn_allow_tf32": False,
-        "float32_matmul_precision": "highest",
+        "float32_matmul_precision": "highest", "deterministic": False,
     },
-    "tensorflow": {"tf32": False, "CUDA_CACHE_MAXSIZE": str(2**32)},
-    "jax": {"default_matmul_precision": "highest", "memory_fraction": ".90"},
-    "paddle": NO_TF32, "mxnet": NO_TF32, "tensorflow1": NO_TF32,
+    "tensorflow": {
+        "tf32": False, "CUDA_CACHE_MAXSIZE": str(2**32), "memory_growth": True,
+        "deterministic": False,
+    },
+    "jax": {
+        "default_matmul_precision": "highest", "memory_fraction": ".90", "preallocate": "default",
+    },
+    "paddle": NO_TF32, "mxnet": NO_TF32,
+    "tensorflow1": {**NO_TF32, "memory_growth": True},
     "oneflow": {"ONEFLOW_EP_CUDA_ENABLE_TF32_EXECUTION": "0"},
 }  # fmt: skip
+#: The same where the precision is TF32.
+TF32: dict[str, dict[str, Any]] = {
+    "pytorch": {
+        "cuda_matmul_allow_tf32": True, "cudnn_allow_tf32": True,
+        "float32_matmul_precision": "high",
+    },
+    "tensorflow": {"tf32": True},
+    "jax": {"default_matmul_precision": "tensorfloat32"},
+    "paddle": {"tf32": [True, True], "tf32_override": None},
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Soon end ranks that wait for one that the double has refused."""
+    monkeypatch.setattr(fork_server, "SECONDS", 90)
 
 
 @pytest.fixture(scope="module", params=FRAMEWORKS)
@@ -70,8 +93,19 @@ def test_training_runs_on_a_gpu(run: ForkServer, ranks: int) -> None:
         assert (rank["observed"]["waits"] > 0) == (run.framework in WAITS_FOR_DEVICE)
         peak = 2**21 if run.framework in TELLS_MEMORY else None
         assert rank["peak_device_memory_bytes"] == peak
-        told = {**rank["variables"], **rank["settings"]}
-        assert SWITCHES[run.framework].items() <= told.items()
+        assert_switches(rank, SWITCHES[run.framework])
+
+
+def assert_switches(rank: dict[str, Any], switches: dict[str, Any]) -> None:
+    told = {**rank["variables"], **rank["settings"], **rank["observed"]}
+    assert switches == {name: told[name] for name in switches}
+
+
+@pytest.mark.parametrize("run", TF32, indirect=True)
+def test_tf32_is_on_where_it_is_the_precision(run: ForkServer) -> None:
+    inference = {"benchmark": "inference", "model_config": EMBEDDING}
+    (rank,) = run("gpu.measure", precision="tf32", tf32=True, **inference)
+    assert_switches(rank, TF32[run.framework])
 
 
 @pytest.mark.parametrize(
@@ -232,6 +266,29 @@ def test_mixed_precision_is_in_the_dtype_of_its_name_or_refused(run: ForkServer)
         assert scales == (dtype == "float16")
     assert list(actual["default"]["matmul_dtypes"]) == ["float16"], "without bfloat16"
     assert "is in float16, not in bfloat16" in actual["refused"]
+
+
+@pytest.mark.parametrize(
+    ("run", "compiler"),
+    [("jax", "jit"), ("paddle", "to_static"), ("tensorflow", "xla")],
+    indirect=["run"],
+)
+def test_compiled_training_is_in_mixed_precision(run: ForkServer, compiler: str) -> None:
+    amp = {"benchmark": "train", "precision": "amp", "compiler": compiler}
+    (actual,) = run.after("gpu.allow_halves")("gpu.measure", model_config=EMBEDDING, **amp)
+    assert actual["compiled"]
+    assert {*actual["matmul_dtypes"]} <= {"float16", "bfloat16"}
+
+
+@pytest.mark.parametrize("run", ["pytorch", "tensorflow", "paddle", "oneflow"], indirect=True)
+def test_an_overflow_leaves_the_weights_and_halves_the_loss_scale(run: ForkServer) -> None:
+    in_graph = run.framework == "oneflow"  # it does not tell the loss scale
+    options = {"model_config": EMBEDDING, "compiler": "graph" if in_graph else "none"}
+    (actual,) = run.after("gpu.allow_halves")("gpu.overflow", **options)
+    assert actual["kept"]
+    before, after = actual["scales"]
+    assert in_graph or after == before / 2
+    assert actual["scales_loss"]
 
 
 @pytest.mark.parametrize(

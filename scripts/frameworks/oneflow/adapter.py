@@ -193,7 +193,7 @@ class OneFlowAdapter(EagerTraining, CommonCapabilities, Loading):
             settings["data_parallel"] = "global tensors" if self._graph_mode else "DDP"
         if self.trains:
             settings["fused_optimizer"] = self._optimizer.param_groups[0]["fused"]
-            settings["grad_scaler"] = self._graph_mode and self._amp == oneflow.float16
+            settings["grad_scaler"] = self._graph_mode and self._graph._grad_scaler is not None
         return settings
 
     def state(self) -> Dict[str, Variable]:

@@ -28,6 +28,9 @@ from harness.primitives import Primitives
 from . import devices, micro, steps
 
 Outputs = Tuple[paddle.Tensor, ...]
+# Under NumPy 2.4 the function of Paddle 3.3 refuses the shape [1] of GradScaler's scale, which
+# GradScaler itself converts when gradients overflow.
+paddle.Tensor.__float__ = lambda tensor: float(tensor.item())
 
 # shared endings of running statistics, by Paddle's endings
 ENDINGS = {"_mean": "running_mean", "_variance": "running_var"}

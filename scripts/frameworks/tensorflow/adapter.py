@@ -193,7 +193,7 @@ class TensorFlowAdapter(Generation, Accumulation, OwnModels, CommonCapabilities,
             settings["kernels"] = devices.kernels(self._gpu)
         if self.trains:
             settings["fused_optimizer"] = not isinstance(self._inner_optimizer, steps.Lamb)
-            settings["loss_scaling"] = self._policy == "mixed_float16"
+            settings["loss_scaling"] = self._optimizer is not self._inner_optimizer
         return settings
 
     def state(self) -> Dict[str, Variable]:

@@ -4,8 +4,10 @@ Linear layers and attention are those of CUDA builds: Paddle's own rules choose 
 the kernels here refuse what the kernels for GPUs refuse."""
 
 import os
+from types import SimpleNamespace
 
 import paddle
+import paddle.amp.grad_scaler
 import paddle.incubate.nn.memory_efficient_attention as efficient
 from paddle.nn.attention.sdpa import SDPBackend, _backend_enabled
 from paddle.nn.functional import sdpa
@@ -14,7 +16,8 @@ from .running import QUEUE
 
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
 cuda = paddle.device.cuda
-waits, peaks, attentions = [], [], []
+waits, attentions = [], []
+PLACE = SimpleNamespace(is_gpu_place=lambda: True)
 
 
 class Event:
@@ -82,6 +85,7 @@ paddle.is_compiled_with_cuda = lambda: True
 paddle.set_device = _set_device
 paddle.device.synchronize = _synchronize
 paddle.device.current_stream = lambda device=None: Stream()
+paddle.amp.grad_scaler._dygraph_tracer = lambda: SimpleNamespace(_expected_place=PLACE)
 paddle.amp.is_bfloat16_supported = paddle.device.is_bf16_supported = (
     lambda device=None, including_emulation=True: CAPABILITY >= (8, 0)
 )
@@ -91,7 +95,7 @@ cuda.device_count = lambda: 2
 cuda.is_available = paddle.cuda.is_available = lambda: True
 cuda.get_device_capability = lambda device=None: CAPABILITY
 cuda.get_device_name = lambda device=None: NAME
-cuda.reset_max_memory_allocated = lambda device=None: peaks.append(device)
+cuda.reset_max_memory_allocated = lambda device=None: None
 cuda.max_memory_allocated = lambda device=None: 2**21
 # Flags of the build.
 kernels = (SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION)
@@ -103,4 +107,5 @@ paddle._C_ops.flash_attn = _flash
 
 
 def observed():
-    return {"waits": len(waits), "peaks": len(peaks), "attention": sorted(set(attentions))}
+    tf32 = [paddle.base.core.get_cublas_switch(), paddle.base.core.get_cudnn_switch()]
+    return {"waits": len(waits), "tf32": tf32, "attention": sorted(set(attentions))}

@@ -16,7 +16,7 @@ import torch
 from .running import QUEUE
 
 CAPABILITY, NAME = (8, 0), "NVIDIA A100"
-waits, peaks = [], []
+waits = []
 _FIND, _DEVICE = importlib.util.find_spec, torch.device
 _AUTOCAST, _JOIN = torch.autocast, torch.distributed.init_process_group
 _SCALER = torch.amp.GradScaler
@@ -24,6 +24,8 @@ _PARALLEL = torch.nn.parallel.DistributedDataParallel
 _CLONE = torch.Tensor.clone
 _COPY, _TO, _ZEROS_LIKE = torch.Tensor.copy_, torch.Tensor.to, torch.zeros_like
 streams, pinned = [], []
+chosen = [0]  # PyTorch's current device
+unrecorded = []  # tensors that another stream made and the first one has not claimed
 
 
 class Device(str):
@@ -53,14 +55,16 @@ class Event:
     def record(self, stream=None):
         if (stream or current[-1]) is current[0]:
             QUEUE.note(self)
-        self._at = max(QUEUE.done, time.monotonic())
+        self._at, self._complete = max(QUEUE.done, time.monotonic()), False
 
     def elapsed_time(self, later):
+        assert later._complete, "nobody waited for the event"
         return 1e3 * (later._at - self._at)
 
     def synchronize(self):
         waits.append("event")
         QUEUE.wait([self])
+        self._complete = True
 
 
 class Stream:
@@ -114,7 +118,13 @@ def _to(tensor, *arguments, non_blocking=False, **options):
         return _TO(tensor, *arguments, **options)
     moved = torch.zeros_like(tensor)
     current[-1].pending.append(lambda: _COPY(moved, tensor))
+    unrecorded.append(moved)
     return moved
+
+
+def _record_stream(tensor, stream):
+    assert stream is current[0]
+    unrecorded[:] = [other for other in unrecorded if other is not tensor]
 
 
 def _clone(tensor, **options):
@@ -147,7 +157,7 @@ def _scaler(kind, enabled):
 
 
 def _set_device(device):
-    assert device.index == int(os.environ["LOCAL_RANK"])
+    chosen[:] = [device.index]
 
 
 current = [Stream()]
@@ -156,7 +166,7 @@ torch.zeros_like = _zeros_like
 torch.cuda.Event = Event
 torch.Tensor.copy_, torch.Tensor.to = _copy, _to
 torch.Tensor.pin_memory, torch.Tensor.clone = torch.Tensor.clone, _clone
-torch.Tensor.record_stream = lambda tensor, stream: None
+torch.Tensor.record_stream = _record_stream
 torch.autocast = _autocast
 torch.amp.GradScaler = _scaler
 torch.nn.parallel.DistributedDataParallel = _parallel
@@ -178,11 +188,15 @@ for _name, _function in {
     "current_stream": lambda device=None: current[-1],
     "get_rng_state": lambda device=None: torch.get_rng_state(),
     "set_rng_state": lambda state, device=None: None,
-    "reset_peak_memory_stats": peaks.append,
+    "reset_peak_memory_stats": lambda device=None: None,
     "max_memory_allocated": lambda device=None: 2**21,
 }.items():
     setattr(torch.cuda, _name, _function)
 
 
 def observed():
-    return {"waits": len(waits), "peaks": len(peaks)}
+    assert chosen == [Device.index], "the current device is another rank's"
+    assert not unrecorded, "the next copy would overwrite a batch"
+    deterministic = torch.backends.cudnn.deterministic
+    deterministic |= torch.are_deterministic_algorithms_enabled()
+    return {"waits": len(waits), "deterministic": deterministic}

@@ -5,14 +5,14 @@ A copy to the host waits for all that is enqueued when it begins."""
 import os
 
 import tensorflow as tf
-from tensorflow.python.framework import ops
+from tensorflow.python.framework import config, ops
 
 from .running import QUEUE
 
 CAPABILITY, NAME, BUILT_FOR = (8, 0), "NVIDIA A100", ["sm_60", "sm_70", "sm_80", "compute_90"]
 _LISTED = tf.config.list_physical_devices
 GPUS = [tf.config.PhysicalDevice(f"/physical_device:GPU:{number}", "GPU") for number in range(2)]
-waits, peaks = [], []
+waits, grown = [], []
 
 
 def _existing(device):
@@ -43,7 +43,7 @@ def _memory(device):
 tf.config.list_physical_devices = lambda kind=None: GPUS if kind == "GPU" else _LISTED(kind)
 tf.test.is_built_with_cuda = lambda: True
 tf.config.set_visible_devices = _set_visible
-tf.config.experimental.set_memory_growth = lambda device, enable: None
+tf.config.experimental.set_memory_growth = lambda *given: grown.append(given)
 tf.config.experimental.get_device_details = lambda device: {
     "compute_capability": CAPABILITY,
     "device_name": NAME,
@@ -54,7 +54,7 @@ tf.sysconfig.get_build_info = lambda: {
 }
 tf.raw_ops.SyncDevice = _synchronized
 _NUMPY, ops._EagerTensorBase.numpy = ops._EagerTensorBase.numpy, _numpy
-tf.config.experimental.reset_memory_stats = lambda device: peaks.append(_existing(device))
+tf.config.experimental.reset_memory_stats = _existing
 tf.config.experimental.get_memory_info = _memory
 _KINDS = tf.distribute.experimental.CommunicationImplementation
 _OPTIONS = tf.distribute.experimental.CommunicationOptions
@@ -64,4 +64,8 @@ tf.distribute.experimental.CommunicationOptions = lambda implementation: _OPTION
 
 
 def observed():
-    return {"waits": len(waits), "peaks": len(peaks)}
+    return {
+        "waits": len(waits),
+        "memory_growth": grown == [(GPUS[int(os.environ["LOCAL_RANK"])], True)],
+        "deterministic": config.is_op_determinism_enabled(),
+    }

@@ -10,7 +10,7 @@ from tensorflow.python.ops import collective_ops
 NAME = "NVIDIA A100"
 _DEVICE, _ALL_REDUCE = tf.device, collective_ops.all_reduce
 _SESSION = tf.Session
-devices = []
+devices, grown = [], []
 
 
 def _device(name):
@@ -22,6 +22,7 @@ def _session(target="", graph=None, config=None):
     taken = config.gpu_options.visible_device_list
     has_gpus = "GPU" not in config.device_count  # the input's session has no GPU
     assert not has_gpus or taken == os.environ["LOCAL_RANK"], f"takes GPU {taken}"
+    grown.append(config.gpu_options.allow_growth or not has_gpus)
     return _SESSION(target, graph, config)
 
 
@@ -45,4 +46,4 @@ device_lib.list_local_devices = lambda config=None: [
 
 def observed():
     assert all(name.endswith("gpu:0") for name in devices)
-    return {"waits": 0}
+    return {"waits": 0, "memory_growth": all(grown)}

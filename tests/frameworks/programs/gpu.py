@@ -100,6 +100,7 @@ def end_early(model_config, compiler):
         return window.measure(adapter, steps, window.run_ahead(adapter), step=step)
 
     adapter.read = read_late
+    timed()  # a wait() that does nothing leaves all of a single step
     seconds, blocking = timed(2).seconds, complete
     mark, other_stream = adapter.mark, ""
     if FRAMEWORK == "pytorch":
@@ -159,6 +160,7 @@ def train_with_mistake(mistake, model_config, precision, compiler):
 
     def run():
         settings.update(measured("train", model_config, precision, compiler)["settings"])
+        settings.update(observed())
 
     return {"error": raised((Mismatch, RuntimeError), run), "settings": settings}
 
@@ -193,6 +195,35 @@ def train_in_named_precisions(model_config):
         "bfloat16": bfloat16,
         "default": trained("amp"),
         "refused": raised(Unsupported, lambda: trained("amp_bf16")),
+    }
+
+
+def allow_halves():
+    """Let an adapter take half precisions that the processor lacks, or computes in float32."""
+    started(small_images(), rank_context=CUDA)  # imports the framework's modules
+    devices = module_of("devices")
+    if FRAMEWORK == "jax":
+        devices.probe = lambda dtype: {}
+    if FRAMEWORK == "oneflow":
+        devices.amp_dtype = lambda *given: double.oneflow.float16
+    if FRAMEWORK == "paddle":
+        devices.require_amp = lambda dtype: None
+        # linear layers of CUDA builds take only float32 on a processor
+        double.paddle.set_flags({"FLAGS_use_legacy_linear": True})
+
+
+def overflow(model_config, compiler):
+    """Take a step whose gradients are not finite; report what became of weights and loss scale."""
+    adapter = built(model_config, precision="amp_fp16", compiler=compiler, rank_context=CUDA)
+    weights, scale = adapter.weights(), adapter.loss_scale()
+    first, *others = weights
+    adapter.load_weights({**weights, first: weights[first] * float("nan")})
+    adapter.read(adapter.step())
+    after, settings = adapter.weights(), adapter.settings()
+    return {
+        "kept": all((after[name] == weights[name]).all() for name in others),
+        "scales": [scale, adapter.loss_scale()],
+        "scales_loss": settings.get("grad_scaler", settings.get("loss_scaling")),
     }
 
 

@@ -1,9 +1,9 @@
 """Process that imports modules once, and forks each rank of a program that it is asked to run."""
 
+import faulthandler
 import importlib
 import json
 import os
-import signal
 import sys
 import traceback
 
@@ -16,10 +16,10 @@ def run_rank(rank, request):
 
     ranks.place.rank, ranks.place.ranks = rank, len(request["places"])
     os.environ.update(request["places"][rank])
-    signal.alarm(request["seconds"])
     output = os.open(f"{rank}.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, 1)
     os.dup2(output, 2)
+    faulthandler.dump_traceback_later(request["seconds"], exit=True)  # also out of C code
     try:
         for program in request["before"]:
             ranks.run(program)
@@ -30,7 +30,7 @@ def run_rank(rank, request):
         traceback.print_exc()
     sys.stdout.flush()
     sys.stderr.flush()
-    ranks.await_ranks()
+    ranks.await_ranks(request["seconds"])
     os._exit(0)
 
 
