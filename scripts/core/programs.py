@@ -1,6 +1,5 @@
-"""How our programs depend on their caller: protection from its environment (settings of the dynamic
-loader and of Python, a user without a name), signals that ask them to end, and programs that they
-run.
+"""Protection of our programs from their caller's environment (settings of the dynamic loader and
+of Python, a user without a name), signals that ask them to end, and calls of other programs.
 
 Standard library only: ``bootstrap`` and the launchers read this file before anything can be
 imported.

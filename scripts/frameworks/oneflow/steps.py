@@ -37,7 +37,7 @@ OPERATORS = {
 
 
 class Source(NamedTuple):
-    """What graphs are built from. ``amp``: dtype of mixed precision, None without it."""
+    """Model and settings of a graph. ``amp``: dtype of mixed precision, None without it."""
 
     definition: Any
     model: nn.Module

@@ -293,3 +293,19 @@ def test_an_environment_of_ones_own_needs_hashes_but_with_conda(tmp_path: Path) 
     assert (
         plan(tmp_path, suite, require_hashes=False).software["pytorch@a"].install_method == "venv"
     )
+
+
+def test_a_long_compilation_by_a_child_of_uv_is_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A package without a wheel may compile for an hour, while uv itself waits."""
+    compiler = "import time\nwhile time.process_time() < 2: pass"
+    program = tmp_path / "uv"
+    program.write_text(f"#!/bin/sh\n{sys.executable} -c '{compiler}'\nexit 7\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(uv, "executable", lambda: str(program))
+    monkeypatch.setattr(uv, "PATIENCE", 1.0)
+    assert uv.run(["pip", "install"]).returncode == 7
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    with pytest.raises(TimeoutError, match="uv pip: found no progress"):
+        uv.run(["pip", "install"])

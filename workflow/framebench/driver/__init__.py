@@ -1,5 +1,5 @@
-"""What the rules call: ``Driver``, with configuration, plan, input files and handlers; and
-``Lookups``, with the files that a job waits for, its command, cores and resources."""
+"""Interface for the rules: ``Driver`` has configuration, plan, input files and handlers, and
+``Lookups`` the files that a job waits for, its command, cores and resources."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ are not. Standard library only: ``bootstrap`` uses this module before anything i
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import re
@@ -35,9 +36,9 @@ _UV = re.compile(
 )
 
 _PR_SET_PDEATHSIG = 1
-#: Seconds in which uv must use LEAST_CPU seconds of CPU time. Files say less: index pages are kept
-#: in memory, and ``--quiet`` prints nothing. On a core of a server, a link of 14 kB/s takes 0.12 s
-#: in this time, and an index that sends a byte a second 0.03 s.
+#: Seconds in which uv and its children must use LEAST_CPU seconds of CPU time. Files say less:
+#: index pages are kept in memory, and ``--quiet`` prints nothing. On a core of a server, a link of
+#: 14 kB/s takes 0.12 s in this time, and an index that sends a byte a second 0.03 s.
 PATIENCE, LEAST_CPU = 120.0, 0.1
 
 
@@ -86,9 +87,14 @@ def run(
 
 
 def _cpu_seconds(process: int) -> float:
-    """Return the CPU seconds of a process and its ended children."""
-    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    """Return the CPU seconds of a process and its descendants, such as compilers."""
+    folder, total = Path(f"/proc/{process}"), 0.0
+    with contextlib.suppress(OSError):  # it has ended
+        fields = (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        total = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+        for listed in folder.glob("task/*/children"):
+            total += sum(map(_cpu_seconds, map(int, listed.read_text(encoding="utf-8").split())))
+    return total
 
 
 def arguments(settings: Mapping[str, str], any_index: bool = True) -> list[str]:
