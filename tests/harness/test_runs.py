@@ -165,6 +165,7 @@ def test_an_error_keeps_its_traceback_and_its_log(toy: Bench) -> None:
     assert "the toy is broken\nand has more to say" in record["ranks"][0]["traceback"]
     assert "the toy is broken" in toy.log.read_text(), "the log does not show the error"
     assert record["framework_version"] == "1.0", "what was known before the error is kept"
+    assert "watch" not in record, "nothing was timed"
 
 
 def test_a_rank_that_hangs_after_its_result_does_not_spoil_it(toy: Bench) -> None:

@@ -103,13 +103,6 @@ def test_what_snakemake_refuses_is_said_in_full(project: Project) -> None:
     assert "no/such/file" in ran.stdout
 
 
-def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
-    ran = project.run("--cores", "all", "--dry-run", check=True)
-    assert "This was a dry-run" in ran.stdout
-    assert "training  fp32" in ran.stdout
-    assert not (project.folder / "results").exists()
-
-
 def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:
     """A copy of the plugin instead of a link would break a moved project."""
     (path,) = Path(ROOT / ".venv").glob("lib/python3*/site-packages/framebench_logger.pth")

@@ -97,7 +97,10 @@ def test_plan_runs_nothing(project: Project) -> None:
     assert "needs 512 devices per node" in plan.stdout
     assert "needs 2 nodes" in plan.stdout
     assert "rough" in plan.stdout
-    assert not (project.folder / "results").exists(), "plan wrote something"
+    dry = project.run("--cores", "all", "--dry-run", check=True)
+    assert "This was a dry-run" in dry.stdout, "a dry run is Snakemake's own"
+    assert "training  fp32" in dry.stdout
+    assert not (project.folder / "results").exists(), "plan or dry run wrote something"
 
 
 def test_weak_and_strong_scaling_share_their_runs(project: Project) -> None:

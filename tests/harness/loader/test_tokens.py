@@ -56,10 +56,6 @@ def test_each_sequence_goes_to_one_rank_once_an_epoch(tmp_path: Path) -> None:
         ),
         (lambda fed: itertools.islice(fed, 1), "returned 4 sequences of 31"),
         (
-            lambda fed: ({"tokens": one["tokens"][::-1]} for one in fed),
-            "returned other tokens after 0 sequences",
-        ),
-        (
             lambda fed: ({"tokens": one["tokens"].astype(np.int32)} for one in fed),
             "returned int32",
         ),
@@ -78,7 +74,6 @@ def test_a_mistake_of_a_loader_is_found(
     [
         (lambda root: (root / "train.bin").write_bytes(b"abc"), "train.bin: is truncated"),
         (lambda root: (root / "train.json").unlink(), "a folder with train.bin, and train.json"),
-        (lambda root: (root / "train.json").write_text("[]"), "train.json: TypeError"),
         (lambda root: (root / "train.json").write_text(
             json.dumps({"dtype": "int64", "vocabulary": 5})), "allowed: uint16 or uint32"),
         (lambda root: (root / "vocab.txt").write_text("[UNK]\n[CLS]\n"), r"has no \[SEP\]"),
