@@ -148,7 +148,8 @@ def test_truncated_and_foreign_records_are_named_and_run_again(measured: Project
     (runs / first).write_text(text[: len(text) // 2])
     (runs / second).write_text('{"benchmark": "of somebody else", "value": NaN}')
     (runs / "notes.json").write_text("[]")
-    said = measured.report(check=True).stdout
+    measured.measure(check=True)
+    said = measured.report().stdout
     for name in (first, second, "notes.json"):
         assert name in said, f"{name} was ignored without a word: {said}"
     assert (runs / first).read_text() == text[: len(text) // 2], "the broken file was overwritten"

@@ -57,13 +57,14 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     project.configure(memory_limit=f"{LIMIT}MiB")
     plan = project.run("--cores", "all", "plan")
     assert "Largest batches to find first: 1 of 1 (Toy), and then" in plan.stdout, plan.stdout
-    ran = project.report(toy=FILL, check=True)
+    ran = project.medians(toy=FILL, check=True)
     (result,) = found(project)
     assert_largest(result)
     batch = largest(result)
     assert 20 < batch < LIMIT // 4
     assert "largest batch of toy  Toy: " in ran.stdout, "no progress"
     assert re.search(r"^\d+:\d\d  toy  Toy: .* training", ran.stdout, re.M), "nor of its runs"
+    project.report(check=True)
     summary = table(project, "summary")
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]
     assert summary[0]["repeats"] == "1"
@@ -85,7 +86,7 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
 
 def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> None:
     project.write_suite({**MAX, "largest_batch": {"multiple_of": 8, "at_most": 16}})
-    ran = project.report(toy="raise_from_batch=16")
+    ran = project.all(toy="raise_from_batch=16")
     assert ran.returncode == 1, ran.stdout
     (result,) = found(project)
     assert (result["status"], result["metrics"]["largest_batch"]["value"]) == ("failed", None)
@@ -95,7 +96,7 @@ def test_what_ends_a_search_otherwise_is_in_every_table(project: Project) -> Non
     (row,) = table(project, "summary")
     assert (row["status"], row["batch_per_device"], row["repeats"]) == ("failed", "16", "1")
     before = project.records()
-    assert project.report(toy="raise_from_batch=16").returncode == 1, "another status than before"
+    assert project.all(toy="raise_from_batch=16").returncode == 1, "another status than before"
     assert project.records() == before
 
     project.medians("retry=failed", check=True)

@@ -11,7 +11,7 @@ from .conftest import CASES, SUITE, Project
 
 RULES = (
     *("benchmark", "peak_flops", "runs"),
-    *("medians", "speedups", "weak_scaling", "strong_scaling", "report"),
+    *("medians", "speedups", "weak_scaling", "strong_scaling", "tables"),
 )
 
 

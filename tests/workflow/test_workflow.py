@@ -62,7 +62,8 @@ def test_runs_never_overlap_and_repeats_are_interleaved(finished: Project) -> No
     assert repeats == sorted(repeats), f"repeats are not interleaved in rounds: {repeats}"
     orders = [[json.dumps(r["case"]) for r in actual if r["repeat"] == number] for number in (1, 2)]
     assert sorted(orders[0]) == sorted(orders[1])
-    logs = [path.read_text() for path in (finished.folder / "results/logs/runs").rglob("r?.log")]
+    folder = finished.folder / "results" / "logs" / "toy"
+    logs = [path.read_text() for path in folder.rglob("r?.log")]
     processes = {number for log in logs for number in re.findall(r"toy in process (\d+)", log)}
     assert len(processes) == len(actual) == RUNS, "two runs shared a process"
 
@@ -136,7 +137,7 @@ def test_what_a_framework_cannot_do_is_kept(project: Project) -> None:
     assert [row["status"] for row in native] == ["unsupported"]
     assert all(row["reason"] and not row["throughput_median"] for row in native)
     project.write_suite({**ONE_RUN, "axes": {**axes, "compiler": ["native"]}})
-    ran = project.measure()
+    ran = project.all()
     assert ran.returncode == 1, "a call that measures nothing"
     assert "Not measured: 1 of 1 run (1 unsupported)" in ran.stdout
 

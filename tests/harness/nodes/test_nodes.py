@@ -101,8 +101,8 @@ def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) ->
 
 
 def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> None:
-    record = run_on_two_nodes(toy, start="without=1", time_limit=10).record
-    reached = "the time limit of 10 s was reached during: start; 1 of 2 nodes answered (n0)"
+    record = run_on_two_nodes(toy, start="without=1", time_limit=7).record
+    reached = "the time limit of 7 s was reached during: start; 1 of 2 nodes answered (n0)"
     assert (record["status"], record["reason"]) == ("timeout", reached)
 
 
