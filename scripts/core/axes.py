@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional, Tuple
 from core import parallelism
 
 #: Forms of a value.
-TEXT, COUNT, YES_NO = "text", "count", "yes_no"
+TEXT, COUNT, NUMBER, YES_NO = "text", "count", "number", "yes_no"
 #: Benchmarks that time steps of a model.
 TRAIN, INFERENCE = "train", "inference"
 MODES = (TRAIN, INFERENCE)
@@ -70,7 +70,7 @@ class Axis:
     name : key of suites, cases and records; column; option of the command line
     help : one sentence for columns and ``--help``
     type : parses a text to a JSON value; raises ValueError, which states what is allowed
-    form : TEXT, COUNT or YES_NO: the type of its column
+    form : TEXT, COUNT, NUMBER or YES_NO: the type of its column
     default : meaning of an absent key, left out of labels, folder names and command lines; None for
         an axis without one
     applies_to : modes in which its value may differ from the default
@@ -79,8 +79,8 @@ class Axis:
     observed : whether it is a condition of the measurement, which no suite sets
     setting : a condition's key in ``settings`` of a record
     in_variants : whether the variants of an A/B test may differ in it
-    verified_at : value at which training is verified for all values but the default; None for an
-        axis without verifications of its own
+    verified_at : value at which training is verified for all values but the default, one that acts
+        in small models; None for an axis without verifications of its own
     in_own_models : whether a case with a user's own model, which makes its batch itself, may have
         another value than the default
     """

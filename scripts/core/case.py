@@ -80,7 +80,8 @@ class Case(_Values):
         allowed = ", ".join(axis.name for axis in axes.BUILT_IN)
         for name in (name for name in values if name not in cls._fields):
             raise ValueError(f"case: found the axis {name!r}; allowed: {allowed}")
-        known = {axis.name: values.get(axis.name) or _absent(axis) for axis in axes.BUILT_IN}
+        given = {axis: values.get(axis.name) for axis in axes.BUILT_IN}
+        known = {a.name: _absent(a) if value is None else value for a, value in given.items()}
         return cls(mode=mode, **known, **others)
 
     @property
@@ -136,8 +137,10 @@ class Case(_Values):
 
     @property
     def inference(self) -> Case:
-        """Return the case with inference of the same model, which has no micro-steps."""
-        return self._replace(mode=axes.INFERENCE, accumulation=1)
+        """Return the case with inference of the same model, without axes of training."""
+        trained = [axis for axis in self.differing() if axes.INFERENCE not in axis.applies_to]
+        usual = {axis.name: axis.default for axis in trained}
+        return self._replace(mode=axes.INFERENCE, **usual)
 
     @property
     def setting(self) -> Case:
@@ -172,6 +175,11 @@ class Case(_Values):
         for axis in axes.OPTIONAL:
             if getattr(self, axis.name) != axis.default:
                 yield axis
+
+    def verified_apart(self) -> Dict[str, Any]:
+        """Return axes that need verifications of their own, with the values verified there."""
+        found = ((axis.name, axis.verified_at) for axis in self.differing())
+        return {name: value for name, value in found if value is not None}
 
     def labels(self) -> Dict[str, str]:
         """Return the short labels that are not empty, by axis or parameter."""
@@ -250,7 +258,7 @@ class Case(_Values):
     def arguments(self) -> Dict[str, Any]:
         """Return the values that differ from their default, by axis."""
         values = ((axis, getattr(self, axis.name)) for axis in axes.BUILT_IN)
-        return {axis.name: v for axis, v in values if v not in (None, "", 0, axis.default)}
+        return {axis.name: v for axis, v in values if v not in (None, "", _absent(axis))}
 
     def to_record(self, known: Collection[str]) -> Dict[str, Any]:
         """Return ``case`` of a record; null for axes that are not in ``known``."""

@@ -149,7 +149,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         if axis.name not in ("framework", "model"):
             usual = declaration.DEFAULTS.get(axis.name, axis.default)
             default = "" if usual is None else f" (default: {usual})"
-            metavar = "N" if axis.form == axes.COUNT else "NAME"
+            metavar = "N" if axis.form in (axes.COUNT, axes.NUMBER) else "NAME"
             read = _saying_why(axis.type)
             add(axis.option, type=read, metavar=metavar, help=axis.help + default)
     add("--data", metavar="FOLDER", type=path, help=f"for --input {', '.join(axes.READING)}")

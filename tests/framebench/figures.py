@@ -2,11 +2,12 @@
 
     .venv/bin/python -m tests.framebench.figures
 
-makes the kept tables anew, for an intended change; its diff shows the effect."""
+makes the kept tables anew, for an intended change, and prints the difference."""
 
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import sys
 import tarfile
 import tempfile
@@ -54,6 +55,7 @@ def _renew() -> None:
                 target = kept / command / table.name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(table.read_bytes())
+        subprocess.run(["diff", "-ruN", unpacked("tables", folder), kept], check=False)
         with tarfile.open(DATA / "tables.tar.xz", "w:xz") as archive:
             for path in sorted(kept.rglob("*.csv")):
                 archive.add(path, path.relative_to(kept).as_posix(), filter=_anonymous)

@@ -83,6 +83,11 @@ class Small(NamedTuple):
     options: Mapping[str, Any] = {}
     quantity: str = ""
 
+    @property
+    def reference(self) -> tuple[Any, ...]:
+        """Arguments of the reference: the fields before ``ranks``."""
+        return self[: self._fields.index("ranks")]
+
 
 IMAGES, FOUR = Small("digits_resnet"), {"parts": 4, "ranks": 2}
 DROPPING = {"config_name": DROPOUT}
@@ -122,7 +127,7 @@ every = served(*OWN)
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], Path]:
     folders = {}
     for case in [*COMMON.values(), *(case for own in OWN.values() for case in own.values())]:
-        key = case[:4]
+        key = case.reference
         if key not in folders:
             folders[key] = tmp_path_factory.mktemp("small") / "reference"
             config = small(BERT, layers=0) if case.model == EMBEDDING else small(case.model)
@@ -137,7 +142,7 @@ def compared_with(
     for name, case in mistakes.items():
         options = dict(case.options)
         config = options.pop("config_name", "model_config")
-        cases.append((name, str(written[case[:4]]), config, options))
+        cases.append((name, str(written[case.reference]), config, options))
     (ranks,) = {case.ranks for case in mistakes.values()}
     answers = run("mistakes.compare_patched", ranks, cases=cases)
     return [answer["errors"] for answer in answers]

@@ -55,11 +55,12 @@ def multiply_adds(model_config: dict[str, Any]) -> dict[str, int]:
         if len(array.shape) == 2 and not name.startswith("embeddings."):
             layer = name.rpartition(".")[0]
             predicts = "per_prediction" if layer in PER_PREDICTION else "per_token"
-            counted["per_sample" if layer in PER_SAMPLE else predicts] += math.prod(array.shape)
+            once = layer in PER_SAMPLE or not model_config["sequence_lengths"]
+            counted["per_sample" if once else predicts] += math.prod(array.shape)
     if "heads" in hyper:  # all pairs of positions, masked ones included
         widths = hyper["hidden"] + hyper.get("generator", {"hidden": 0})["hidden"]
         counted["per_token_pair"] = 2 * hyper["layers"] * widths
-    tied = hyper.get("vocabulary", 0) * hyper["hidden"]
+    tied = hyper.get("vocabulary", 0) * hyper.get("hidden", 0)
     if hyper.get("tied"):
         counted["per_token"] += tied
     elif "tied" not in hyper and "classes" not in hyper and hyper.get("head") != "span":

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
+from core import axes
 from core.case import Case
 from framebench.plan.plan_text import describe
 from framebench.records.run import Run
@@ -52,6 +55,18 @@ def test_a_path_names_several_micro_steps_and_leaves_out_a_single_one() -> None:
     assert four[-8:] != single[-8:]
 
 
+def test_inference_has_no_axes_of_training() -> None:
+    case = Case("pytorch", "bert_base", "inference", 1, 2, 8, "fp32", "none", 128)
+    trained = case._replace(mode="train", accumulation=4, parallelism="fsdp")
+    assert trained.inference == case
+
+
+def test_a_zero_that_is_not_the_default_is_kept() -> None:
+    case = Case("pytorch", "bert_base", "train", 1, 2, 8, "fp32", "none", 128, accumulation=0)
+    assert case.arguments()["accumulation"] == 0
+    assert Case.from_record(case.arguments(), "train") == case
+
+
 # ---- tables -------------------------------------------------------------------------------------
 
 
@@ -85,6 +100,24 @@ def test_accumulation_needs_a_verification_with_micro_steps(tmp_path: Path) -> N
     assert flag_of(tmp_path, one) is None, "a verification with micro-steps counts for single steps"
     verification_in(tmp_path, {**training, "accumulation": 2}, started="2031-01-01")
     assert flag_of(tmp_path, four) is None
+
+
+def test_each_of_two_axes_needs_its_verification(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    accumulation, parallelism, source = axes.OPTIONAL
+    host = {"input": axes.SYNTHETIC_HOST}
+    own = replace(source, verified_at=axes.SYNTHETIC_HOST)
+    monkeypatch.setattr(axes, "OPTIONAL", (accumulation, parallelism, own))
+    training = {**CASE, "mode": "train", "model": "resnet50_v1.5", "sequence_length": None}
+    both = run_in(tmp_path, {**training, **host, "accumulation": 4})
+    verification_in(tmp_path, {**training, "accumulation": 2})
+    verification_in(tmp_path, {**training, **host})
+    flag = flag_of(tmp_path, both)
+    assert flag is not None
+    assert flag[0] == "unverified"
+    verification_in(tmp_path, {**training, **host, "accumulation": 2})
+    assert flag_of(tmp_path, both) is None
 
 
 def test_verification_compares_two_micro_steps(tmp_path: Path) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from core import axes
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.records import record_files, record_sets, tidy_csv
 from framebench.records.fields import GradientAllReduce
 from framebench.records.record_sets import RecordSet
 from framebench.records.run import RecordsError, Run
+from framebench.tables import columns
 
 from ..saved_records import ROW, Record, failed, messages, metrics, record, save, save_csv
 
@@ -314,6 +317,20 @@ def test_a_figure_of_any_kind_may_leave_out_what_is_not_known(tmp_path: Path) ->
     assert (run.conditions.cores_per_device, run.conditions.side_by_side) == (2, True)
     (row,) = tidy_csv.rows_of(run)
     assert tidy_csv.run_of(row, run.origin) == run
+
+
+def test_an_axis_with_numbers_keeps_its_fractions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    axis = replace(axes.BY_NAME["accumulation"], form=axes.NUMBER, type=float)
+    monkeypatch.setattr(
+        axes, "CONDITIONS", (*(a for a in axes.CONDITIONS if a.name != axis.name), axis)
+    )
+    rows = [{**ROW, axis.name: "0.25"}, {**ROW, "repeat": "2", axis.name: "many"}]
+    actual = record_sets.load(save_csv(tmp_path / "runs.csv", rows))
+    assert [run.case.accumulation for run in actual.runs] == [0.25]
+    assert "line 3, column accumulation: " in messages(actual)
+    assert columns._load()[axis.name].type == columns.NUMBER
 
 
 STEPS = {"framework": "jax", "model": "m", "nodes": "1", "devices_per_node": "1",

@@ -8,12 +8,18 @@ import pytest
 from framebench import cli
 from framebench.config.validation import ConfigError
 from framebench.tables.formatting import rounded
+from framebench.tables.table import declared_table
 
 
 def test_an_unknown_table_is_refused_by_name(tmp_path: Path) -> None:
     said = r"'sumary' \(did you mean summary\?\); allowed: .*overview"
     with pytest.raises(ConfigError, match=said):
         cli.write_tables(["summary", "sumary"], tmp_path / "runs", tmp_path)
+
+
+def test_a_crosstab_needs_its_overview() -> None:
+    with pytest.raises(ValueError, match="crosstab"):
+        declared_table("overview", lambda inputs: ())
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,5 @@ def _verification(case: Case) -> Case:
         nodes=1,
         devices_per_node=2 if case.devices > 1 and case.mode == "train" else 1,
         batch_per_device=0,
-        accumulation=min(case.accumulation, 2),
-        input=axes.SYNTHETIC,
+        **{"input": axes.SYNTHETIC, **case.verified_apart()},
     )

@@ -203,6 +203,11 @@ def _conditions(row: Mapping[str, str]) -> dict[str, Any]:
             results[name] = row[name]
         elif condition.form == axes.YES_NO:
             results[name] = _one_of(row, name, ("True", "False")) == "True"
+        elif condition.form == axes.NUMBER:
+            try:
+                results[name] = condition.type(row[name])
+            except ValueError as error:
+                raise ValueError(f"column {name}: {error}") from None
         else:
             results[name] = 0 if row[name] == "0" else _count(row, name)
     return results

@@ -44,13 +44,13 @@ class VerificationKey(NamedTuple):
     """Key of a verification: equal for a figure and the verifications that count for it.
 
     ``subject``: as :func:`subject_of`. ``by``: parallelism of several devices, each group of the
-    smallest size; "" for one device. ``axis``: axis with a verification of its own, "" for none.
+    smallest size; "" for one device. ``axes``: axes with verifications of their own.
     """
 
     subject: tuple[Any, ...]
     precision: str
     by: str = ""
-    axis: str = ""
+    axes: tuple[str, ...] = ()
     dropout: bool = False
 
     def coverage_text(self, suffix: str) -> str:
@@ -60,7 +60,7 @@ class VerificationKey(NamedTuple):
             "with dropout" if self.dropout else "",
             "on several devices" if self.by else "",
             f"by {self.by}" if self.by not in ("", DATA) else "",
-            f"with {self.axis.replace('_', ' ')}" if self.axis else "",
+            f"with {' and '.join(self.axes).replace('_', ' ')}" if self.axes else "",
             suffix.strip(),
         ]
         return " ".join(filter(None, parts))
@@ -70,9 +70,9 @@ def key_of(case: Case, accelerator: str, labels: str, dropout: bool) -> Verifica
     """Return the key of a case, which a verification and the figures that it verifies share."""
     trains = case.mode == axes.TRAIN
     by = smallest(case.parallelism) if trains and case.devices > 1 else ""
-    apart = (axis.name for axis in case.differing() if trains and axis.verified_at)
+    apart = tuple(case.verified_apart()) if trains else ()
     subject = subject_of(case, accelerator, labels)
-    return VerificationKey(subject, case.precision, by, next(apart, ""), dropout)
+    return VerificationKey(subject, case.precision, by, apart, dropout)
 
 
 VERIFY_COMMAND = "snakemake --cores all verification"
@@ -126,7 +126,7 @@ class VerificationFlags:
             case = run.case._replace(mode=mode, precision=precision)
             key = key_of(case, run.conditions.accelerator, labels_of(run.case), dropout=False)
             if own:  # on several devices the optimizer step of a user's model is not compared
-                yield from dict.fromkeys([key._replace(by="", axis=""), key])
+                yield from dict.fromkeys([key._replace(by="", axes=()), key])
                 continue
             yield key
             if trains and with_dropout:

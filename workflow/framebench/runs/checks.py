@@ -116,8 +116,8 @@ def full_size(plan: Plan, catalog: Catalog) -> list[Verification]:
                 few = smallest(case.parallelism)
                 devices = layout_of(few, 2).devices
                 compared = compared._replace(devices_per_node=devices, parallelism=few)
-            fewest = {axis.name: axis.verified_at for axis in case.differing() if axis.verified_at}
-            verification = verification._replace(case=compared._replace(**fewest))
+            apart = case.verified_apart()
+            verification = verification._replace(case=compared._replace(**apart))
         add(verification)
         if case.mode == "train" and model["hyperparameters"].get("dropout"):
             # Use the small model, if there is one: the statistics need many passes, and masks do

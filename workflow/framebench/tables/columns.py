@@ -154,7 +154,7 @@ OWN_OF_VARIANT = ("framework_version", *OF_VARIANT, "environment")
 
 def _load() -> dict[str, Column]:
     """Return all columns by name: those of axes and conditions, and those of columns.yaml."""
-    types = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.YES_NO: YES_NO}
+    types = {axes.TEXT: TEXT, axes.COUNT: COUNT, axes.NUMBER: NUMBER, axes.YES_NO: YES_NO}
     columns = {
         axis.name: Column(axis.name, types[axis.form], axis.help, axis.unit, axis.title)
         for axis in axes.CONDITIONS

@@ -217,7 +217,9 @@ def _first_of_each(results: Sequence[CaseResult]) -> dict[str, CaseResult]:
 
 
 def named(rows: Sequence[Row], name: Callable[[Row], str]) -> Callable[[Row], str]:
-    """Return a function that gives a row's ``name`` and what distinguishes its setting."""
+    """Return a function that gives a row's ``name`` and what distinguishes its setting.
+
+    ``rows``: rows of a table with the column ``on_machine``."""
     return formatting.distinct_names(rows, name, (*OWN, "machine"), (ON_MACHINE,))
 
 

@@ -18,7 +18,7 @@ from ..cases.conditions import CONDITIONS
 from ..cases.names import topology
 from .columns import NUMBER, PLAIN, PRINTED, TOPOLOGY, Column, Row
 
-#: Missing figures on the page and in plain text.
+#: Missing figures on the page, and in plain text and Markdown.
 DASH, MISSING = "\N{EN DASH}", "-"
 LONG = 28  # characters beyond which a cell may wrap
 LONG_NOTE = 160  # characters beyond which a note gets more width

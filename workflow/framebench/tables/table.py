@@ -165,7 +165,11 @@ def declared_table(
     rows: Callable[[Inputs], pd.DataFrame | Iterable[Row]],
     **functions: Any,
 ) -> Table:
-    """Return a table that tables.yaml declares, with its functions."""
+    """Return a table that tables.yaml declares, with its functions.
+
+    Raises ValueError for a crosstab without a function ``overview``."""
+    if declarations()[name].get("crosstab") and "overview" not in functions:
+        raise ValueError(f"tables.yaml: {name}: found crosstab; allowed: only with overview=..")
     return _table(name, {**declarations()[name], **functions, "rows": rows}, COLUMNS)
 
 
