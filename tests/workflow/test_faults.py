@@ -93,7 +93,10 @@ def test_kill_of_a_run(project: Project) -> None:
     os.kill(launchers[0], signal.SIGKILL)
     held(project).unlink()
     output, _ = workflow.communicate(timeout=600)
-    assert workflow.returncode != 0, "a run without a record went unnoticed"
+    assert workflow.returncode == 1, "a run without a record went unnoticed"
+    assert output.count("failed: ended without a record") == 1, output
+    for noise in ("Error in rule", "CalledProcessError", "At least one job", "Exiting because"):
+        assert noise not in output, "Snakemake speaks beside it"
     assert len(project.records()) == RUNS - 1, f"the other runs did not go on: {output}"
     project.assert_nothing_left()
     assert repeats_in_the_summary(project) == ["1", "2"], output

@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from .conftest import CASES, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ROOT, SUITE, Project
 
 LINE = re.compile(r"^\d+:\d\d  toy  Toy: .* \w+  fp32  .*$", re.MULTILINE)
 
@@ -82,18 +82,6 @@ def test_failed_runs_say_why_and_where_their_log_is(project: Project) -> None:
     assert len(logs) == CASES
     assert all((project.folder / log).is_file() for log in logs)
     assert "Traceback" in ran.stdout
-
-
-def test_a_job_without_a_record_is_a_failure(project: Project) -> None:
-    (project.folder / "scripts" / "harness" / "__main__.py").write_text("raise SystemExit(7)\n")
-    ran = project.measure()
-    assert ran.returncode == 1
-    assert len(re.findall("failed: ended without a record", ran.stdout)) == RUNS, ran.stdout
-    said = ran.stdout.rstrip().splitlines()
-    assert said[-2] == f"Missing: {RUNS} runs"
-    assert said[-1] == "To go on: snakemake --cores all --until benchmark"
-    for noise in ("Error in rule", "CalledProcessError", "At least one job", "Exiting because"):
-        assert noise not in ran.stdout, "Snakemake speaks beside it"
 
 
 def test_what_snakemake_refuses_is_said_in_full(project: Project) -> None:

@@ -15,7 +15,7 @@ from framebench.config.validation import ConfigError
 from framebench.machine.local import Machine
 from framebench.plan import plan_text, targets
 from framebench.plan.plan import Plan
-from framebench.runs import checks, commands
+from framebench.runs import checks, commands, slurm
 from framebench.runs.job_table import JobTable
 from snakemake_executor_plugin_slurm import utils as plugin_utils
 from snakemake_executor_plugin_slurm import validation as plugin
@@ -177,6 +177,16 @@ def test_a_time_budget_is_counted_in_place_of_the_repeats_that_it_may_pay_for(
     minutes = plan.settings.cluster.minutes(plan.settings.seconds_per_run)
     hours = len(asked) * minutes / 60 + 600 / 3600
     assert f"at most {hours:.2f} node hours in all" in "\n".join(plan_text.total_lines(plan, jobs))
+
+
+def test_slurm_that_does_not_answer_is_an_error_where_a_call_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    slurm.settle(tmp_path, print)  # SLURM is not even asked
+    slurm.note("SLURM run ID: 57-cd\n", tmp_path)
+    with pytest.raises(slurm.SlurmError, match="squeue"):
+        slurm.settle(tmp_path, print)
 
 
 def test_the_profile_has_the_settings_that_jobs_depend_on() -> None:
