@@ -62,12 +62,6 @@ def test_a_tag_of_another_version_is_no_release(checkout: Path, tag: str) -> Non
     assert not (checkout / "called").exists()
 
 
-def test_a_version_without_changes_is_no_release(checkout: Path) -> None:
-    text = (checkout / "CHANGELOG.md").read_text()
-    (checkout / "CHANGELOG.md").write_text(text.replace(f"## {harness.VERSION}\n", "## Soon\n"))
-    assert released(checkout, f"v{harness.VERSION}") != 0
-
-
 SCHEMAS = {
     "github-workflows": (".github/workflows/release.yml", ".github/workflows/tests.yml",
                          "docs/ci/github.yml"),

@@ -111,21 +111,14 @@ def test_a_lock_has_one_holder_at_a_time(tmp_path: Path) -> None:
     whole_files.lock(path, ADVICE, BUSY).close()
 
 
-@pytest.mark.parametrize("busy", [BUSY, None])
 def test_a_file_system_without_locks_is_named_with_advice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy: str | None
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(file: object, operation: int) -> None:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(whole_files.LockError, match="gives no lock") as error:
-        whole_files.lock(tmp_path / ".lock", ADVICE, busy)
+        whole_files.lock(tmp_path / ".lock", ADVICE, BUSY)
     assert str(tmp_path) in str(error.value)
     assert ADVICE in str(error.value)
-
-
-def test_a_lock_in_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(whole_files.LockError, match="cannot be written"):
-        whole_files.lock(tmp_path / "file" / ".lock", ADVICE, BUSY)

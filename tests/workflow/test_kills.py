@@ -20,7 +20,7 @@ from ..harness.validity import assert_valid
 from .conftest import CASES, SUITE, Project, make_project
 from .snakemake_server import SnakemakeCall
 
-MOMENTS, PROJECTS = 15, 3
+MOMENTS, PROJECTS = 9, 3
 MOST = 4  # most moments per call
 # seconds after the start of a call, and of its runs, within which processes are killed
 SECONDS = 1.5

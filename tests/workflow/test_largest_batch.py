@@ -64,7 +64,6 @@ def test_found_within_the_limit_then_nothing_is_left_to_do(project: Project) -> 
     assert 20 < batch < LIMIT // 4
     assert "largest batch of toy  Toy: " in ran.stdout, "no progress"
     assert re.search(r"^\d+:\d\d  toy  Toy: .* training", ran.stdout, re.M), "nor of its runs"
-
     project.report(check=True)
     summary = table(project, "summary")
     assert [(row["batch_per_device"], row["status"]) for row in summary] == [(str(batch), "ok")]

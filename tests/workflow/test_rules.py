@@ -9,7 +9,10 @@ import time
 from ..commands import read_rows
 from .conftest import CASES, SUITE, Project
 
-FAMILIES = ("medians", "speedups", "weak_scaling", "strong_scaling")
+RULES = (
+    *("benchmark", "peak_flops", "runs"),
+    *("medians", "speedups", "weak_scaling", "strong_scaling", "tables"),
+)
 
 
 def test_each_family_of_tables_is_a_target(measured: Project) -> None:
@@ -63,14 +66,9 @@ def test_an_edited_input_changes_the_table_made_of_it(measured: Project) -> None
     assert "Nothing to be done" in measured.medians().stdout
 
 
-def test_rule_graph_of_measured_results_shows_how_tables_are_made(measured: Project) -> None:
-    drawn = measured.run("tables", "--rulegraph").stdout
-    assert all(f'label = "{rule}"' in drawn for rule in (*FAMILIES, "runs")), drawn
-
-
 def test_existing_records_are_shown_with_their_rules(measured: Project) -> None:
     drawn = measured.run("--rulegraph").stdout
-    assert all(f'label = "{rule}"' in drawn for rule in ("benchmark", "peak_flops", "runs")), drawn
+    assert all(f'label = "{rule}"' in drawn for rule in RULES), drawn
     listed = measured.run("--summary").stdout.splitlines()
     rows = [line.split("\t") for line in listed if "/runs/" in line]
     assert len(rows) == len(measured.records())
@@ -82,7 +80,7 @@ def test_a_record_is_a_target_that_cannot_be_forced(measured: Project) -> None:
     record = next((measured.folder / "results" / "runs").rglob("r1.json"))
     content, name = record.read_bytes(), str(record.relative_to(measured.folder))
     assert "Nothing to be done" in measured.run("--cores", "all", name).stdout
-    for arguments in (["--force", name], ["--forcerun", name], [name, "--forceall"]):
+    for arguments in (["--forcerun", name], [name, "--forceall"]):
         ran = measured.run("--cores", "all", *arguments)
         assert ran.returncode == 1, ran.stdout
         assert f"{name}: found among what is forced" in ran.stdout

@@ -61,6 +61,7 @@ def test_runs_of_one_gpu_go_side_by_side_and_those_of_two_alone(
 
 
 def test_options_of_snakemake_start_no_two_runs_at_once(project: Project) -> None:
+    project.write_suite({**SUITE, "axes": ONE_RUN["axes"]})
     done = project.run(*ONLY_RUNS, "--set-threads", "benchmark=1", toy="sleep=0.2", check=True)
     assert not list(overlapping(measured(project)))
     assert "waiting for process" in done.stdout

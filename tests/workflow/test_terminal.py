@@ -10,7 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
-from .conftest import CASES, ROOT, RUNS, SUITE, Project
+from .conftest import CASES, ROOT, SUITE, Project
 
 LINE = re.compile(r"^\d+:\d\d  toy  Toy: .* \w+  fp32  .*$", re.MULTILINE)
 
@@ -84,30 +84,11 @@ def test_failed_runs_say_why_and_where_their_log_is(project: Project) -> None:
     assert "Traceback" in ran.stdout
 
 
-def test_a_job_without_a_record_is_a_failure(project: Project) -> None:
-    (project.folder / "scripts" / "harness" / "__main__.py").write_text("raise SystemExit(7)\n")
-    ran = project.measure()
-    assert ran.returncode == 1
-    assert len(re.findall("failed: ended without a record", ran.stdout)) == RUNS, ran.stdout
-    said = ran.stdout.rstrip().splitlines()
-    assert said[-2] == f"Missing: {RUNS} runs"
-    assert said[-1] == "To go on: snakemake --cores all --until benchmark"
-    for noise in ("Error in rule", "CalledProcessError", "At least one job", "Exiting because"):
-        assert noise not in ran.stdout, "Snakemake speaks beside it"
-
-
 def test_what_snakemake_refuses_is_said_in_full(project: Project) -> None:
     ran = project.run("--cores", "all", "no/such/file")
     assert ran.returncode == 1
     assert "MissingRuleException" in ran.stdout
     assert "no/such/file" in ran.stdout
-
-
-def test_a_dry_run_is_snakemakes_own(project: Project) -> None:
-    ran = project.run("--cores", "all", "--dry-run", check=True)
-    assert "This was a dry-run" in ran.stdout
-    assert "training  fp32" in ran.stdout
-    assert not (project.folder / "results").exists()
 
 
 def test_the_bootstrap_leads_snakemake_to_the_plugin() -> None:

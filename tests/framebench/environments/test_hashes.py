@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.server
 import json
 import platform
 import re
 import sys
-import threading
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +19,7 @@ from framebench.plan import plan_text
 from framebench.runs.job_table import JobTable
 
 from ...packages import write_source, write_wheel
+from ...processes import write_program
 from ..settings import CATALOG, ROOT, SUITE, plan
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -90,32 +87,14 @@ def test_what_was_locked_is_installed(place: Place) -> None:
     assert facts["hashes"] == "toy.hashes.txt"
 
 
-@pytest.mark.usefixtures("fresh")
-def test_an_index_that_sends_a_byte_a_second_is_given_up(
-    place: Place, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_build_without_progress_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Fail if only uv's own limit acts, which each byte starts anew."""
-
-    class Trickle(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            with contextlib.suppress(OSError):
-                for _ in range(30):
-                    self.wfile.write(b" ")
-                    time.sleep(1)
-
-    monkeypatch.setattr(uv, "PATIENCE", 3.0)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Trickle) as server:
-        threading.Thread(target=server.serve_forever).start()
-        index = f"http://127.0.0.1:{server.server_port}/simple"
-        monkeypatch.setattr(uv, "pip_settings", lambda: {"index-url": index})
-        marker = place.envs.parent / "venvs" / MARKER
-        options = ["--file", str(place.file), "--marker", str(marker), "--without-hashes"]
-        assert building.main(options) == 1
-        server.shutdown()
-    assert "uv pip: found no progress in 3 s" in capsys.readouterr().err
+    silent = write_program(tmp_path / "uv", "#!/bin/sh\nexec sleep 60\n")
+    monkeypatch.setattr(uv, "executable", lambda: str(silent))
+    monkeypatch.setattr(uv, "PATIENCE", 0.2)
+    with pytest.raises(TimeoutError, match=r"uv pip: found no progress in 0.2 s"):
+        uv.run(["pip", "install"])
 
 
 def test_an_unknown_environment_is_named(capsys: pytest.CaptureFixture[str]) -> None:

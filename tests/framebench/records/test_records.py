@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from core import axes, bounded
+from core import axes
 from framebench.cases.conditions import Conditions
 from framebench.cases.names import topology_of
 from framebench.records import record_files, record_sets, tidy_csv
@@ -135,13 +134,6 @@ def test_text_that_no_page_can_hold_is_shown_as_its_escape(tmp_path: Path) -> No
     assert run.reason == "a\\x1b[2J\nb"
     actual = record_files.read(path)["environment"]["variables"]
     assert actual == {"LD_LIBRARY_PATH": "/opt/caf\\udce9", "X": "\\x1b[31m\\u202e"}
-
-
-def test_a_file_of_too_many_bytes_is_not_read(tmp_path: Path) -> None:
-    path = save(tmp_path, "c/r1.json", "")
-    os.truncate(path, bounded.LARGEST_FILE + 1)  # takes no room on the disk
-    refused = f"has more than {bounded.LARGEST_FILE} bytes; allowed"
-    assert refused in messages(record_sets.load(tmp_path))
 
 
 def test_a_copied_record_is_counted_once(tmp_path: Path) -> None:

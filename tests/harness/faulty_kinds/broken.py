@@ -10,7 +10,7 @@ from harness.kind import Context, Kind, Metric, Parameter, Workload
 
 
 class Broken(Kind):
-    """Benchmark with the ``fault`` "measure", "check", "missing" or "null"."""
+    """Benchmark with the ``fault`` "measure", "check" or "missing"."""
 
     needs = None
     parameters = (Parameter("fault", str, "", "what goes wrong"),)
@@ -20,11 +20,8 @@ class Broken(Kind):
 
     def measure(self, context: Context) -> None:
         context.fields["known"] = 7
-        fault = context.workload.parameters["fault"]
-        if fault == "measure":
+        if context.workload.parameters["fault"] == "measure":
             raise OSError("no disk")
-        if fault == "null":
-            context.fields["speed"] = None
 
     def check(self, workload: Workload, ranks: Sequence[Mapping[str, Any]]) -> None:
         if workload.parameters["fault"] == "check":

@@ -33,8 +33,6 @@ def attempts(tried: list[tuple[int, str]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("step", [1, 2, 3, 8, 32, 100])
 def test_finds_the_largest_multiple_that_fits_with_few_runs(step: int) -> None:
     for at_most in {step, step + 1, 2 * step, 7 * step, 100 * step + 1, 4096}:
-        if at_most < step:
-            continue
         largest = at_most // step * step
         for limit in {*range(0, 12 * step), *range(0, 4100, 37), at_most - 1, at_most}:
             tried = searched(lambda batch, limit=limit: batch <= limit, (step, at_most))

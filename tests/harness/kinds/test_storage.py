@@ -114,7 +114,6 @@ def answer(**changes: Any) -> str:
     ("text", "reason"),
     [
         ("", "fio's output is not the result of one job"),
-        ('{"jobs": []}', "fio's output is not the result of one job"),
         (answer(total_ios=0), "fio has done no read at all"),
     ],
 )

@@ -181,8 +181,3 @@ def test_a_hog_on_the_runs_core_is_seen(toy: Bench) -> None:
     assert watch["cores"] == [cores.allowed()[0]]
     assert watch["foreign_load"]["mean"] > 0.5, watch
     assert "of the run's cores (1) busy" in disturbed({"watch": watch})
-
-
-def test_a_run_that_was_not_timed_has_nothing_to_tell(toy: Bench) -> None:
-    record = toy.run("raise_rank=0").record
-    assert "watch" not in record

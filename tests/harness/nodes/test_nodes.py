@@ -101,8 +101,8 @@ def test_a_wrong_all_reduce_ends_the_run_before_anything_is_timed(toy: Bench) ->
 
 
 def test_a_time_limit_that_nodes_spend_on_starting_is_a_timeout(toy: Bench) -> None:
-    record = run_on_two_nodes(toy, start="without=1", time_limit=10).record
-    reached = "the time limit of 10 s was reached during: start; 1 of 2 nodes answered (n0)"
+    record = run_on_two_nodes(toy, start="without=1", time_limit=7).record
+    reached = "the time limit of 7 s was reached during: start; 1 of 2 nodes answered (n0)"
     assert (record["status"], record["reason"]) == ("timeout", reached)
 
 
@@ -131,11 +131,6 @@ def test_the_end_of_the_launcher_is_that_of_all_nodes(toy: Bench, number: signal
     toy.assert_nothing_left(killed=number == signal.SIGKILL)
     # this run also removes leftovers of the previous one
     assert toy.run("").record["status"] == "ok"
-
-
-def test_the_time_limit_ends_the_ranks_of_all_nodes(toy: Bench) -> None:
-    record = run_on_two_nodes(toy, "hang", time_limit=8).record
-    assert_outcome(record, "timeout", "the time limit of 8 s was reached during: ")
 
 
 def test_a_lost_node_ends_the_run(toy: Bench) -> None:
@@ -267,8 +262,6 @@ def test_a_run_that_slurm_ends_at_its_limit_leaves_a_record(toy: Bench, tmp_path
     "script",
     [
         f"cat <<'END'\n{SHOWN.replace('Reason=TimeLimit', 'Reason=None')}END",
-        "exec sleep 60",
-        r"printf 'x\n  A=\351\n'",
         "exit 3",
     ],
 )
@@ -276,5 +269,4 @@ def test_what_slurm_does_not_say_is_no_limit(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", scontrol(tmp_path / "bin", script))
-    monkeypatch.setattr(provenance, "SECONDS", 0.5 if "sleep" in script else 120)
     assert provenance.limit_reached(JOB) == provenance.limit_reached({}) == ""

@@ -34,6 +34,10 @@ def test_a_signal_ends_everything_without_a_record(
     toy: Bench, number: signal.Signals, status: int
 ) -> None:
     launcher = start_hanging(toy)
+    rank, _ = sorted(toy.processes("RANK=0"))
+    scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (rank, launcher.pid)]
+    assert scores[0] == 1000 > scores[1], "the kernel would kill the launcher first"
+    assert_temporary_folder_of_its_own(toy)
     launcher.send_signal(number)
     done = toy.finish(launcher)
     assert done.status == status, done.stderr
@@ -95,8 +99,8 @@ def test_killing_a_rank_ends_the_run_with_a_record_that_says_so(toy: Bench) -> N
 
 
 def test_the_time_limit_ends_everything(toy: Bench) -> None:
-    done = toy.run("hang,grandchild", devices_per_node=2, time_limit=8)
-    assert_outcome(done.record, "timeout", "time limit of 8 s was reached during: ")
+    done = toy.run("hang,grandchild", devices_per_node=2, time_limit=4)
+    assert_outcome(done.record, "timeout", "time limit of 4 s was reached during: ")
     assert not toy.processes("RANK=0"), "processes were left when the launcher returned"
     toy.assert_nothing_left()
 
@@ -171,9 +175,8 @@ def test_the_kernels_kill_for_want_of_memory_is_oom(toy: Bench, small_memory: Pa
     assert limit == 2**27, "the limit that was hit is not recorded"
 
 
-def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
+def assert_temporary_folder_of_its_own(toy: Bench) -> None:
     """Fail if ranks share a temporary folder with others: compilers load code from it."""
-    launcher = start_hanging(toy)
     folders = set()
     for rank in toy.processes("WORLD_SIZE=2"):
         variables = Path(f"/proc/{rank}/environ").read_text().split("\0")
@@ -182,11 +185,8 @@ def test_ranks_have_a_temporary_folder_of_the_runs_own(toy: Bench) -> None:
     modes = {path.stat().st_mode & 0o777 for folder in own for path in (folder, folder.parent)}
     for folder in folders:
         (folder / "torchinductor_somebody").mkdir()
-    launcher.terminate()
-    toy.finish(launcher)
     assert len(folders) == len(own) == 1, f"not that of the run: {folders}"
     assert modes == {0o700}
-    toy.assert_nothing_left()
 
 
 def test_shared_memory_of_those_that_are_ended_goes_and_no_other() -> None:

@@ -49,6 +49,12 @@ def test_a_run_waits_for_another_and_says_for_whom(toy: Bench, other: Bench) -> 
     toy.hold.touch()
     first = toy.start("hold=4", memory_limit="60%")
     toy.wait_for_phase("timed window", 1)
+    ended = other.start("")
+    says_that_it_waits(ended)
+    ended.terminate()
+    done = other.finish(ended)
+    assert (done.status, done.record) == (143, None), done.stderr
+    assert "Traceback" not in done.stderr
     second = other.start("", kind="inference", cores_per_device=1, time_limit=30)
     line = says_that_it_waits(second)
     assert f"process {first.pid} of " in line
@@ -60,19 +66,6 @@ def test_a_run_waits_for_another_and_says_for_whom(toy: Bench, other: Bench) -> 
     assert [done.record["status"] for done in (actual, later)] == ["ok", "ok"]
     assert span(later.record)[0] > span(actual.record)[1], "waiting counts as its own time"
     assert "waiting" not in later.stderr, "it is said once"
-
-
-def test_ended_while_it_waits_it_leaves_nothing(toy: Bench, other: Bench) -> None:
-    first = toy.start("hang")
-    toy.wait_for_phase("warm-up", 1)
-    second = other.start("")
-    says_that_it_waits(second)
-    for launcher in (second, first):
-        launcher.terminate()
-    done = other.finish(second)
-    toy.finish(first)
-    assert (done.status, done.record) == (143, None), done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_survivors_of_a_killed_launcher_keep_the_machine(toy: Bench, other: Bench) -> None:

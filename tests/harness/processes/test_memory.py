@@ -96,30 +96,15 @@ def test_a_run_over_its_limit_is_out_of_memory(toy: Bench) -> None:
 
 
 def test_the_ranks_share_the_limit(toy: Bench) -> None:
-    options = {"memory_limit": "96MiB", "batch_per_device": 2}
-    assert toy.run("fill=20,sleep=0.1", **options).record["status"] == "ok"
+    record = toy.run("fill=16,sleep=0.2").record
+    assert record["status"] == "ok", record["reason"]
+    assert 64 * MIB < record["memory"]["peak_bytes"] < 128 * MIB
+    assert "limit_bytes" not in record["memory"], "nobody asked for one"
     toy.output.unlink()
-    both = toy.run("fill=20,hang", devices_per_node=2, **options).record
+    both = toy.run("fill=16,hang", devices_per_node=2, memory_limit="128MiB").record
     assert both["status"] == "oom", both["reason"]
 
 
 def test_processes_that_a_rank_started_count_too(toy: Bench) -> None:
     done = toy.run("hungry_grandchild=200,hang", memory_limit="100MiB")
     assert done.record["status"] == "oom", done.record["reason"]
-
-
-def test_a_good_run_says_what_it_held(toy: Bench) -> None:
-    record = toy.run("fill=16,sleep=0.2", batch_per_device=4, timed_steps=20).record
-    assert record["status"] == "ok", record["reason"]
-    assert 64 * MIB < record["memory"]["peak_bytes"] < 128 * MIB
-    assert "limit_bytes" not in record["memory"], "nobody asked for one"
-
-
-def test_the_kernel_would_kill_ranks_first(toy: Bench) -> None:
-    launcher = toy.start("hang")
-    toy.wait_for_phase("warm-up", 1)
-    (rank,) = toy.processes("RANK=0")
-    scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in (rank, launcher.pid)]
-    assert scores[0] == 1000 > scores[1]
-    launcher.terminate()
-    toy.finish(launcher)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from harness import report
@@ -80,25 +81,19 @@ def test_a_wrong_command_line_is_explained(
     assert not toy.output.parent.exists(), "a wrong command line leaves nothing"
 
 
-def assert_the_first_stays(output: Path) -> None:
-    """Check that of two writers to one output only the first writer's content stays."""
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_of_two_that_write_at_the_same_instant_the_first_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hard_links: bool
+) -> None:
+    if not hard_links:
+        refusal = PermissionError(errno.EPERM, "Operation not permitted")
+        monkeypatch.setattr(os, "link", Mock(side_effect=refusal))
+    output = tmp_path / "r1.json"
     write(str(output), "a", b"first")
     with pytest.raises(OutputError, match="already measured"):
         write(str(output), "b", b"second")
     assert output.read_bytes() == b"first"
-    assert os.listdir(output.parent) == [output.name]
-
-
-def test_two_that_write_at_the_same_instant(tmp_path: Path) -> None:
-    assert_the_first_stays(tmp_path / "r1.json")
-
-
-def test_a_file_system_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(source: str, target: str) -> None:
-        raise PermissionError(errno.EPERM, "Operation not permitted")
-
-    monkeypatch.setattr(os, "link", refuse)
-    assert_the_first_stays(tmp_path / "r1.json")
+    assert os.listdir(tmp_path) == [output.name]
 
 
 def test_what_a_killed_run_has_left_is_removed_by_the_next(toy: Bench) -> None:

@@ -55,22 +55,12 @@ def test_a_difference_below_the_tolerance_is_none() -> None:
     assert not is_settled([1.0] * (FEWEST - 1))
 
 
-def test_a_run_warms_up_until_its_steps_have_settled(toy: Bench) -> None:
-    done = toy.run("exact,sleep=0.01,slow_until=7", warmup_steps=3, warmup_limit=200)
-    (rank,) = done.record["ranks"]
-    assert done.record["settings"]["warmup_limit"] == 200
-    assert 7 + 5 <= rank["settled_after"] < 30
-    assert rank["settled_after"] == len(rank["warmup_step_seconds"])
-    assert max(rank["step_seconds"]) < 0.02, "slow steps are in the window"
-
-
-@pytest.mark.parametrize("limit", [20, 200])
-def test_a_gpu_warms_up_for_seconds_unless_the_limit_comes_first(toy: Bench, limit: int) -> None:
-    given = {"accelerator": "cuda", "warmup_steps": 3, "warmup_limit": limit}
+def test_a_gpu_warms_up_for_seconds(toy: Bench) -> None:
+    given = {"accelerator": "cuda", "warmup_steps": 3, "warmup_limit": 200}
     (rank,) = toy.run("exact,sleep=0.05", **given).record["ranks"]
     seconds = sum(rank["warmup_step_seconds"])
     assert rank["settled_after"] == len(rank["warmup_step_seconds"])
-    assert rank["settled_after"] == limit if limit == 20 else GPU_SECONDS - 0.01 < seconds < 4
+    assert GPU_SECONDS - 0.01 < seconds < 4
 
 
 def test_ranks_warm_up_together(toy: Bench) -> None:
@@ -82,7 +72,10 @@ def test_ranks_warm_up_together(toy: Bench) -> None:
         warmup_limit=200,
     )
     first, second = done.record["ranks"]
-    assert first["settled_after"] == second["settled_after"] >= 11 + 5
+    assert done.record["settings"]["warmup_limit"] == 200
+    assert 11 + 5 <= first["settled_after"] == second["settled_after"] < 34
+    assert first["settled_after"] == len(first["warmup_step_seconds"])
+    assert max(second["step_seconds"]) < 0.02, "slow steps are in the window"
 
 
 def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
@@ -93,14 +86,10 @@ def test_a_run_that_never_settles_stops_at_the_limit(toy: Bench) -> None:
     assert len(rank["warmup_step_seconds"]) == 20
 
 
-@pytest.mark.parametrize("steps", [FEWEST - 1, 4 * FEWEST])
-def test_a_fixed_warm_up_says_where_it_settled(toy: Bench, steps: int) -> None:
-    (rank,) = toy.run("exact,sleep=0.03", warmup_steps=steps).record["ranks"]
-    assert len(rank["warmup_step_seconds"]) == steps
-    if steps < FEWEST:
-        assert rank["settled_after"] is None
-    else:
-        assert FEWEST <= rank["settled_after"] <= steps
+def test_a_fixed_warm_up_says_where_it_settled(toy: Bench) -> None:
+    (rank,) = toy.run("exact,sleep=0.03", warmup_steps=4 * FEWEST).record["ranks"]
+    assert len(rank["warmup_step_seconds"]) == 4 * FEWEST
+    assert FEWEST <= rank["settled_after"] <= 4 * FEWEST
 
 
 def test_a_limit_that_nothing_can_settle_within_is_refused(toy: Bench) -> None:
@@ -110,14 +99,12 @@ def test_a_limit_that_nothing_can_settle_within_is_refused(toy: Bench) -> None:
     assert done.record is None
 
 
-@pytest.mark.parametrize("devices", [1, 2])
-def test_a_timed_region_has_as_many_steps_as_take_its_seconds(toy: Bench, devices: int) -> None:
-    done = toy.run(
-        "exact,sleep=0.02", warmup_steps=4, timed_steps=3, timed_seconds=1, devices_per_node=devices
-    )
+def test_a_timed_region_has_as_many_steps_as_take_its_seconds(toy: Bench) -> None:
+    steps = {"warmup_steps": 4, "timed_steps": 3, "timed_seconds": 1}
+    done = toy.run("exact,sleep=0.02", **steps, devices_per_node=2)
     (count,) = {len(rank["step_seconds"]) for rank in done.record["ranks"]}
     assert 25 <= count <= 50
-    assert done.record["samples"] == count * devices * done.record["case"]["batch_per_device"]
+    assert done.record["samples"] == count * 2 * done.record["case"]["batch_per_device"]
 
 
 def test_a_timed_region_never_has_fewer_steps_than_asked_for(toy: Bench) -> None:

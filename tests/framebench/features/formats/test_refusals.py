@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from core import bounded
 from framebench.features.formats import file_formats
 from framebench.features.formats.imported import ImportedFile, complete
 from framebench.records import tidy_csv
@@ -36,15 +35,6 @@ def test_a_file_that_was_cut_off_is_refused_by_line(name: str, tmp_path: Path) -
     text = samples.ALL[name]()
     with pytest.raises(RecordsError, match=r"given.*line \d+"):
         brought(name, text[:-4], tmp_path)
-
-
-@pytest.mark.parametrize("name", READ)
-def test_a_huge_file_is_not_read(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounded, "LARGEST_FILE", 200)
-    with pytest.raises(RecordsError, match=r"given.* bytes; allowed: at most 200"):
-        brought(name, samples.ALL[name](), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -169,8 +169,6 @@ def test_a_figure_without_a_name_there_is_named(kind: str, metric: MetricValue) 
 @pytest.mark.parametrize(
     ("kind", "parameters", "metric"),
     [
-        ("overlap", {"operation": "matmul", **OVERLAP, "matmuls": 1},
-         MetricValue("both_time", 2.5, "ms", "lower")),
         ("overlap", {"operation": "matmul", **OVERLAP, "message_bytes": 4},
          MetricValue("both_time", 2.5, "ms", "lower")),
         ("sharded_matmul", {"sharded": "inner"},

@@ -93,11 +93,6 @@ def test_a_case_of_the_candidate_alone_decides_nothing() -> None:
     assert decisions.status([]) == 3
 
 
-def test_an_undecided_case_says_when_it_may_be_decided() -> None:
-    few = decided(repeats(100.0, 101.0), repeats(100.2, 100.9))[0]
-    assert (few.verdict, few.next_look) == ("cannot tell", 8)
-
-
 def test_sets_that_were_not_measured_in_pairs_are_decided_too() -> None:
     actual = decided(
         repeats(*SEVEN_THROUGHPUTS),
