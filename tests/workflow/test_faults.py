@@ -87,6 +87,32 @@ def test_a_signal_ends_the_call(
         assert_continues(project, before)
 
 
+#: Addition to the rules: Ctrl-C while Snakemake plans on after the first round, when it holds its
+#: scheduler's lock.
+INTERRUPTION = """
+import os
+
+_records_of_call = records_of_call
+
+
+def records_of_call(wildcards):
+    if any(Path("results/logs/rounds").glob("*.txt")):
+        os.kill(os.getpid(), 2)
+    return _records_of_call(wildcards)
+"""
+
+
+def test_a_signal_ends_the_call_while_snakemake_plans_on(project: Project) -> None:
+    project.write_suite({**ONE_RUN, "repeats": 5, "time_budget": 90})
+    rules = project.folder / "workflow" / "rules" / "common.smk"
+    rules.write_text(rules.read_text() + INTERRUPTION)
+    workflow = project.start("--cores", "all")
+    output, _ = workflow.communicate(timeout=60)
+    assert workflow.returncode == 128 + signal.SIGINT, output
+    assert "To go on: snakemake --cores all" in output
+    project.assert_nothing_left()
+
+
 def test_kill_of_a_run(project: Project) -> None:
     workflow = started_after_first_record(project)
     launchers = project.pids("scripts/harness", "--output")

@@ -144,10 +144,14 @@ class Handlers:
             self._view.stop()
         if not self._call.runs_here:
             raise KeyboardInterrupt  # the executor cancels its jobs
+        # Done outside the signal handler, which may have interrupted the holder of a lock.
+        threading.Thread(target=self._end_jobs, daemon=True).start()
+
+    def _end_jobs(self) -> None:
+        """Let Snakemake start no further jobs, and end the running ones."""
         if callable(self._stop_starting):
             self._stop_starting(signal.SIGTERM, None)
-        # Done outside the signal handler, which may have interrupted the holder of a lock.
-        threading.Thread(target=_end_descendants, args=(self._is_over,), daemon=True).start()
+        _end_descendants(self._is_over)
 
     def _note_interruptions(self, logged: str) -> None:
         """Note the runs that ended without a record."""
