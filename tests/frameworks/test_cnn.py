@@ -75,6 +75,7 @@ def test_networks_compute_what_those_of_torchvision_do(pytorch_python: str) -> N
     command = [pytorch_python, str(SCRIPT), *names, "--weights", *TORCHVISION]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     actual = json.loads(printed)
+    assert actual["images"]["ours"] == actual["images"]["theirs"]
     for name in TORCHVISION:
         one = actual[name]
         assert one["rates"] == pytest.approx(one["their_rates"]), name

@@ -1,7 +1,8 @@
 """Compare our networks with torchvision's, with the same weights and images, in float64.
 
 ``python torchvision_compared.py NAME.. --weights NAME..`` in PyTorch's environment prints JSON. Of
-the networks after --weights only the weights and rates of dropout are compared."""
+the networks after --weights only the weights and rates of dropout are compared. Also printed are
+mean and deviation of images, ours and torchvision's."""
 
 from __future__ import annotations
 
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
+import torchvision
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 from harness.adapter.base import load_environment  # noqa: E402
 from harness.declaration import read_model  # noqa: E402
+from harness.loader import DEVIATION, MEAN  # noqa: E402
 
 load_environment(str(ROOT / "scripts/frameworks/pytorch"))
 from framework_under_test.models import (  # type: ignore[import-not-found] # noqa: E402
@@ -122,4 +125,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     computed_ones, others = (part.split() for part in " ".join(sys.argv[1:]).split("--weights"))
     devices = {**dict.fromkeys(others, "meta"), **dict.fromkeys(computed_ones, "cpu")}
-    print(json.dumps({name: compared(name, device) for name, device in devices.items()}))
+    actual = {name: compared(name, device) for name, device in devices.items()}
+    theirs = torchvision.models.ResNet50_Weights.DEFAULT.transforms()
+    actual["images"] = {"ours": [MEAN, DEVIATION], "theirs": [theirs.mean, theirs.std]}
+    print(json.dumps(actual))

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from harness.samples import folder, tokens
 
-from .prelude import started
+from .prelude import module_of, started
 from .ranks import answer
 from .small import small_images
 
@@ -68,8 +68,9 @@ def load(roots, size, batch, seed, several):
     actual["seconds"] = [time.monotonic() - start]
     actual["ended"] = [worker.exitcode for worker in workers]
     if adapter.case.framework in ("mindspore", "mxnet", "oneflow"):
-        # Loaders of the other frameworks wait two minutes for a lost worker.
+        # Their loaders wait two minutes for a lost worker.
         return actual
+    module_of("loader").TIMEOUT = 15  # seconds; only then does PyTorch look for a lost worker
     given = begun(roots["folder"])
     # PaddlePaddle and PyTorch would raise at any point of this program, not only where it waits.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
