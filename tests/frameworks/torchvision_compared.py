@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torchvision
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -126,6 +125,6 @@ if __name__ == "__main__":
     computed_ones, others = (part.split() for part in " ".join(sys.argv[1:]).split("--weights"))
     devices = {**dict.fromkeys(others, "meta"), **dict.fromkeys(computed_ones, "cpu")}
     actual = {name: compared(name, device) for name, device in devices.items()}
-    theirs = torchvision.models.ResNet50_Weights.DEFAULT.transforms()
+    theirs = own_model.torchvision_models().ResNet50_Weights.DEFAULT.transforms()
     actual["images"] = {"ours": [MEAN, DEVIATION], "theirs": [theirs.mean, theirs.std]}
     print(json.dumps(actual))

@@ -15,7 +15,8 @@ from .small import SLOW
 
 def leave_out_steps():
     """Let slow frameworks skip comparing training steps of models built from now on, and compiling
-    those of models without dropout, whose statistics take steps."""
+    them where nothing needs them: dropout's statistics take steps, and amp's products are those of
+    a step."""
     if FRAMEWORK not in SLOW:
         return
     verification.Comparison.training = lambda self: []
@@ -24,7 +25,8 @@ def leave_out_steps():
     def started(model_config, *arguments, **options):
         adapter = start(model_config, *arguments, **options)
         drops = model_config["hyperparameters"].get("dropout")
-        if FRAMEWORK == "jax" and not drops:
+        needed = drops or adapter.case.precision != "fp32"
+        if FRAMEWORK == "jax" and not needed:
             ready = adapter._ready
             adapter._ready = lambda *arguments, donated=(), **more: (
                 None if donated else ready(*arguments, **more)
@@ -38,7 +40,7 @@ def leave_out_steps():
                 none = types.SimpleNamespace(get_concrete_function=lambda batch: None)
                 return training(*arguments)._replace(step=none)
 
-            steps.training = training if drops else untraced
+            steps.training = training if needed else untraced
         return adapter
 
     prelude.started = started
