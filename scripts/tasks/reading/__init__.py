@@ -92,9 +92,7 @@ def f1(prediction: str, answer: str, impossible: bool) -> float:
     return 2 * precision * recall / (precision + recall)
 
 
-def score_answer(
-    prediction: str, answers: Sequence[str], impossible: bool = False
-) -> Tuple[float, float]:
+def score_answer(prediction: str, answers: Sequence[str], impossible: bool) -> Tuple[float, float]:
     """Return exact match and F1, each for the answer with the highest score. ``impossible``: as in
     SQuAD 2.0, where answers without words are ignored, and a question without any other answer has
     the empty text as its answer."""

@@ -9,13 +9,18 @@ from tensorflow.python.ops import collective_ops
 
 NAME = "NVIDIA A100"
 _DEVICE, _ALL_REDUCE = tf.device, collective_ops.all_reduce
-_SESSION = tf.Session
+_SERVER, _SESSION = tf.train.Server, tf.Session
 devices, grown = [], []
 
 
 def _device(name):
     devices.append(name)
     return _DEVICE(name.replace("gpu:0", "cpu:0"))
+
+
+def _server(*arguments, config):
+    assert config.experimental.collective_nccl
+    return _SERVER(*arguments, config=config)
 
 
 def _session(target="", graph=None, config=None):
@@ -34,6 +39,7 @@ def _all_reduce(*arguments, communication_hint, **options):
 tf.test.is_built_with_cuda = lambda: True
 tf.config.experimental.list_physical_devices = lambda kind=None: ["GPU:0", "GPU:1"]
 tf.device = _device
+tf.train.Server = _server
 tf.Session = _session
 collective_ops.all_reduce = _all_reduce
 device_lib.list_local_devices = lambda config=None: [
