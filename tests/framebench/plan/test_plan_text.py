@@ -21,6 +21,8 @@ from framebench.runs.job_table import JobTable
 
 from ..settings import CATALOG, changed, plan, plan_of_suite
 
+H100 = Gpu("NVIDIA H100", 80 * 2**30, "580.95.05", "", "", "9.0")
+
 
 def test_each_reason_for_leaving_cases_out_is_a_line_in_words(tmp_path: Path) -> None:
     made = plan(tmp_path, changed(framework=["jax", "pytorch", "mxnet"]))
@@ -49,14 +51,27 @@ def test_a_call_begins_with_what_it_measures_for_how_long(tmp_path: Path) -> Non
 
 
 def test_the_plan_of_a_budget_says_what_each_call_answers(tmp_path: Path) -> None:
-    gpu = Gpu("NVIDIA H100", 80 * 2**30, "580.95.05", "", "", "9.0")
-    text = describe(plan_of_suite("quick", tmp_path, Machine(16, 8, devices=(gpu,) * 8)))
+    text = describe(plan_of_suite("quick", tmp_path, Machine(16, 8, devices=(H100,) * 8)))
     assert "on 8 GPUs" in text
     calls = re.findall(r"^  call (\d): (.+)$", text, re.MULTILINE)
     assert [number for number, _ in calls] == ["1", "2", "3"]
     assert "first figures of" in calls[0][1]
     assert "mixed, 8 GPUs" in " ".join(what for _, what in calls)
     assert re.search(r"all of it: \d+ calls", text)
+
+
+@pytest.mark.parametrize(
+    ("devices", "first", "later"),
+    [(0, "training, fp32;", "inference, fp32, compiled "),
+     (1, "training, mixed, 1 GPU;", "training, mixed, 1 GPU, without a compiler")],
+)  # fmt: skip
+def test_a_later_stage_says_how_its_cases_are_compiled(
+    tmp_path: Path, devices: int, first: str, later: str
+) -> None:
+    machine = Machine(16, devices, devices=(H100,) * devices)
+    text = describe(plan_of_suite("quick", tmp_path, machine, time_budget=7200))
+    assert f"first figures of ResNet-50 v1.5 {first}" in text
+    assert f"; ResNet-50 v1.5 {later}" in text
 
 
 def plan_of(

@@ -192,7 +192,7 @@ def _answered(plan: Plan) -> list[str]:
         if case in plan.larger:
             what = f"the leaders' order with {plan.settings.suite.batch_check} times the batch"
         elif plan.stages[case] > stages[case.setting]:
-            what += ", compiled"
+            what += ", without a compiler" if case.compiler == "none" else ", compiled"
         calls[int(seconds // of_call) + 1][is_settled].append(what)
     lines = [f"What calls of {minutes(plan.settings.budget or 0.0)} answer, by these estimates:"]
     for number in range(1, min(MOST_CALLS, max(calls)) + 1):
