@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 from framebench.records.run import Run
 from framebench.tables.declared import converge
 from harness.kinds.converge import Converge
@@ -110,6 +111,13 @@ def test_rows_that_differ_in_a_parameter_are_distinguished() -> None:
     rows = tables(*runs)["converge"]
     keys = Counter(tuple(str(row[key]) for key in converge.CONVERGE.keys) for row in rows)
     assert (len(rows), max(keys.values())) == (2 * len(recipes), 1), keys.most_common(1)
+
+
+def test_what_a_training_does_without_has_an_empty_cell() -> None:
+    defaults = {parameter.name: parameter.default for parameter in Converge.parameters}
+    (row,) = tables(trained(0.9, 0.95, recipe=defaults))["converge"]
+    for name in ("target", "epoch_steps", "learning_rate_batch", "label_smoothing", "mixup"):
+        assert pd.isna(row[name]), name
 
 
 def test_the_score_before_training_is_of_weights_that_were_given() -> None:
