@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.processes import machine_lock
 
 from ... import fake_gpus
 from ...bench import ROOT, Bench
@@ -157,3 +158,8 @@ def test_side_by_side_is_of_one_gpu(toy: Bench, options: dict[str, Any]) -> None
     done = toy.run("", "--side-by-side", **{"accelerator": "cuda", **options})
     assert (done.status, done.record) == (2, None)
     assert "--side-by-side is for runs of one GPU" in done.stderr
+
+
+def test_a_user_without_a_name_is_named_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert f"of {os.getuid()}, which measures" in machine_lock.owner("run.json")
