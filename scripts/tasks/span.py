@@ -61,7 +61,7 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Dict[str, Any]:
     scores, tokens = np.asarray(outputs[0], np.float64), batch["token_ids"]
     best = reading.best(scores, tokens >= FIRST_WORD, TOKENS)
     pairs = [
-        reading.score_answer(_text(row, first, last), [_text(row, *right)])
+        reading.score_answer(_text(row, first, last), [_text(row, *right)], impossible=False)
         for row, first, last, right in zip(tokens, best.first, best.last, batch["spans"])
     ]
     exact, common = np.array(pairs, np.float64).reshape(-1, 2).T
