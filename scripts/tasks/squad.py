@@ -33,7 +33,8 @@ def data(length: Optional[int] = None, folder: Optional[str] = None) -> Data:
         "cased": tokens.cased,
         "questions": {"train": len(train), "held_out": len(held_out)},
     }
-    return Data(arrays, scored, QuestionTotal(version == "2.0", held_out, parts), notes)
+    windows = QuestionWindows(version == "2.0", held_out, parts)
+    return Data(arrays, scored, windows.score, notes)
 
 
 def amounts(folder: str) -> Tuple[int, int]:
@@ -94,8 +95,8 @@ def score(outputs: Sequence[Any], batch: Arrays) -> Scored:
 SCORING = Scoring(("f1", "exact_match"), score)
 
 
-class QuestionTotal(NamedTuple):
-    """Function that scores questions by the scores of their windows.
+class QuestionWindows(NamedTuple):
+    """Questions that are scored by the scores of their windows.
 
     ``impossible``: whether a question may have no answer."""
 
@@ -103,7 +104,7 @@ class QuestionTotal(NamedTuple):
     questions: Sequence[Question]
     windows: Sequence[TokenWindow]
 
-    def __call__(self, scored: Scored) -> Dict[str, float]:
+    def score(self, scored: Scored) -> Dict[str, float]:
         """Return ``f1`` and ``exact_match`` over questions, and the ``loss`` over windows."""
         pairs = [
             reading.score_answer(text, [answer for answer, _ in question.answers], self.impossible)

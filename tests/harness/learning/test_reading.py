@@ -212,11 +212,11 @@ def test_the_best_window_of_a_question_decides(tmp_path: Path) -> None:
     actual = reading.read_questions(str(path))[:1]
     parts = [reading.TokenWindow(0, 3, [(4, 10)]), reading.TokenWindow(0, 3, [(0, 3)])]
     scored = {"first": [3, 3], "last": [3, 3], "value": [2.0, 5.0], "none": [9.0, 4.0]}
-    text = squad.QuestionTotal(True, actual, parts).predictions(scored)
+    text = squad.QuestionWindows(True, actual, parts).predictions(scored)
     assert text == ["The"], "the second window has the better span, and less for none"
     scored["none"] = [9.0, 6.0]
-    assert squad.QuestionTotal(True, actual, parts).predictions(scored) == [""]
-    assert squad.QuestionTotal(False, actual, parts).predictions(scored) == ["The"]
+    assert squad.QuestionWindows(True, actual, parts).predictions(scored) == [""]
+    assert squad.QuestionWindows(False, actual, parts).predictions(scored) == ["The"]
 
 
 def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path: Path) -> None:
