@@ -80,6 +80,7 @@ def test_the_right_class_among_five() -> None:
     for classes, scores in ((9, 1), (10, 2), (1000, 2)):
         expected = ("accuracy", "top_5_accuracy")[:scores]
         assert tasks.class_scoring(classes).names == expected
+    assert tasks.load("digits").scoring.names == ("accuracy", "top_5_accuracy")
 
 
 def workload(**arguments: Any) -> Workload:
